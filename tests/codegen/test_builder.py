@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import random
 
-from weft.codegen.builder import Builder, Reg, in_turns, integer
+from weft.codegen.builder import Builder, Reg, integer, interleaved
 
 
 def test_runs_take_turns():
-    assert in_turns([["  %a = x", "  %b = y %a"], ["  %c = z"], []]) == [
+    assert interleaved([["  %a = x", "  %b = y %a"], ["  %c = z"], []]) == [
         "  %a = x", "  %c = z", "  %b = y %a"
     ]  # fmt: skip
 
 
 def test_a_run_waits_for_what_another_one_makes():
-    assert in_turns([["  %a = x", "  %b = y"], ["  store %b", "  %c = z"]]) == [
+    assert interleaved([["  %a = x", "  %b = y"], ["  store %b", "  %c = z"]]) == [
         "  %a = x", "  %b = y", "  store %b", "  %c = z"
     ]  # fmt: skip
 
@@ -31,7 +31,7 @@ def test_every_register_is_written_before_it_is_read():
                 run.append(f"  {made} = op {rng.choice(names)}, {rng.choice(names)}")
                 names.append(made)
             runs.append(run)
-        found = in_turns(runs)
+        found = interleaved(runs)
         known = {"%p"}
         for line in found:
             made, text = line.strip().split(" = op ")
@@ -45,9 +45,9 @@ def test_every_register_is_written_before_it_is_read():
 def test_a_builder_writes_runs_in_turns_within_a_block():
     def lines(straight: bool) -> list[str]:
         b = Builder("f", [("i64", "x")])
-        with b.in_turns() as turn:
+        with b.interleaved() as next_run:
             for _ in range(2):
-                turn()
+                next_run()
                 y = b.add(b.params[0], 1)
                 if not straight:
                     b.start(b.label("next"))
@@ -61,9 +61,9 @@ def test_a_builder_writes_runs_in_turns_within_a_block():
 def test_registers_outside_are_known():
     b = Builder("f", [("i64", "x")])
     outside = b.add(b.params[0], 1)
-    with b.in_turns() as turn:
-        turn()
+    with b.interleaved() as next_run:
+        next_run()
         inside = b.binary("mul", outside, outside)
-        turn()
+        next_run()
         b.binary("mul", inside, Reg("i64", "%x"))
     assert b.function().count("mul") == 2

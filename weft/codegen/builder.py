@@ -290,7 +290,7 @@ class Builder:
         self.start(after)
 
     @contextlib.contextmanager
-    def in_turns(self) -> Iterator[Callable[[], None]]:
+    def interleaved(self) -> Iterator[Callable[[], None]]:
         """Runs of instructions that do not depend on each other, written an instruction at a time.
 
         Call what is yielded before each run. A processor looks some hundred instructions ahead: a
@@ -302,7 +302,7 @@ class Builder:
         bounds = [begin, *cuts, len(self._lines)]
         runs = [self._lines[i:j] for i, j in itertools.pairwise(bounds)]
         if all(line.startswith("  ") for run in runs for line in run):  # one block
-            self._lines[begin:] = in_turns(runs)
+            self._lines[begin:] = interleaved(runs)
 
     def function(self, attributes: str = "nounwind") -> str:
         """The finished function's text; the body must have ended without a return."""
@@ -318,7 +318,7 @@ class Builder:
 _NAME: Final = re.compile(r"%[A-Za-z_.0-9]+")
 
 
-def in_turns(runs: Sequence[Sequence[str]]) -> list[str]:
+def interleaved(runs: Sequence[Sequence[str]]) -> list[str]:
     """One instruction of each run in turn; a run waits while it lacks a register of another one."""
     waiting = {line.split(" = ")[0].strip() for run in runs for line in run if " = " in line}
     queues = [deque(run) for run in runs]

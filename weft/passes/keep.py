@@ -25,7 +25,7 @@ def kept_launches(
         buffer_of: the memory behind an argument.
         lasting: whether external memory stays as it is.
         external: whether memory is there before the step or outlives it.
-        moves: whether an argument is another part of memory from turn to turn of a loop.
+        moves: whether an argument is another part of memory from iteration to iteration of a loop.
     """
     reads, writes = zip(*[_touched(x, buffer_of) for x in launches], strict=True)
     writers: dict[Buffer, list[int]] = {}

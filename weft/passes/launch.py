@@ -80,7 +80,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Slice:
-    """At turn t of a loop, the memory `start + stride * t` bytes into that of `whole`.
+    """At iteration t of a loop, the memory `start + stride * t` bytes into that of `whole`.
 
     Where that is a stack, `height` bytes further for each of its rows.
     """
@@ -94,7 +94,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Swapped:
-    """The memory of `even` at even turns of a loop, that of `odd` at odd ones."""
+    """The memory of `even` at even iterations of a loop, that of `odd` at odd ones."""
 
     even: Scratch
     odd: Scratch
@@ -113,7 +113,7 @@ class Flat:
 
     Attributes:
         aliases: values of bodies that share the memory of another value.
-        views: buffers whose memory differs from turn to turn.
+        views: buffers whose memory differs from iteration to iteration.
         constants: nodes of bodies whose arrays are read.
         stacks: which stack lies on which tape, and how many bytes a row has.
     """
@@ -141,7 +141,7 @@ class Flat:
 
 
 def moves(argument: Buffer, flat: Flat) -> bool:
-    """Whether an argument is elsewhere from turn to turn of some loop."""
+    """Whether an argument is elsewhere from iteration to iteration of some loop."""
     while isinstance(argument, Value) and argument in flat.aliases:
         argument = flat.aliases[argument]
     return argument in flat.views
@@ -163,11 +163,11 @@ class ScalarLoop:
 
     Attributes:
         node: the loop.
-        body: what a turn does.
-        condition: whether there is another turn; `None` if their number alone tells.
-        mapped: how many inputs behind the carried ones are arrays, a number a turn.
-        most: most turns, -1 for as many as it takes.
-        done: memory for the number of turns that are done, 0 at first.
+        body: what an iteration does.
+        condition: whether there is another iteration; `None` if their number alone tells.
+        mapped: how many inputs behind the carried ones are arrays, a number an iteration.
+        most: most iterations, -1 for as many as it takes.
+        done: memory for the number of iterations that are done, 0 at first.
         going: memory for whether some are left.
     """
 
@@ -199,5 +199,5 @@ class Generator(Protocol):
         ...
 
     def numbers(self, loop: ScalarLoop) -> Launch:
-        """Some turns of a loop of a few numbers."""
+        """Some iterations of a loop of a few numbers."""
         ...

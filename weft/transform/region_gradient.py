@@ -352,15 +352,15 @@ def _while(pull: Pull) -> list[Cotangent | None]:
     normal = while_loop.normal(*[x.shape for x in pull.xs], **attrs)
     body, maximum = normal["body"], attrs["maximum"]
     stacks = len(body.outputs) > carried
-    turns = None if stacks else trip_count(normal["condition"], body, carried, pull.xs)
-    if turns is None:
+    iterations = None if stacks else trip_count(normal["condition"], body, carried, pull.xs)
+    if iterations is None:
         return _LoopGradient(pull, while_loop, normal).run()
-    return _as_scan(pull, body, turns if maximum is None else min(turns, maximum))
+    return _as_scan(pull, body, iterations if maximum is None else min(iterations, maximum))
 
 
-def _as_scan(pull: Pull, body: Subgraph, turns: int) -> list[Cotangent | None]:
+def _as_scan(pull: Pull, body: Subgraph, iterations: int) -> list[Cotangent | None]:
     inputs = [catalogue.identity(x) for x in pull.xs]
-    ys = scan.all(*inputs, body=body, length=turns, carried=pull.attrs["carried"], mapped=0)
+    ys = scan.all(*inputs, body=body, length=iterations, carried=pull.attrs["carried"], mapped=0)
     return pull.through(ys, inputs)
 
 

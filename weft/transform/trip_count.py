@@ -1,4 +1,4 @@
-"""How many turns a loop takes, where that follows from numbers that are known before it runs."""
+"""How many iterations a loop takes, where that follows from numbers known before it runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST: Final = 100_000
 def trip_count(
     condition: Subgraph, body: Subgraph, carried: int, xs: Sequence[Value]
 ) -> int | None:
-    """How many turns a `while_loop` of these inputs takes; `None` where that is not known.
+    """How many iterations a `while_loop` of these inputs takes; `None` where that is not known.
 
     What the condition depends on is run: for `i < 10` a counter alone.
     """
@@ -37,12 +37,12 @@ def trip_count(
     if any(array is None for array in known.values()):
         return None
     holds = prepared(_part(condition, condition.outputs))
-    turn = prepared(_part(body, [body.outputs[i] for i in carries]))
+    iteration = prepared(_part(body, [body.outputs[i] for i in carries]))
     held: list[Any] = [known.get(i) for i in range(len(xs))]
     for count in range(MOST):
         if not holds(held)[0]:
             return count
-        for i, array in zip(carries, turn(held), strict=True):
+        for i, array in zip(carries, iteration(held), strict=True):
             held[i] = array
     return None
 

@@ -126,21 +126,21 @@ class _Forward(Nest):
         seen = [self.visible(b.add(row, i)) for i in range(together)]
         count = self.vectors(seen[-1])
         lows = [constant(float("-inf"), self.type)] * together
-        with b.loop(0, count, 1, lows, at_least_once=True) as loop, b.in_turns() as turn:
+        with b.loop(0, count, 1, lows, at_least_once=True) as loop, b.interleaved() as next_run:
             for i, line in enumerate(lines):
-                turn()
+                next_run()
                 value = self.scaled_scores(line, loop.index, seen[i])
                 loop.next[i] = combine(b, "maximum", dtype, loop.carried[i], value)
         tops: list[Reg] = []
-        with b.in_turns() as turn:
+        with b.interleaved() as next_run:
             for largest in loop.results:
-                turn()
+                next_run()
                 tops.append(self._top(largest))
         wide = [b.splat(top, self.lanes) for top in tops]
         zeros = [constant(0, self.type)] * together
-        with b.loop(0, count, 1, zeros, at_least_once=True) as loop, b.in_turns() as turn:
+        with b.loop(0, count, 1, zeros, at_least_once=True) as loop, b.interleaved() as next_run:
             for i, line in enumerate(lines):
-                turn()
+                next_run()
                 value = self.scaled_scores(line, loop.index, seen[i])
                 value = self.exp(b.binary("fsub", value, wide[i]))
                 b.store(value, scaled(b, line, loop.index, self.lanes, self.size), self.size)
@@ -148,9 +148,9 @@ class _Forward(Nest):
         last = self.vectors(limit)
         for line in lines:
             self.clear(line, count, last)
-        with b.in_turns() as turn:
+        with b.interleaved() as next_run:
             for i, (top, vector) in enumerate(zip(tops, loop.results, strict=True)):
-                turn()
+                next_run()
                 self._finish(b.add(index, i), b.add(row, i), top, vector)
 
     def _top(self, largest: Reg) -> Reg:

@@ -167,16 +167,16 @@ class Finish:
         line = scaled(b, self.spill, index, tile.vectors * size, 1)
         values = [b.load(tile.type, b.offset(line, v * size), 8) for v in range(tile.vectors)]
         self.sink.reset()
-        with b.in_turns() as turn:
-            self._store_row(values, row, column, masks, turn)
+        with b.interleaved() as next_run:
+            self._store_row(values, row, column, masks, next_run)
 
     def _store_row(
         self, values: Sequence[Reg], row: Reg, column: Reg, masks: Sequence[Reg | None],
-        turn: Callable[[], None] = _at_once,
+        next_run: Callable[[], None] = _at_once,
     ) -> None:  # fmt: skip
         b, lanes = self.b, self.tile.lanes
         for v, (value, mask) in enumerate(zip(values, masks, strict=True)):
-            turn()
+            next_run()
             at = (
                 b.add(b.mul(self.matrix, self.sizes.m), row),
                 b.add(column, v * lanes),

@@ -21,13 +21,13 @@ SLICE: Final = 1 << 22
 
 
 def scalar_kernel(loop: ScalarLoop) -> Launch:
-    """The launch that does up to `SLICE` turns, from those that are done on."""
+    """The launch that does up to `SLICE` iterations, from those that are done on."""
     args: tuple[Argument, ...] = (*loop.node.outputs, *loop.arrays, loop.done, loop.going)
     outputs = len(loop.node.outputs)
     writes = (*range(outputs), len(args) - 2, len(args) - 1)
     name = f"{loop.node.op}_of_numbers"
-    turns = loop.most if loop.most >= 0 else 1
-    flops = float(len(loop.body.nodes) * turns)
+    iterations = loop.most if loop.most >= 0 else 1
+    flops = float(len(loop.body.nodes) * iterations)
     return Launch(Kernel(name, _Kernel(loop).text()), args, writes, flops=flops)
 
 
@@ -52,15 +52,15 @@ class _Kernel:
         inputs = loop.body.inputs
         places = [self._stacked(v, p) for v, p in zip(inputs, self.homes, strict=False)]
         first = f.load("i64", self.done)
-        turn = f.emit("ptr", "alloca i64")
-        f.store(first, turn)
+        iteration = f.emit("ptr", "alloca i64")
+        f.store(first, iteration)
         last = f.add(first, SLICE)
         captured = inputs[loop.carried + loop.mapped :]
         fixed = [self._load(v, p) for v, p in zip(captured, self.fixed, strict=True)]
         head, body, left, over, out = map(f.label, ("head", "body", "left", "over", "out"))
         f.jump(head)
         f.start(head)
-        now = f.load("i64", turn)
+        now = f.load("i64", iteration)
         f.branch(f.compare("icmp ult", now, integer(loop.most)), left, over)
         f.start(left)
         carried = [self._load(v, p) for v, p in zip(inputs, places, strict=False)]
@@ -72,7 +72,7 @@ class _Kernel:
         f.branch(f.compare("icmp ult", now, last), body, out)
         f.start(body)
         self._turn(now, carried, fixed, places)
-        f.store(f.add(now, 1), turn)
+        f.store(f.add(now, 1), iteration)
         f.jump(head)
         end = f.label("end")
         for label, going in ((over, 0), (out, 1)):
@@ -80,7 +80,7 @@ class _Kernel:
             f.store(Reg("i8", str(going)), self.going)
             f.jump(end)
         f.start(end)
-        self._leave(turn, places)
+        self._leave(iteration, places)
         return f.module()
 
     def _stacked(self, value: Value, pointer: Reg) -> Reg:
@@ -125,8 +125,8 @@ class _Kernel:
             ]
             return [self.writer.wide(x, self.writer.uniform) for x in roots]
 
-    def _leave(self, turn: Reg, places: Sequence[Reg]) -> None:
+    def _leave(self, iteration: Reg, places: Sequence[Reg]) -> None:
         f = self.f
-        f.store(f.load("i64", turn), self.done)
+        f.store(f.load("i64", iteration), self.done)
         for value, place, home in zip(self.loop.body.inputs, places, self.homes, strict=False):
             f.store(f.load(storage_type(value.dtype), place), home)

@@ -106,9 +106,9 @@ def _ir(nest: Nest) -> str:
 def _cell(b: Builder, totals: list[Reg], was: Reg) -> tuple[list[Reg], Reg, Reg]:
     """The gates, the cell and the state."""
     opened: list[Reg] = []
-    with b.in_turns() as turn:
+    with b.interleaved() as next_run:
         for gate, x in enumerate(totals):
-            turn()
+            next_run()
             opened.append(vecmath.tanh(b, x) if gate == 2 else vecmath.sigmoid(b, x))
     i, f, n, o = opened
     cell = b.binary("fadd", b.binary("fmul", f, was), b.binary("fmul", i, n))

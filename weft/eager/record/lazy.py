@@ -17,7 +17,7 @@ from weakref import ref
 
 import numpy as np
 
-from weft.eager.record.loop_cut import FEW, Turn
+from weft.eager.record.loop_cut import FEW, LoopStart
 from weft.errors import TracerError, WeftError
 from weft.ir.node import NOT_THE_USER, Source, TensorType
 from weft.ops.base import at_user_line
@@ -223,9 +223,24 @@ class State:
     """What a thread has recorded and not yet computed, and the modes that it is in."""
 
     __slots__ = (
-        "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth", "duals",
-        "due", "grad_mode", "inference", "inspect", "limit", "maps", "outer", "pending", "prompt",
-        "turn",
+        "anomaly",
+        "autocast",
+        "backward_passes",
+        "called",
+        "changed",
+        "changes",
+        "depth",
+        "duals",
+        "due",
+        "grad_mode",
+        "inference",
+        "inspect",
+        "limit",
+        "loop_start",
+        "maps",
+        "outer",
+        "pending",
+        "prompt",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -235,7 +250,9 @@ class State:
         self.limit = FEW  # from how many records on to compute some; 0 after an optimiser's step
         self.due = False  # whether memory that others see is to be written to
         self.prompt = False  # whether what is recorded is computed before anybody else goes on
-        self.turn: Turn | None = None  # of the loop in which nobody has looked at a value so far
+        self.loop_start: LoopStart | None = (
+            None  # of the loop in which nobody has looked at a value so far
+        )
         self.grad_mode = True
         self.inference = False  # whether tensors are made that no gradient ever needs
         self.autocast: Any = None  # the element type of mixed precision
@@ -261,7 +278,7 @@ class State:
         found = self.waiting()
         self.pending, self.changes = [], []
         self.limit = FEW
-        self.turn = None
+        self.loop_start = None
         self.backward_passes = 0
         self.due = False
         return found
@@ -296,24 +313,24 @@ class State:
         That is after an optimiser's step, where there is very much, and where a loop comes round
         that no backward pass will go through: this one needs all of a step in one program.
         """
-        count, limit, turn = len(self.pending), self.limit, None
+        count, limit, start = len(self.pending), self.limit, None
         if count < limit:
             return
         if limit and count < MOST_PENDING:
-            turn, behind = self.turn, self.pending[-1].plan.name
-            if turn is None:
-                self.turn = turn = Turn()
-            elif not turn.may_begin(count, behind):
+            start, behind = self.loop_start, self.pending[-1].plan.name
+            if start is None:
+                self.loop_start = start = LoopStart()
+            elif not start.may_begin(count, behind):
                 return
-            new, turn.seen = self.pending[turn.seen :], count
+            new, start.seen = self.pending[start.seen :], count
             if any([y.tracked and y.leaf is None for record in new for y in record.outputs]):
                 self.limit = MOST_PENDING
                 return
-            if not turn.begins(count, behind, frame):
+            if not start.begins(count, behind, frame):
                 return
         flush()
-        if turn is not None:
-            self.turn, turn.seen = turn, 0
+        if start is not None:
+            self.loop_start, start.seen = start, 0
 
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record one call; its results."""

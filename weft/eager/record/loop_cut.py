@@ -1,8 +1,8 @@
 """Where a loop that looks at nothing comes round: what is pending is computed there.
 
-Every turn of a loop that generates text is recorded, and nothing of it is needed before the end.
-Cut anywhere, what was recorded would be another program each time; cut where a turn begins, it is
-one program for all turns, or one for each size.
+Every iteration of a loop that generates text is recorded, and nothing of it is needed before the
+end. Cut anywhere, what was recorded would be another program each time; cut where an iteration
+begins, it is one program for all iterations, or one for each size.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def kept_whole(function: F) -> F:
     return function
 
 
-class Turn:
-    """The place where turns of a loop begin, once there is one: who was calling whom, from where.
+class LoopStart:
+    """Where iterations of a loop begin, once there is one: who was calling whom, from where.
 
     It is chosen anew after somebody looked at a value, so that what is a program depends on
     nothing that was before.
@@ -48,7 +48,7 @@ class Turn:
         return count >= LATER * self._found_at
 
     def begins(self, count: int, behind: str, frame: FrameType | None) -> bool:
-        """Whether the record to be made in `frame` begins another turn.
+        """Whether the record to be made in `frame` begins another iteration.
 
         Args:
             count: how many records are pending.

@@ -316,8 +316,8 @@ def _interpreted_ns(node: Node) -> float:
         shapes = [known(v.shape) for v in (*node.data_inputs, *node.outputs)]
         attrs = {**op_of(node).attrs, **node.attrs}
         total += facts.work.products(*shapes, **attrs) * facts.work.ns
-    if facts.turns is not None:
+    if facts.runs is not None:
         inner = [n for function in functions(node) for n in function.nodes]
         once = sum(map(_interpreted_ns, inner)) + len(inner) * CALL_NS
-        total += once * facts.turns(**node.attrs)
+        total += once * facts.runs(**node.attrs)
     return total

@@ -72,7 +72,7 @@ def _partial(combine: Combine, xs: Sequence[Any]) -> list[Any]:
 
 
 def _woven(x: Any, odd: Any, even: Any) -> Any:
-    """The first element, then results of odd and of even places in turn."""
+    """The first element, then results of odd and of even places, alternately."""
     count = min(odd.shape[0], even.shape[0])
     both = stack([odd[:count], even[:count]], 1).flatten(0, 1)
     return cat([x[:1], both, odd[count:]])

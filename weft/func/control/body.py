@@ -73,7 +73,7 @@ class Body(NamedTuple):
             became of the arguments in `written`, then of the tensors in `changed`.
         tree: the structure of the result.
         captured: values from outside that it uses.
-        drawn: which of these begin new random numbers: every turn of a loop has its own.
+        drawn: which of these begin new random numbers: every iteration of a loop has its own.
         written: which arguments it changed in place.
         changed: tensors from outside that it changed in place.
         line: where the function begins, for messages.

@@ -27,9 +27,9 @@ from weft.ops.call import trace as traced
 
 _SCAN: Final = REGISTRY["scan"]
 _WHILE: Final = REGISTRY["while_loop"]
-_TURN: Final = np.uint64(0x9E3779B97F4A7C15)
-"""How far apart the random numbers of two turns begin: 2**64 over the golden ratio, so that those
-of all turns are far from each other, and from those of the calls around the loop."""
+_ITERATION_STRIDE: Final = np.uint64(0x9E3779B97F4A7C15)
+"""How far apart the random numbers of two iterations begin: 2**64 over the golden ratio, so that
+those of all iterations are far from each other, and from those of the calls around the loop."""
 
 
 def scan(
@@ -87,17 +87,19 @@ def _scan(
     count = tree.size
     _keeps(what, carry, tree, body.types[:count], body.line)
     loop = _loop([body], body.changed)
-    turns = [_turns(steps)] if loop.draws else []
+    iterations = [_iterations(steps)] if loop.draws else []
     attrs = {
         "body": _turn(body, loop, carry.types, rows),
         "length": steps,
         "carried": count + len(loop.changed),
-        "mapped": len(rows) + len(turns),
+        "mapped": len(rows) + len(iterations),
         "reverse": bool(reverse),
         "rematerialize": rematerialize,
     }
     held = [h.lazy for h in loop.changed]
-    found = record(_SCAN, (*carry.lazies, *held, *mapped.lazies, *turns, *loop.captured), attrs)
+    found = record(
+        _SCAN, (*carry.lazies, *held, *mapped.lazies, *iterations, *loop.captured), attrs
+    )
     behind = count + len(held)
     loop.change(found[count:behind])
     return tensors(tree, found[:count]), tensors(ys, found[behind:])
@@ -142,9 +144,9 @@ class _Loop(NamedTuple):
     """What the functions of a loop take from outside.
 
     Attributes:
-        captured: values that stay the same in all turns.
+        captured: values that stay the same in all iterations.
         changed: tensors that they change in place: carried.
-        draws: random counters, of which every turn makes others.
+        draws: random counters, of which every iteration makes others.
     """
 
     captured: tuple[Lazy, ...]
@@ -152,11 +154,13 @@ class _Loop(NamedTuple):
     draws: frozenset[Lazy]
 
     def held(
-        self, captured: Sequence[Value], now: Sequence[Value], turn: Value | None
+        self, captured: Sequence[Value], now: Sequence[Value], iteration: Value | None
     ) -> dict[Lazy, Value]:
-        """What stands for values from outside in a turn."""
+        """What stands for values from outside in an iteration."""
         pairs = zip(self.captured, captured, strict=True)
-        found = {x: v + turn if turn is not None and x in self.draws else v for x, v in pairs}
+        found = {
+            x: v + iteration if iteration is not None and x in self.draws else v for x, v in pairs
+        }
         return found | {h.lazy: v for h, v in zip(self.changed, now, strict=True)}
 
     def change(self, found: Sequence[Lazy]) -> None:
@@ -172,27 +176,27 @@ def _loop(bodies: Sequence[Body], changed: tuple[Handle, ...]) -> _Loop:
     return _Loop(tuple(captured), changed, frozenset(drawn))
 
 
-def _turns(steps: int) -> Lazy:
-    """What is added to random counters in each turn."""
-    return leaf(np.arange(steps, dtype=np.uint64) * _TURN)
+def _iterations(steps: int) -> Lazy:
+    """What is added to random counters in each iteration."""
+    return leaf(np.arange(steps, dtype=np.uint64) * _ITERATION_STRIDE)
 
 
 def _turn(
     body: Body, loop: _Loop, carry: Sequence[TensorType], rows: Sequence[TensorType]
 ) -> Subgraph:
-    """The body of a scan: of carry, changed tensors, slices, turn if needed, captured values."""
+    """A scan's body: of carry, changed tensors, slices, iteration if needed, captured values."""
     count, held = len(carry), len(loop.changed)
     inside = [*carry, *[h.lazy.type for h in loop.changed], *rows]
-    turn = [intern(uint64, ())] if loop.draws else []
+    iteration = [intern(uint64, ())] if loop.draws else []
 
     def run(*xs: Value) -> list[Value]:
         now, slices = xs[count : count + held], xs[count + held : len(inside)]
-        captured = xs[len(inside) + len(turn) :]
-        outside = loop.held(captured, now, xs[len(inside)] if turn else None)
+        captured = xs[len(inside) + len(iteration) :]
+        outside = loop.held(captured, now, xs[len(inside)] if iteration else None)
         found = body.apply([*xs[:count], *slices], outside)
         return [*found.result[:count], *found.changed, *found.result[count:]]
 
-    return traced(run, [*inside, *turn, *[x.type for x in loop.captured]])
+    return traced(run, [*inside, *iteration, *[x.type for x in loop.captured]])
 
 
 def while_loop(
@@ -227,8 +231,8 @@ def while_loop(
     _keeps("while_loop", carry, body.tree, body.types, body.line)
     loop = _loop([condition, body], body.changed)
     held = [h.lazy for h in loop.changed]
-    turn = [leaf(np.zeros((), np.uint64))] if loop.draws else []
-    inits = (*carry.lazies, *held, *turn)
+    iteration = [leaf(np.zeros((), np.uint64))] if loop.draws else []
+    inits = (*carry.lazies, *held, *iteration)
     types = [x.type for x in (*inits, *loop.captured)]
     attrs = {
         "condition": traced(_while(condition, loop, len(carry.types), True), types),
@@ -257,16 +261,16 @@ def _checked(condition: Body) -> None:
 
 
 def _while(body: Body, loop: _Loop, count: int, only_result: bool) -> Any:
-    """A function of carry, changed tensors, turn if needed, captured values."""
+    """A function of carry, changed tensors, iteration if needed, captured values."""
     held = count + len(loop.changed)
     first = held + bool(loop.draws)
 
     def run(*xs: Value) -> Iterable[Value]:
-        turn = xs[held] if loop.draws else None
-        found = body.apply(xs[:count], loop.held(xs[first:], xs[count:held], turn))
+        iteration = xs[held] if loop.draws else None
+        found = body.apply(xs[:count], loop.held(xs[first:], xs[count:held], iteration))
         if only_result:
             return list(found.result)
-        more = [] if turn is None else [turn + _TURN]
+        more = [] if iteration is None else [iteration + _ITERATION_STRIDE]
         return [*found.result, *found.changed, *more]
 
     return run
@@ -299,11 +303,11 @@ def fori_loop(
         numbers = np.arange(lower, max(lower, upper), dtype=np.int64)
         return _scan("fori_loop", step, init_val, numbers, None, False, 0)[0]
 
-    def turn(state: Any) -> Any:
+    def iteration(state: Any) -> Any:
         i, end, val = state
         return i + 1, end, body_fun(i, val)
 
-    return while_loop(lambda state: state[0] < state[1], turn, (lower, upper, init_val))[2]
+    return while_loop(lambda state: state[0] < state[1], iteration, (lower, upper, init_val))[2]
 
 
 def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:

@@ -65,7 +65,7 @@ def _run(
     given = [w for w in weights if w is not None]
     count = len(carry)
 
-    def turn(*vs: Value) -> tuple[Value, ...]:
+    def iteration(*vs: Value) -> tuple[Value, ...]:
         rest = iter(vs[count + 1 :])
         found = step(vs[count], *vs[:count], *[None if w is None else next(rest) for w in weights])
         return (*found, found[0])
@@ -73,7 +73,7 @@ def _run(
     kinds = [v.type for v in (*carry, z, *given)]
     kinds[count] = TensorType(z.dtype, known(rows.shape)[1:])
     *last, states = catalogue.scan.all(
-        *carry, rows, *given, body=trace(turn, kinds), length=length, carried=count, mapped=1,
+        *carry, rows, *given, body=trace(iteration, kinds), length=length, carried=count, mapped=1,
         reverse=reverse,
     )  # fmt: skip
     return (catalogue.transpose(states, perm=(1, 0, 2)) if batch_first else states, *last)

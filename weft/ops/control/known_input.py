@@ -59,7 +59,7 @@ def _small(value: Value) -> np.ndarray[Any, Any] | None:
 
 
 def _first_fixed(op: Op, attrs: Mapping[str, Any]) -> int | None:
-    """The first input that is the same in all turns."""
+    """The first input that is the same in all iterations."""
     if op is switch:
         return 1
     if op is scan:

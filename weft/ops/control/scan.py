@@ -25,7 +25,7 @@ from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.function_reference import prepared
 
-UNKNOWN_TURNS: Final = 10_000
+UNKNOWN_ITERATIONS: Final = 10_000
 """Of a loop that only its run ends: so many that it is compiled before it is run."""
 STACKED: Final = -1
 """The length of a scan whose mapped inputs are stacks: as many rows as they have in a run."""
@@ -162,8 +162,8 @@ def _cases() -> Iterator[Case]:
     yield _case((n,), lambda i: i * i, 4, 0, 1)
 
 
-def _turns(length: int, **_: Any) -> float:
-    return UNKNOWN_TURNS if length == STACKED else length
+def _iterations(length: int, **_: Any) -> float:
+    return UNKNOWN_ITERATIONS if length == STACKED else length
 
 
 scan = defop(
@@ -187,7 +187,7 @@ scan = defop(
     outputs=-1,
     partial=True,
     normal=_normal,
-    facts=Facts(autocast=Autocast.KEPT, turns=_turns),
+    facts=Facts(autocast=Autocast.KEPT, runs=_iterations),
 )
 """The carry after the last step, then everything else that the body gave, stacked along axis 0.
 

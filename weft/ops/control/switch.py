@@ -95,7 +95,7 @@ switch = defop(
     outputs=-1,
     partial=True,
     normal=_normal,
-    facts=Facts(autocast=Autocast.KEPT, turns=lambda branches: 1 / len(branches)),
+    facts=Facts(autocast=Autocast.KEPT, runs=lambda branches: 1 / len(branches)),
 )
 """What one of `branches` (functions) gives of the inputs behind the index.
 

@@ -20,7 +20,7 @@ from weft.ir.shape import Shape, compatible, known, show
 from weft.ops.base import BY_BODY, REGION, Array, Case, Opaque, catalogue, defop
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
-from weft.ops.control.scan import UNKNOWN_TURNS
+from weft.ops.control.scan import UNKNOWN_ITERATIONS
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import Autocast, Facts
@@ -71,12 +71,12 @@ def _reference(
     *arrays: Array, condition: Subgraph, body: Subgraph, carried: int, maximum: int | None,
     fast: bool = False,
 ) -> tuple[Array, ...]:  # fmt: skip
-    holds, turn = prepared(condition, fast), prepared(body, fast)
+    holds, iteration = prepared(condition, fast), prepared(body, fast)
     carry, captured = list(arrays[:carried]), arrays[carried:]
     left = -1 if maximum is None else maximum
     rows: list[list[Array]] = []
     while left and holds([*carry, *captured])[0]:
-        found = turn([*carry, *captured])
+        found = iteration([*carry, *captured])
         carry = found[:carried]
         if len(found) > carried:
             rows.append(found[carried:])
@@ -110,8 +110,8 @@ def _cases() -> Iterator[Case]:
         yield Case(arrays, attrs, differentiate=False)
 
 
-def _turns(maximum: int | None, **_: Any) -> float:
-    return UNKNOWN_TURNS if maximum is None else min(maximum, UNKNOWN_TURNS)
+def _iterations(maximum: int | None, **_: Any) -> float:
+    return UNKNOWN_ITERATIONS if maximum is None else min(maximum, UNKNOWN_ITERATIONS)
 
 
 while_loop = defop(
@@ -128,10 +128,10 @@ while_loop = defop(
     outputs=-1,
     partial=True,
     normal=_normal,
-    facts=Facts(autocast=Autocast.KEPT, turns=_turns),
+    facts=Facts(autocast=Autocast.KEPT, runs=_iterations),
 )
 """The carry once `condition(*carry, *captured)` does not hold any more, then stacks of the rest.
 
 Inputs: `carried` values to begin with, then what condition and body take as it is. The body gives
-the next carry, and values to be stacked. It ends after `maximum` turns, where that is given.
+the next carry, and values to be stacked. It ends after `maximum` iterations, where that is given.
 """

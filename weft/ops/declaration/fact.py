@@ -96,7 +96,7 @@ class Facts:
         ordered: it does something with others, in the order of the program.
         again: `again(ys, xs, **attrs)` computes the outputs once more, for gradient rules that read
             them, so that they are not kept until then; `None` where they are to be.
-        turns: how often each function among its attributes runs, from the attributes; about, where
+        runs: how often each function among its attributes runs, from the attributes; about, where
             only the run will tell.
         batching: how it takes many examples, where it is one of these ways. Without it, elementwise
             operations and reductions broadcast, composites go by what they are written in, and
@@ -115,7 +115,7 @@ class Facts:
     work: Work | None = None
     ordered: bool = False
     again: Callable[..., Any] | None = None
-    turns: Callable[..., float] | None = None
+    runs: Callable[..., float] | None = None
     batching: Batching | None = None
     exported: bool = False
 

@@ -61,8 +61,8 @@ def plan_body(
     """The launches of a function.
 
     Args:
-        carried: how many of its inputs the first outputs take the place of, in turn.
-        changing: how many inputs differ from turn to turn of a loop; `None` if it is none.
+        carried: how many of its inputs the first outputs take the place of, in order.
+        changing: how many inputs differ between iterations of a loop; `None` if it is none.
     """
     graph, inputs = _copied(function)
     names = [v.node.name for v in inputs]

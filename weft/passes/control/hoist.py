@@ -1,6 +1,6 @@
-"""Work moved out of loops: what is the same at all turns, and products over all turns at once.
+"""Work moved out of loops: what is the same in all iterations, and matmuls for all at once.
 
-A product of a slice with weights, `x[t] @ w`, becomes one of the whole array before the loop, of
+A matmul of a slice with weights, `x[t] @ w`, becomes one of the whole array before the loop, of
 which the loop reads the slices. One that the loop only stacks becomes one of the stack behind it.
 """
 
@@ -30,7 +30,7 @@ from weft.passes.control.parts import (
 from weft.transform.vmap import batch
 
 MOST_BYTES: Final = 1 << 28
-"""Of products for all turns at once: beyond, memory counts more than time."""
+"""Of products for all iterations at once: beyond, memory counts more than time."""
 
 
 def hoisted(node: Node) -> Sequence[Value] | None:
@@ -45,7 +45,7 @@ def hoisted(node: Node) -> Sequence[Value] | None:
     return None if loop.body is node.attrs["body"] else loop.made()
 
 
-# what is the same at all turns
+# what is the same in all iterations
 
 
 def _constant(loop: Parts) -> Parts:
@@ -89,7 +89,7 @@ def _without_constant(
 
 
 def _border(body: Subgraph, same: AbstractSet[Value]) -> list[Value]:
-    """Values that are the same at all turns, worth keeping, and read by what is not."""
+    """Values that are the same in all iterations, worth keeping, and read by what is not."""
     varying = [n for n in body.nodes if not all([v in same for v in n.outputs])]
     stack = [v for n in varying for v in n.inputs if v in same]
     found: dict[Value, None] = {}
@@ -106,7 +106,7 @@ def _border(body: Subgraph, same: AbstractSet[Value]) -> list[Value]:
 
 
 def _is_free(value: Value) -> bool:
-    """Whether it is no work at a turn: a view, a constant, or few numbers spread over many."""
+    """Whether it is no work: a view, a constant, or few numbers broadcast to many."""
     node = value.node
     if isinstance(op_of(node).lower, Alias | Boundary) or not node.inputs:
         return True

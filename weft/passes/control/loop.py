@@ -52,10 +52,10 @@ def flat_loop(node: Node, planner: Planner) -> Flat:
 
 
 def _of_numbers(loop: ScalarLoop, planner: Planner) -> Flat:
-    """A kernel for all turns, called again where it comes back before the last."""
+    """A kernel for all iterations, called again where it comes back before the last."""
     node, flat, around = loop.node, Flat(), Loop(None)
     begin = Control(Kind.BEGIN, around)
-    turn = Control(Kind.TURN, around, (begin,))
+    latch = Control(Kind.LATCH, around, (begin,))
     start = nothing_done()
     flat.constants[start] = None
     launch = planner.numbers(loop)
@@ -65,8 +65,8 @@ def _of_numbers(loop: ScalarLoop, planner: Planner) -> Flat:
     kept = [*node.outputs, loop.done, loop.going]
     flat.add(record(begin, kept, range(len(kept))))
     flat.add(launch)
-    flat.add(record(Control(Kind.HOLDS, around, (turn,)), [loop.going]))
-    flat.add(record(turn))
+    flat.add(record(Control(Kind.HOLDS, around, (latch,)), [loop.going]))
+    flat.add(record(latch))
     flat.add(record(Control(Kind.END, around), [*kept, *loop.arrays]))
     return flat
 
@@ -85,11 +85,11 @@ class _Loop:
         self.flat = Flat()
         self.flat.include(self.body.flat)
         self.claimed: set[Value] = set()  # outputs of the body that have their place
-        self.before: list[Launch] = []  # of the body's launches, at every turn
+        self.before: list[Launch] = []  # of the body's launches, in every iteration
         self.after: list[Launch] = []
         self.leaving: list[Launch] = []
-        self.laid: list[Buffer] = []  # what is written before the loop for all turns
-        self.homes: list[Buffer] = []  # memory of carried values, before the first turn
+        self.laid: list[Buffer] = []  # what is written before the loop for all iterations
+        self.homes: list[Buffer] = []  # memory of carried values, before the first iteration
         self.spare: list[Buffer] = []  # the other half of those that change places
         for i in range(self.carried):
             self._carry(i)
@@ -103,7 +103,7 @@ class _Loop:
         self.flat.aliases.update(zip(body.inputs[first:], self.node.inputs[first:], strict=True))
 
     def _carry(self, i: int) -> None:
-        """Carried in the memory of the result, or in two places in turn."""
+        """Carried in the memory of the result, or in two places alternately."""
         old, new, result = self.body.inputs[i], self.body.outputs[i], self.node.outputs[i]
         if new is old or (i in self.body.in_place and new not in self.claimed):
             self.claimed.add(new)
@@ -132,7 +132,7 @@ class _Loop:
         return home
 
     def slices(self, length: int, reverse: bool) -> None:
-        """Mapped inputs and stacked outputs: one row a turn."""
+        """Mapped inputs and stacked outputs: one row an iteration."""
         rows = self.body.inputs[self.carried : self.carried + self.mapped]
         wholes = self.node.inputs[self.carried : self.carried + self.mapped]
         views = self.flat.views
@@ -156,7 +156,7 @@ class _Loop:
     def finish(self, condition: Function | None = None) -> Flat:
         """All launches."""
         begin = Control(Kind.BEGIN, self.loop)
-        turn = Control(Kind.TURN, self.loop, (begin,))
+        latch = Control(Kind.LATCH, self.loop, (begin,))
         kept = [*self.homes, *self.spare, *self.node.outputs]
         for init, home in zip(self.node.inputs, self.homes, strict=False):
             copy = self._copied(init, home, _bytes(init))
@@ -165,21 +165,21 @@ class _Loop:
         for pair in constant:
             self.flat.add(*pair)
         self.flat.add(record(begin, kept, range(len(kept))))
-        self._test(condition, turn)
+        self._test(condition, latch)
         for launch in self.before:
             self.flat.add(launch)
         self.flat.launches.extend(turning)
         for launch in self.after:
             self.flat.add(launch)
-        self.flat.add(record(turn))
+        self.flat.add(record(latch))
         for launch in self.leaving:
             self.flat.add(launch)
-        # Until here, nothing of it is overwritten: the next turn reads it again.
+        # Until here, nothing of it is overwritten: the next iteration reads it again.
         self.flat.add(record(Control(Kind.END, self.loop), [*kept, *self._read(), *self.laid]))
         return self.flat
 
     def _constant(self) -> tuple[list[Pair], list[Pair]]:
-        """Launches that do the same at all turns, such as laying out weights; and the others."""
+        """Launches that do the same in all iterations, such as laying out weights; the others."""
         pairs = self.body.flat.launches
         written = Counter([owner(b, self.flat) for x, _ in pairs for b in _touched(x, True)])
         once: list[Pair] = []
@@ -208,9 +208,9 @@ class _Loop:
     def _stays(self, buffer: Buffer) -> bool:
         return buffer is not ERROR and not moves(buffer, self.flat)
 
-    def _test(self, condition: Function | None, turn: Control) -> None:
+    def _test(self, condition: Function | None, latch: Control) -> None:
         if condition is None:
-            self.flat.add(record(Control(Kind.TEST, self.loop, (turn,))))
+            self.flat.add(record(Control(Kind.TEST, self.loop, (latch,))))
             return
         found = plan_body(condition, self.planner, 0, self.carried)
         self.flat.include(found.flat)
@@ -220,7 +220,7 @@ class _Loop:
         )
         self._capture(found)
         self.flat.launches.extend(found.flat.launches)
-        self.flat.add(record(Control(Kind.HOLDS, self.loop, (turn,)), found.outputs))
+        self.flat.add(record(Control(Kind.HOLDS, self.loop, (latch,)), found.outputs))
 
     def _read(self) -> list[Buffer]:
         return [owner(v, self.flat) for v in self.node.inputs[self.carried :]]

@@ -65,7 +65,7 @@ def _rewritten(
 
 
 def _alike(a: Node, b: Node) -> bool:
-    """Whether the carries are the same at all turns."""
+    """Whether the carries are the same in all iterations."""
     carried: int = a.attrs["carried"]
     _, places = _union(a.attrs["body"], b.attrs["body"], carried)
     return places[:carried] == list(range(carried))

@@ -39,12 +39,12 @@ class Parts:
 
     @property
     def fixed(self) -> tuple[Value, ...]:
-        """The body's inputs that are the same at all turns."""
+        """The body's inputs that are the same in all iterations."""
         return self.body.inputs[len(self.inits) + len(self.mapped) :]
 
     @property
     def length(self) -> int:
-        """How many turns a scan takes; `STACKED` where only the run tells."""
+        """How many iterations a scan takes; `STACKED` where only the run tells."""
         return self.node.attrs["length"]
 
     def with_body(self, inputs: Sequence[Value], body: Subgraph) -> Parts:

@@ -4,10 +4,10 @@ A loop is written out as
 
     BEGIN
         condition, if it has one
-    TEST        leaves the loop behind TURN
+    TEST        leaves the loop behind LATCH
         body
-    TURN        goes on behind BEGIN
-        what is done once, in the state of the last turn
+    LATCH       goes on behind BEGIN
+        what is done once, in the state of the last iteration
     END
 
 and a choice as
@@ -35,7 +35,7 @@ class Kind(IntEnum):
     BEGIN = 0
     TEST = 1
     HOLDS = 2  # a TEST with a condition, the first argument
-    TURN = 3
+    LATCH = 3
     END = 4
     CHOOSE = 5  # the index is the first argument
     JUMP = 6
@@ -57,8 +57,8 @@ class Loop:
     """A loop.
 
     Attributes:
-        most: how many turns at most; `None` for as many as its condition wants.
-        counted: a stack that it goes through: it has as many turns as that has rows.
+        most: how many iterations at most; `None` for as many as its condition wants.
+        counted: a stack that it goes through: it has as many iterations as that has rows.
         tape: that of the stacks which it makes.
     """
 
@@ -82,10 +82,10 @@ class Cursor:
 
     Attributes:
         start: bytes to add when the loop begins.
-        stride: bytes to add at each turn.
+        stride: bytes to add in each iteration.
         height: bytes to add when the loop begins for each row of a stack's,
         tape: which has the tape of that number; -1 for none.
-        swap: two places in the arena, between which it changes at each turn; else equal numbers.
+        swap: two places in the arena, between which it alternates; else equal numbers.
     """
 
     call: int
@@ -103,8 +103,8 @@ class Steer:
 
     Attributes:
         loop: its number; -1 if it is of none.
-        most: turns of the loop, -1 for as many as it takes.
-        counted: the number of the tape that tells how many turns there are, -1 for none.
+        most: iterations of the loop, -1 for as many as it takes.
+        counted: the number of the tape that tells how many iterations there are, -1 for none.
         tape: the number of the tape of the stacks that the loop makes, -1 for none.
         targets: calls at which it may go on, other than the next.
         cursors: what moves with the loop; told at its beginning.

@@ -1,7 +1,7 @@
-"""Loops of a few numbers: one kernel that does all turns, by one thread.
+"""Loops of a few numbers: one kernel that does all iterations, by one thread.
 
-Through launches a turn costs 30 ns however little it does. A kernel does many turns and comes back
-now and then, so that a loop that takes long can be stopped.
+Through launches an iteration costs 30 ns however little it does. A kernel does many iterations and
+comes back now and then, so that a loop that takes long can be stopped.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ def _is_plain(value: Value) -> bool:
 
 
 def nothing_done() -> Node:
-    """The number of turns at first, and whether there are more."""
+    """The number of iterations at first, and whether there are more."""
     array = np.zeros((), int64.numpy)
-    return Node(CONSTANT.name, (), {"value": Literal(array)}, (TensorType(int64, ()),), "turns")
+    return Node(
+        CONSTANT.name, (), {"value": Literal(array)}, (TensorType(int64, ()),), "iterations"
+    )

@@ -55,11 +55,11 @@ def estimate_ns(call: Call) -> float:
     return max(call.flops / 100, call.traffic / 20)
 
 
-UNKNOWN_TURNS: Final = 16
+UNKNOWN_ITERATIONS: Final = 16
 """How often a loop is thought to run of which nobody knows."""
 
 
-def turns(calls: Sequence[Call]) -> list[float]:
+def iterations(calls: Sequence[Call]) -> list[float]:
     """How often each call is made in a step, as far as is known."""
     found: list[float] = []
     times: list[float] = [1.0]
@@ -69,6 +69,6 @@ def turns(calls: Sequence[Call]) -> list[float]:
             times.pop()
         found.append(times[-1])
         if steer and steer.kind is Kind.BEGIN:
-            known = steer.most if steer.most >= 0 else UNKNOWN_TURNS
+            known = steer.most if steer.most >= 0 else UNKNOWN_ITERATIONS
             times.append(times[-1] * known)
     return found

@@ -38,9 +38,9 @@
 ;                 0 kind, 1 how many items, 2 target in calls, 3 in segments, 4 items (cursors of a
 ;                 loop, targets of a choice: pairs of call and segment), 5 loop
 %Steer = type { i32, i32, i32, i32, ptr, ptr }
-;               0 turns done, 1 most turns, 2 the tape that tells these, 3 the tape it makes; or null
+;               0 iterations done, 1 most iterations, 2 the tape that tells these, 3 the tape it makes; or null
 %Loop = type { i64, i64, ptr, ptr }
-;               0 slot, 1 start, 2 stride, 3 what to change it with at each turn, 4 what to add for
+;               0 slot, 1 start, 2 stride, 3 what to change it with in each iteration, 4 what to add for
 ;               each row of 5 a tape
 %Cursor = type { ptr, i64, i64, i64, i64, ptr }
 ;              0 rows, or, where a program pauses for lack of room, how many are wanted; 1 room
@@ -300,7 +300,7 @@ entry:
     i32 0, label %begin
     i32 1, label %test
     i32 2, label %holds
-    i32 3, label %turn
+    i32 3, label %latch
     i32 4, label %end
     i32 5, label %choose
   ]
@@ -339,7 +339,7 @@ test:
   br i1 %left, label %stay, label %jump
 stay:
   ret i64 %next
-turn:
+latch:
   %error.p = getelementptr %Program, ptr %program, i64 0, i32 10
   %error = load ptr, ptr %error.p
   %state = load atomic i64, ptr %error seq_cst, align 8
@@ -386,16 +386,16 @@ pause:
 out:
   ret i64 4611686018427387904
 end:
-  %turns = load i64, ptr %loop
+  %iterations = load i64, ptr %loop
   %tape.last = load ptr, ptr %tape.p
   %taping.last = icmp ne ptr %tape.last, null
   br i1 %taping.last, label %end.tape, label %end.on
 end.tape:
-  store i64 %turns, ptr %tape.last
+  store i64 %iterations, ptr %tape.last
   br label %end.on
 end.on:
-  %back = sub i64 0, %turns
-  %odd = and i64 %turns, 1
+  %back = sub i64 0, %iterations
+  %odd = and i64 %iterations, 1
   %mask = sub i64 0, %odd
   call void @shift(ptr %steer, i64 -1, i64 %back, i64 %mask)
   ret i64 %next

@@ -50,7 +50,7 @@ CURSOR: Final = np.dtype(
     [("slot", "u8"), ("start", "i8"), ("stride", "i8"), ("swap", "i8"), ("height", "i8"),
      ("tape", "u8")]
 )  # fmt: skip
-LOOP: Final = np.dtype([("turns", "i8"), ("most", "i8"), ("counted", "u8"), ("tape", "u8")])
+LOOP: Final = np.dtype([("iterations", "i8"), ("most", "i8"), ("counted", "u8"), ("tape", "u8")])
 TAPE: Final = np.dtype([("rows", "i8"), ("room", "i8")])
 TARGET: Final = np.dtype([("call", "u4"), ("segment", "u4")])
 RECORD: Final = np.dtype(
@@ -76,7 +76,7 @@ class ProgramTable(ctypes.Structure):
 
 TEAM_BYTES: Final = (6 + MAX_THREADS) * 64 + 64 + 128
 TEAM_THREADS: Final = 5 * 64  # where `%Team` keeps how many threads look for work,
-TEAM_SPIN: Final = 5 * 64 + 16  # how many turns a thread spins before it sleeps,
+TEAM_SPIN: Final = 5 * 64 + 16  # how many times a thread looks before it sleeps,
 TEAM_PROCESSORS: Final = (6 + MAX_THREADS) * 64 + 64  # and where it may run, as bits
 MAX_PROCESSORS: Final = 1024
 

@@ -26,7 +26,7 @@ from weft.ir.extent import Extent
 from weft.passes.control.record import Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
 from weft.runtime.execution import driver
-from weft.runtime.execution.call import Call, External, InArena, estimate_ns, turns
+from weft.runtime.execution.call import Call, External, InArena, estimate_ns, iterations
 from weft.runtime.execution.segment import Segmented, cut
 from weft.runtime.execution.steering import Steering
 from weft.runtime.execution.team import TEAM
@@ -83,7 +83,7 @@ class Program:
         self._table = driver.ProgramTable()
         self._fill(functions, externals)
         self._pointer = ctypes.c_void_p(ctypes.addressof(self._table))
-        times = turns(self.calls)
+        times = iterations(self.calls)
         self.estimate_ns: Final = sum([
             estimate_ns(call) * n for call, n in zip(self.calls, times, strict=True)
         ])  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.passes.launch import Kernel
 from weft.runtime.execution import driver
-from weft.runtime.execution.call import Call, External, InArena, estimate_ns, turns
+from weft.runtime.execution.call import Call, External, InArena, estimate_ns, iterations
 
 UNIT_NS: Final = 500.0  # handing work to another core costs 100 to 200 ns
 UNITS_PER_THREAD: Final = 8  # enough for the others to take over from one that is held up
@@ -124,7 +124,7 @@ def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Se
         table["first"] = firsts[starts]
         table["units"] = np.add.reduceat(parts, starts)
         table["flags"] = np.bitwise_or.reduceat(serial["flags"], starts)
-        work = np.add.reduceat(np.array(costs) * np.array(turns(calls)), starts)
+        work = np.add.reduceat(np.array(costs) * np.array(iterations(calls)), starts)
         shared = table["units"] > 1
         left = np.cumsum((work * shared)[::-1])[::-1]
         table["flags"][shared & (left >= WAKE_NS)] |= driver.WAKE

@@ -16,7 +16,7 @@ from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.agreement import lines
 from weft.tf1.control.dependency import stop_gradient
 from weft.tf1.control.loop_extent import Extent, extent
-from weft.tf1.control.region import TURN, Join, Region, inside, stand_in
+from weft.tf1.control.region import ITERATION_STRIDE, Join, Region, inside, stand_in
 from weft.tf1.control.tensor_array import TensorArray, flow_of, gathered, is_settled, spread
 from weft.tf1.elementwise.arithmetic import maximum as at_least
 from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
@@ -120,37 +120,37 @@ class _While:
 
     def run(self, cond: Any, body: Any, maximum: Any) -> list[Any]:
         """What the loop variables are after the loop."""
-        turn, results = self._built(body, "body", self._outputs)
+        iteration, results = self._built(body, "body", self._outputs)
         test, _ = self._built(cond, "cond", _flag)
         most = None if maximum is None else static_value(maximum)
         limit = None if maximum is None else convert_to_tensor(maximum, dtype=int32)
-        known = self._extent(turn, test, limit)
-        starts = self._starts(turn, known)
+        known = self._extent(iteration, test, limit)
+        starts = self._starts(iteration, known)
         outputs: Sequence[Tensor]
         if known is not None and known.exact:
-            outputs = self._emit_scan(turn, test, starts, known.iterations)
+            outputs = self._emit_scan(iteration, test, starts, known.iterations)
         elif most is not None or limit is None:
-            outputs = self._emit(turn, test, starts, None, None if most is None else int(most))
+            outputs = self._emit(iteration, test, starts, None, None if most is None else int(most))
         else:
-            outputs = self._emit(turn, test, starts, limit, None)
+            outputs = self._emit(iteration, test, starts, limit, None)
         if known is not None:
             outputs = _with_sizes(results, outputs, known)
         return gathered(results, outputs)
 
-    def _extent(self, turn: Region, test: Region, limit: Tensor | None) -> Extent | None:
+    def _extent(self, iteration: Region, test: Region, limit: Tensor | None) -> Extent | None:
         """What is known of the loop, where an array grows in it."""
         arrays = [i for i, x in enumerate(self.held) if isinstance(x, TensorArray) and x.grows]
         if not arrays:
             return None
         starts = [None if isinstance(x, TensorArray) else x for x in self.held]
-        return extent(self.graph, turn, test, starts, [i + 1 for i in arrays], limit)
+        return extent(self.graph, iteration, test, starts, [i + 1 for i in arrays], limit)
 
     def _emit(
-        self, turn: Region, test: Region, starts: Sequence[Tensor], limit: Tensor | None,
+        self, iteration: Region, test: Region, starts: Sequence[Tensor], limit: Tensor | None,
         most: int | None,
     ) -> Sequence[Tensor]:  # fmt: skip
         """The operation, and what its loop variables become."""
-        join = Join(self.graph, [turn, test])
+        join = Join(self.graph, [iteration, test])
         now = join.now()
         extra = [constant(np.zeros((), np.uint64)).used] if join.draws else []
         extra += [constant(np.zeros((), np.int32)).used] if limit is not None else []
@@ -162,7 +162,7 @@ class _While:
             layout = _Layout(len(values) + len(now), join.draws, limit is not None)
             found = ops.while_loop.all(
                 *inits, *outer, condition=layout.condition(join.function(test, join.draws), types),
-                body=layout.body(join.function(turn, join.draws), types), carried=len(inits),
+                body=layout.body(join.function(iteration, join.draws), types), carried=len(inits),
                 maximum=most,
             )  # fmt: skip
             return join.settled(found, len(values))
@@ -170,10 +170,10 @@ class _While:
         return self.graph.emit("While", starts, build, name="Exit").outputs
 
     def _emit_scan(
-        self, turn: Region, test: Region, starts: Sequence[Tensor], iterations: Tensor
+        self, iteration: Region, test: Region, starts: Sequence[Tensor], iterations: Tensor
     ) -> Sequence[Tensor]:
         """The operation where the number of iterations is known: nothing need be tested."""
-        join = Join(self.graph, [turn, test])
+        join = Join(self.graph, [iteration, test])
         now = join.now()
         extra = [constant(np.zeros((), np.uint64)).used] if join.draws else []
 
@@ -182,7 +182,7 @@ class _While:
             types = [*self.kinds, *[v.type for v in (*now, *extra, *join.outer)]]
             layout = _Layout(len(values) - 1 + len(now), join.draws, False)
             found = ops.scan.all(
-                *inits, *join.outer, body=layout.body(join.function(turn, join.draws), types),
+                *inits, *join.outer, body=layout.body(join.function(iteration, join.draws), types),
                 length=values[-1], carried=len(inits), mapped=0,
             )  # fmt: skip
             return join.settled(found, len(values) - 1)
@@ -230,7 +230,7 @@ class _While:
             )
         return made
 
-    def _starts(self, turn: Region, known: Extent | None) -> list[Tensor]:
+    def _starts(self, iteration: Region, known: Extent | None) -> list[Tensor]:
         """The loop variables at first; arrays get room for what the body writes to them."""
         sizes = iter([] if known is None else known.sizes)
         found: list[Tensor] = []
@@ -239,10 +239,10 @@ class _While:
                 found.append(flow_of(x))
             else:
                 room = at_least(next(sizes), 1) if x.grows else None  # for a body that never runs
-                found.append(x.padded(self._element(turn, x), room))
+                found.append(x.padded(self._element(iteration, x), room))
         return found
 
-    def _element(self, turn: Region, x: TensorArray) -> Tensor:
+    def _element(self, iteration: Region, x: TensorArray) -> Tensor:
         """The shape of an array's elements."""
         if x.element_shape.is_fully_defined():
             return constant(x.element_shape.as_list(), int32)
@@ -250,11 +250,11 @@ class _While:
             return shape(x.flow)[1:]
         if x.example is None:
             raise fail(GraphError, "while_loop: a TensorArray without elements; say element_shape=")
-        return self._shape(turn, x.example)
+        return self._shape(iteration, x.example)
 
-    def _shape(self, turn: Region, element: Tensor) -> Tensor:
+    def _shape(self, iteration: Region, element: Tensor) -> Tensor:
         """The shape of what the first iteration computes, which nobody computes for it."""
-        region = turn.part(range(len(self.held)), [element.used])
+        region = iteration.part(range(len(self.held)), [element.used])
         join = Join(self.graph, [region])
         used = [flow_of(x) if is_settled(x) else constant(0.0) for x in self.held]
         now = join.now()
@@ -312,7 +312,7 @@ class _Layout:
         def run(*xs: Value) -> list[Value]:
             found = list(inline(function, self._inner(xs)))
             if self.draws:
-                found.append(xs[self.held] + TURN)
+                found.append(xs[self.held] + ITERATION_STRIDE)
             if self.limited:
                 found.append(xs[self.held + self.draws] + 1)
             return found

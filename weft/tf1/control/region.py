@@ -3,7 +3,7 @@
 While a body is built, its operations go into the graph, with names, scopes and variables as
 everywhere. What its results need of them becomes a function; the rest is run by nobody. Variables
 that it assigns are handed in and out as values, so that effects come in the order of the program:
-an assignment takes place for every turn that runs it.
+an assignment takes place for every iteration that runs it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from weft.tf1.framework.graph import Graph
 from weft.tf1.framework.tensor import Tensor
 
 SMALL: Final = 64  # elements of a constant that a body has a copy of
-TURN: Final = np.uint64(0x9E3779B97F4A7C15)
-"""How far apart the random numbers of two turns begin: 2**64 over the golden ratio."""
+ITERATION_STRIDE: Final = np.uint64(0x9E3779B97F4A7C15)
+"""How far apart the random numbers of two iterations begin: 2**64 over the golden ratio."""
 
 
 @contextlib.contextmanager
@@ -108,9 +108,9 @@ class Region:
         assigned: Sequence[Value],
         captured: Sequence[Value],
         read: Sequence[tuple[Value, Value]],
-        turn: bool = False,
+        iteration: bool = False,
     ) -> Subgraph:
-        """The body as a function of its arguments, variables, turn if there is one, and the rest.
+        """The body as a function of its arguments, variables, iteration if any, and the rest.
 
         It gives its results, then the variables.
 
@@ -121,14 +121,14 @@ class Region:
         """
         handles = [h.type for h in assigned]
         values = [*captured, *[v for _, v in read]]
-        counter = [TensorType(uint64, ())] if turn else []
+        counter = [TensorType(uint64, ())] if iteration else []
         types = [*[v.type for v in self.arguments], *handles, *counter, *[v.type for v in values]]
 
         def run(*xs: Value) -> list[Value]:
             rest = iter(xs)
             env = {v: next(rest) for v in self.arguments}
             now = {h: next(rest) for h in assigned}
-            shift = next(rest) if turn else None
+            shift = next(rest) if iteration else None
             env |= {v: _shifted(v, next(rest), shift) for v in captured}
             fixed = {h: next(rest) for h, _ in read}
             return _Walk(self._before, env, now, fixed).run(self._order, self.outputs, assigned)
@@ -146,7 +146,7 @@ def _is_small(value: Value) -> bool:
 
 
 def _shifted(outer: Value, value: Value, shift: Value | None) -> Value:
-    """A random counter for this turn; anything else as it is."""
+    """A random counter for this iteration; anything else as it is."""
     drawn = shift is not None and op_of(outer.node) is state.counter
     return value + shift if drawn else value
 
@@ -237,9 +237,9 @@ class Join:
         with self.graph.building("", self.graph.control):
             return [ops.read(h, latest=True) for h in self.assigned]
 
-    def function(self, region: Region, turn: bool = False) -> Subgraph:
+    def function(self, region: Region, iteration: bool = False) -> Subgraph:
         """One of the bodies, of what all of them take."""
-        return region.function(self.assigned, self.captured, self.fixed, turn)
+        return region.function(self.assigned, self.captured, self.fixed, iteration)
 
     def settled(self, found: Sequence[Value], count: int) -> list[Value] | Node:
         """Results, behind the assignments of what became of the variables."""

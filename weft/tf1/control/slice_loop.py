@@ -14,7 +14,7 @@ from weft.ir.node import TensorType, Value
 from weft.ir.shape import compatible
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.agreement import lines
-from weft.tf1.control.region import TURN, Join, Region, inside, stand_in
+from weft.tf1.control.region import ITERATION_STRIDE, Join, Region, inside, stand_in
 from weft.tf1.framework.convert import constant
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
@@ -46,16 +46,16 @@ def over_slices(
     region = Region(graph, first, arguments, [x.used for x in (*new, *ys)])
     join = Join(graph, [region])
     now = join.now()
-    turn = [constant(np.zeros((), np.uint64)).used] if join.draws else []
+    iteration = [constant(np.zeros((), np.uint64)).used] if join.draws else []
     count, mapped, given = len(state), len(xs), len(ys)
 
     def build(*values: Value) -> Any:
-        inits = [*values[:count], *now, *turn]
+        inits = [*values[:count], *now, *iteration]
         types = [
-            *[v.type for v in arguments[:count]], *[v.type for v in (*now, *turn)],
+            *[v.type for v in arguments[:count]], *[v.type for v in (*now, *iteration)],
             *[v.type for v in arguments[count:]], *[v.type for v in join.outer],
         ]  # fmt: skip
-        counts = _Counts(count, len(now), len(turn), mapped, given)
+        counts = _Counts(count, len(now), len(iteration), mapped, given)
         body = _body(join.function(region, join.draws), types, counts)
         attrs: dict[str, Any] = {"body": body, "length": _length(values[count])}
         found = ops.scan.all(
@@ -100,20 +100,20 @@ class _Counts(NamedTuple):
 
     state: int
     variables: int
-    turn: int
+    iteration: int
     slices: int
     results: int
 
 
 def _body(function: Subgraph, types: Sequence[TensorType], n: _Counts) -> Subgraph:
-    """A region's function in the order of a scan: variables are carried, and so is the turn."""
+    """A region's function in the order of a scan: variables and the iteration are carried."""
 
     def run(*xs: Value) -> list[Value]:
         rest = iter(xs)
-        state, now, turn, rows = (list(islice(rest, count)) for count in n[:4])
-        found = inline(function, [*state, *rows, *now, *turn, *rest])
+        state, now, iteration, rows = (list(islice(rest, count)) for count in n[:4])
+        found = inline(function, [*state, *rows, *now, *iteration, *rest])
         given = n.state + n.results
-        more = [t + TURN for t in turn]
+        more = [t + ITERATION_STRIDE for t in iteration]
         return [*found[: n.state], *found[given:], *more, *found[n.state : given]]
 
     return trace(run, types)

@@ -121,12 +121,12 @@ def while_loop(job: Job, batch: Batch) -> list[Value | Same]:
         flags[:carried] = [True] * carried
         inner, holds = batched(body, flags), batched(condition, flags)
     wanted = [*flags[:carried], *inner.mapped[carried:]]
-    turn = _spread(inner, wanted, job.size)
-    types: list[TensorType] = list(turn.input_types)
+    iteration = _spread(inner, wanted, job.size)
+    types: list[TensorType] = list(iteration.input_types)
 
     def masked(*xs: Value) -> list[Value]:
         (alive,) = inline(holds, xs)
-        found = inline(turn, xs)
+        found = inline(iteration, xs)
         pairs = zip(found[:carried], xs, strict=False)
         kept = [_select(alive, new, old) for new, old in pairs]
         return [*kept, *[alive for _ in found[carried : carried + 1]], *found[carried + 1 :]]
@@ -135,10 +135,10 @@ def while_loop(job: Job, batch: Batch) -> list[Value | Same]:
         return catalogue.any(inline(holds, xs)[0], axes=(0,))
 
     if several:
-        turn, holds = trace(masked, types), trace(any_holds, types)
+        iteration, holds = trace(masked, types), trace(any_holds, types)
         wanted[carried : carried + 1] = [True for _ in wanted[carried : carried + 1]]
     inits = zip(job.xs, flags, job.mapped, strict=True)
     xs = [repeated(x, job.size) if f and not m else x for x, f, m in inits]
-    attrs: dict[str, Any] = {**job.attrs, "body": turn, "condition": holds}
+    attrs: dict[str, Any] = {**job.attrs, "body": iteration, "condition": holds}
     found = while_op.all(*xs, **attrs)
     return _told(found, wanted)
