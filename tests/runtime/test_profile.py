@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,13 +90,13 @@ def test_an_empty_arena_has_a_map():
 def recorded(threads):
     program, _, _ = random_program(3, threads)
     works = ["a" if i % 2 else "b" for i in range(len(program.calls))]
-    return Run(program, works, program.record())
+    return Run(program, works, program.record(), blueprint=None)  # nothing here looks into it
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_step_of_several_programs_has_one_profile(threads):
     runs = [recorded(threads), recorded(threads)]
-    again = [Run(run.program, run.works, run.program.record()) for run in runs]
+    again = [replace(run, recording=run.program.record()) for run in runs]
     profile = profile_steps([[runs[0]], runs, again], 1e9)
     assert sum(row.calls for row in profile.rows) == sum(len(r.program.calls) for r in runs)
     assert {row.work for row in profile.rows} == {"a", "b"}

@@ -33,7 +33,8 @@ def alone():
     ],
 )
 def test_ranks_that_there_are_not(alone, call):
-    text = r"expected one of the group's ranks \[0\], got -?\d \(created at test_refusals.py:\d+\)"
+    where = r"\(created at test_rank_errors.py:\d+\)"
+    text = rf"expected one of the group's ranks \[0\], got -?\d {where}"
     with pytest.raises(DistributedError, match=text):
         call(alone)
 
