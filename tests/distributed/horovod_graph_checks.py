@@ -1,5 +1,7 @@
 """Horovod's names in TensorFlow 1 graphs, checked on each rank; called by job_checks.py."""
 
+import tempfile
+
 import numpy as np
 
 import weft.horovod.tensorflow as hvd
@@ -89,7 +91,10 @@ def check_graph_state(rank: int, size: int) -> None:
 
 
 def check_graph_mnist(rank: int, size: int) -> None:
-    """Horovod's TensorFlow 1 example, on the bundled digits; its import apart."""
+    """Horovod's TensorFlow 1 example, on the bundled digits; its import apart.
+
+    Rank 0 alone saves, and all go on from its step where they begin again.
+    """
     images, answers = load_digits()
     data = images.reshape(len(images), -1).astype(np.float32)[rank::size]
     labels = answers[rank::size]
@@ -102,15 +107,33 @@ def check_graph_mnist(rank: int, size: int) -> None:
     loss = tf.losses.sparse_softmax_cross_entropy(label, logits)
     opt = tf.train.RMSPropOptimizer(0.02)
     opt = hvd.DistributedOptimizer(opt)
-    train_op = opt.minimize(loss, global_step=tf.train.get_or_create_global_step())
+    global_step = tf.train.get_or_create_global_step()
+    train_op = opt.minimize(loss, global_step=global_step)
     right = tf.reduce_mean(
         tf.cast(tf.equal(tf.argmax(logits, 1, output_type=tf.int32), label), tf.float32)
     )
     mean = hvd.allreduce(right)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        session.run(hvd.broadcast_global_variables(0))
-        for step in range(60):
-            rows = slice(step % 10 * 32, step % 10 * 32 + 32)
-            session.run(train_op, {image: data[rows], label: labels[rows]})
-        assert session.run(mean, {image: data, label: labels}) > 0.6
+    steps, accuracy, w = 0, 0.0, tf.trainable_variables()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint_dir = folder if rank == 0 else None
+        for last in (30, 60):
+            hooks = [
+                hvd.BroadcastGlobalVariablesHook(0),
+                tf.train.StopAtStepHook(last_step=last),
+                tf.train.LoggingTensorHook({"step": global_step, "loss": loss}, every_n_iter=10),
+                (final := tf.train.FinalOpsHook([mean, w], {image: data, label: labels})),
+            ]
+            with tf.train.MonitoredTrainingSession(
+                checkpoint_dir=checkpoint_dir, hooks=hooks, config=tf.ConfigProto()
+            ) as mon_sess:
+                while not mon_sess.should_stop():
+                    rows = slice(steps % 10 * 32, steps % 10 * 32 + 32)
+                    mon_sess.run(train_op, feed_dict={image: data[rows], label: labels[rows]})
+                    steps += 1
+            assert steps == last
+            accuracy, values = final.final_ops_values
+            assert all(np.array_equal(values, each) for each in hvd.allgather_object(values))
+        if rank == 0:
+            found = tf.train.latest_checkpoint(folder)
+            assert found is not None and found.endswith("model.ckpt-60")
+    assert accuracy > 0.6

@@ -21,7 +21,7 @@ from typing import Any
 
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import bitwise, contrib, errors, initializers, layers, losses, math, python_io
-from weft.tf1 import data
+from weft.tf1 import app, data, logging
 from weft.tf1 import linalg
 from weft.tf1 import nn
 from weft.tf1 import random
@@ -204,6 +204,7 @@ __all__ = [
     "add_to_collection",
     "add_to_collections",
     "all_variables",
+    "app",
     "arg_max",
     "arg_min",
     "argmax",
@@ -328,6 +329,7 @@ __all__ = [
     "log",
     "log1p",
     "log_sigmoid",
+    "logging",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -495,7 +497,7 @@ _ABSENT = {
     "queues in the graph": ("FIFOQueue", "queue"),
     "estimators": ("estimator", "feature_column"),
     "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
-    "program scaffolding": ("app", "flags", "logging"),
+    "program scaffolding": ("flags",),
 }
 
 

@@ -15,6 +15,7 @@ from weft.ops.base import at_user_line
 from weft.tf1.control.dependency import group, identity
 from weft.tf1.framework.graph import control_dependencies
 from weft.tf1.framework.tensor import Operation
+from weft.tf1.train.hook.run_hook import SessionRunHook
 from weft.tf1.train.optimizer.base import Optimizer
 
 
@@ -111,12 +112,12 @@ def _reduction(
     return Reduction(ReduceOp.SUM, compression, 1.0 / predivide, behind)
 
 
-class BroadcastGlobalVariablesHook:
+class BroadcastGlobalVariablesHook(SessionRunHook):
     """Gives all ranks one rank's variables once a session has begun.
 
-    It has the methods of a `SessionRunHook`: a session that knows hooks calls them, and any other
-    program may, as `hook.begin()` before it makes its session and
-    `hook.after_create_session(session)` behind the initializer.
+    For `tf.train.MonitoredTrainingSession(hooks=[hvd.BroadcastGlobalVariablesHook(0)])`. A program
+    with a plain session calls `hook.begin()` before it makes the session, and
+    `hook.after_create_session(session, None)` behind the initializer.
 
     Args:
         device: of no influence.
@@ -130,7 +131,7 @@ class BroadcastGlobalVariablesHook:
         """Add the operation to the default graph."""
         self._op = broadcast_global_variables(self._root_rank)
 
-    def after_create_session(self, session: Any, coord: Any = None) -> None:
+    def after_create_session(self, session: Any, coord: Any) -> None:
         """Run it."""
         if self._op is None:
             raise ArgumentError(
@@ -138,12 +139,3 @@ class BroadcastGlobalVariablesHook:
                 f"{at_user_line()}"
             )
         session.run(self._op)
-
-    def before_run(self, run_context: Any) -> None:
-        """Asks for nothing."""
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Looks at nothing."""
-
-    def end(self, session: Any) -> None:
-        """Leaves everything as it is."""

@@ -54,6 +54,10 @@ class Graph(Names, Collections):
         """Take no more operations."""
         self._finalized = True
 
+    def unfinalize(self) -> None:
+        """Take operations again."""
+        self._finalized = False
+
     def as_default(self) -> contextlib.AbstractContextManager[Graph]:
         """Make this the default graph of the thread, in a `with` block."""
         return _as_default(self)

@@ -26,6 +26,27 @@ from weft.tf1.train.example import (
     Int64List,
     SequenceExample,
 )  # fmt: skip
+from weft.tf1.train.hook.run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
+from weft.tf1.train.hook.saving import (
+    CheckpointSaverHook,
+    CheckpointSaverListener,
+    ProfilerHook,
+    SummarySaverHook,
+)
+from weft.tf1.train.hook.step import GlobalStepWaiterHook, StepCounterHook, StopAtStepHook
+from weft.tf1.train.hook.timer import SecondOrStepTimer
+from weft.tf1.train.hook.value import (
+    FeedFnHook,
+    FinalOpsHook,
+    LoggingTensorHook,
+    NanLossDuringTrainingError,
+    NanTensorHook,
+)
 from weft.tf1.train.input import (
     batch,
     shuffle_batch,
@@ -46,6 +67,14 @@ from weft.tf1.train.learning_rate import (
     piecewise_constant_decay,
     polynomial_decay,
 )  # fmt: skip
+from weft.tf1.train.monitored.creator import (
+    ChiefSessionCreator,
+    SessionCreator,
+    WorkerSessionCreator,
+)
+from weft.tf1.train.monitored.scaffold import Scaffold
+from weft.tf1.train.monitored.session import MonitoredSession, SingularMonitoredSession
+from weft.tf1.train.monitored.training import MonitoredTrainingSession
 from weft.tf1.train.optimizer import (
     AdagradOptimizer,
     AdamOptimizer,
@@ -58,14 +87,20 @@ from weft.tf1.train.queue_runner import QueueRunner, add_queue_runner, start_que
 from weft.tf1.train.saver import Saver, SaverDef
 
 __all__ = [
-    "AdagradOptimizer", "AdamOptimizer", "BytesList", "CheckpointReader", "CheckpointState",
-    "Coordinator", "Example", "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists",
-    "Features", "FloatList", "GradientDescentOptimizer", "Int64List", "MomentumOptimizer",
-    "NewCheckpointReader", "Optimizer", "QueueRunner", "RMSPropOptimizer", "Saver", "SaverDef",
-    "SequenceExample", "add_queue_runner", "batch", "checkpoint_exists", "cosine_decay",
-    "create_global_step", "exponential_decay", "get_checkpoint_state", "get_global_step",
-    "get_or_create_global_step", "global_step", "inverse_time_decay", "latest_checkpoint",
-    "list_variables", "load_checkpoint", "load_variable", "natural_exp_decay", "piecewise_constant",
-    "piecewise_constant_decay", "polynomial_decay", "shuffle_batch", "slice_input_producer",
-    "start_queue_runners", "string_input_producer", "summary_iterator",
+    "AdagradOptimizer", "AdamOptimizer", "BytesList", "CheckpointReader", "CheckpointSaverHook",
+    "CheckpointSaverListener", "CheckpointState", "ChiefSessionCreator", "Coordinator", "Example",
+    "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features", "FeedFnHook",
+    "FinalOpsHook", "FloatList", "GlobalStepWaiterHook", "GradientDescentOptimizer", "Int64List",
+    "LoggingTensorHook", "MomentumOptimizer", "MonitoredSession", "MonitoredTrainingSession",
+    "NanLossDuringTrainingError", "NanTensorHook", "NewCheckpointReader", "Optimizer",
+    "ProfilerHook", "QueueRunner", "RMSPropOptimizer", "Saver", "SaverDef", "Scaffold",
+    "SecondOrStepTimer", "SequenceExample", "SessionCreator", "SessionRunArgs", "SessionRunContext",
+    "SessionRunHook", "SessionRunValues", "SingularMonitoredSession", "StepCounterHook",
+    "StopAtStepHook", "SummarySaverHook", "WorkerSessionCreator", "add_queue_runner", "batch",
+    "checkpoint_exists", "cosine_decay", "create_global_step", "exponential_decay",
+    "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
+    "inverse_time_decay", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
+    "natural_exp_decay", "piecewise_constant", "piecewise_constant_decay", "polynomial_decay",
+    "shuffle_batch", "slice_input_producer", "start_queue_runners", "string_input_producer",
+    "summary_iterator",
 ]  # fmt: skip

@@ -20,7 +20,8 @@ class Coordinator:
     """
 
     def __init__(self, clean_stop_exception_types: Sequence[type[Exception]] | None = None) -> None:
-        self._clean = tuple(clean_stop_exception_types or (OutOfRangeError,))
+        given = clean_stop_exception_types
+        self._clean = (OutOfRangeError,) if given is None else tuple(given)
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._error: BaseException | None = None
@@ -38,6 +39,11 @@ class Coordinator:
             if not clean and self._error is None and not self._stop.is_set():
                 self._error = error
             self._stop.set()
+
+    def raise_requested_exception(self) -> None:
+        """Raise the exception that somebody asked to stop with, if any."""
+        if self._error is not None:
+            raise self._error
 
     def clear_stop(self) -> None:
         """Begin anew."""
@@ -79,8 +85,7 @@ class Coordinator:
         for thread in waiting:
             thread.join(max(limit - time.monotonic(), 0))
         self._threads = []
-        if self._error is not None:
-            raise self._error
+        self.raise_requested_exception()
         alive = [t.name for t in waiting if t.is_alive()]
         if alive and not ignore_live_threads:
             raise WeftError(f"Coordinator: threads live on after the stop: {alive}")

@@ -1,0 +1,115 @@
+"""A session with its hooks and its threads: one program a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from weft.errors import FeedError, StateError
+from weft.tf1 import logging
+from weft.tf1.errors import AbortedError, UnavailableError
+from weft.tf1.framework.graph import fail
+from weft.tf1.session.tracing import RunMetadata, RunOptions
+from weft.tf1.train.coordinator import Coordinator
+from weft.tf1.train.hook.run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
+from weft.tf1.train.queue_runner import start_queue_runners
+
+PREEMPTIONS = (AbortedError, UnavailableError)
+
+
+class HookedSession:
+    """Runs what the program and its hooks ask for, as one step.
+
+    Args:
+        session: the session below, with values for its variables.
+        hooks: called in this order.
+        grace: how many seconds threads have to end.
+    """
+
+    def __init__(self, session: Any, hooks: Sequence[SessionRunHook], grace: float) -> None:
+        self.session, self._hooks, self._grace = session, hooks, grace
+        self.coord = Coordinator(clean_stop_exception_types=[])
+        self._stop = False
+        start_queue_runners(session, self.coord)
+        for hook in hooks:
+            hook.after_create_session(session, self.coord)
+
+    def should_stop(self) -> bool:
+        """Whether a hook or a thread asked to stop; raises what a thread asked it with."""
+        self.coord.raise_requested_exception()
+        return self._stop or self.coord.should_stop()
+
+    def run(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+        """The values of `fetches`, as `Session.run` gives them.
+
+        Raises:
+            StateError: somebody asked to stop.
+            FeedError: two feed the same tensor.
+        """
+        try:
+            return self._step(fetches, feed_dict, options, run_metadata)
+        except PREEMPTIONS:
+            raise
+        except Exception as error:
+            self._raise_preemption(error)
+            raise
+
+    def _raise_preemption(self, error: Exception) -> None:
+        """A preemption that a thread met explains an error of the step."""
+        try:
+            self.coord.raise_requested_exception()
+        except PREEMPTIONS as preemption:
+            raise preemption from error
+        except Exception:
+            return  # close() raises it
+
+    def _step(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+        if self.should_stop():
+            raise fail(StateError, "run: expected a session that goes on, got one that should stop")
+        context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self.session)
+        asked = [hook.before_run(context) for hook in self._hooks]
+        feeds = _merged_feeds(feed_dict, [a.feed_dict for a in asked if a and a.feed_dict])
+        options = _merged_options(options, [a.options for a in asked if a and a.options])
+        metadata = RunMetadata() if run_metadata is None else run_metadata
+        extra = [a.fetches for a in asked if a and a.fetches is not None]
+        found = self.session.run([fetches, *extra], feeds, options, metadata)
+        rest = iter(found[1:])
+        for hook, args in zip(self._hooks, asked, strict=True):
+            results = next(rest) if args and args.fetches is not None else None
+            hook.after_run(context, SessionRunValues(results, options, metadata))
+        self._stop = self._stop or context.stop_requested
+        return found[0]
+
+    def close(self) -> None:
+        """End the threads and close the session; raises what a thread asked to stop with."""
+        self.coord.request_stop()
+        try:
+            self.coord.join(stop_grace_period_secs=self._grace, ignore_live_threads=True)
+        except PREEMPTIONS as error:
+            logging.error("A thread was interrupted while the session was closed: %s", error)
+        finally:
+            self.session.close()
+
+
+def _merged_feeds(given: Mapping[Any, Any] | None, asked: Sequence[Mapping[Any, Any]]) -> Any:
+    if not asked:
+        return given
+    feeds = dict(given or {})
+    for more in asked:
+        twice = [key for key in more if key in feeds]
+        if twice:
+            text = f"run: expected each tensor to be fed once, but a hook feeds {twice} again"
+            raise fail(FeedError, text)
+        feeds.update(more)
+    return feeds
+
+
+def _merged_options(given: Any, asked: Sequence[Any]) -> Any:
+    """The options of a run: the highest trace level."""
+    every: list[Any] = [o for o in (given, *asked) if o is not None]
+    return max(every, key=lambda o: o.trace_level) if every else RunOptions()

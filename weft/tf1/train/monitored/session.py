@@ -1,0 +1,224 @@
+"""`tf.train.MonitoredSession` and its kin."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from weft.errors import ArgumentError, StateError
+from weft.tf1 import logging
+from weft.tf1.errors import OutOfRangeError
+from weft.tf1.framework.graph import Graph, fail, get_default_graph
+from weft.tf1.session.session import ConfigProto
+from weft.tf1.session.tracing import RunMetadata, RunOptions
+from weft.tf1.train.hook.run_hook import SessionRunHook
+from weft.tf1.train.monitored.creator import ChiefSessionCreator, SessionCreator
+from weft.tf1.train.monitored.hooked import PREEMPTIONS, HookedSession
+from weft.tf1.train.monitored.scaffold import Scaffold
+
+
+class StepContext:
+    """What the function of `run_step_fn` is given.
+
+    Attributes:
+        session: the session below; its runs call no hooks.
+        run_with_hooks: `MonitoredSession.run`.
+    """
+
+    def __init__(self, session: Any, run_with_hooks: Callable[..., Any]) -> None:
+        self.session, self.run_with_hooks = session, run_with_hooks
+
+    def request_stop(self) -> None:
+        """End the function and the loop around it: raises `StopIteration`."""
+        raise StopIteration("the step function asked to stop")
+
+
+class BaseMonitoredSession:
+    """A session that calls hooks, and is closed by the `with` block around it.
+
+    The end of the data (`OutOfRangeError`) or `StopIteration` ends the block without an error.
+    Behind any other error the session is closed, but hooks' `end` is not called.
+    """
+
+    StepContext = StepContext
+
+    def __init__(
+        self,
+        creator: SessionCreator | None,
+        hooks: Iterable[SessionRunHook] | None,
+        recovers: bool,
+        grace: float,
+    ) -> None:
+        self._owner = get_default_graph()
+        self._was_finalized = self._owner.finalized
+        self._hooks = list(hooks or ())
+        for hook in self._hooks:
+            hook.begin()
+        self._creator, self._grace = creator or ChiefSessionCreator(), grace
+        self._recovers, self._closed = recovers, False
+        self._hooked: HookedSession | None = self._create()
+
+    def _create(self) -> HookedSession:
+        while True:
+            try:
+                return HookedSession(self._creator.create_session(), self._hooks, self._grace)
+            except PREEMPTIONS as error:
+                if not self._recovers:
+                    raise
+                logging.info("The session is made anew: %s", error)
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph that is run; `None` once the session is closed."""
+        return None if self._hooked is None else self._hooked.session.graph
+
+    def should_stop(self) -> bool:
+        """Whether the loop is to end: a hook or a thread asked so, or the session is closed."""
+        if self._hooked is None:
+            return self._closed
+        if not self._recovers:
+            return self._hooked.should_stop()
+        try:
+            return self._hooked.should_stop()
+        except PREEMPTIONS as error:
+            self._drop(error)
+            return False
+        except Exception:
+            return True  # close() raises it
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Any = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """As `Session.run`, with what hooks ask for in the same step.
+
+        Raises:
+            StateError: a hook asked to stop before, or the session is closed.
+        """
+        return self._again(lambda hooked: hooked.run(fetches, feed_dict, options, run_metadata))
+
+    def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
+        """Call a function of `step_context`, which runs with hooks or without.
+
+        Raises:
+            ArgumentError: the function has other parameters.
+            StopIteration: the function asked to stop; the `with` block takes it.
+        """
+        names = [name for name in inspect.signature(step_fn).parameters if name != "self"]
+        if names != ["step_context"]:
+            text = f"run_step_fn: expected a function of step_context, got one of {names}"
+            raise fail(ArgumentError, text)
+        return self._again(
+            lambda hooked: step_fn(StepContext(hooked.session, _with_defaults(hooked)))
+        )
+
+    def _again(self, step: Callable[[HookedSession], Any]) -> Any:
+        """A step, done again with another session where this one was interrupted."""
+        while True:
+            if self._closed:
+                raise fail(StateError, "run: expected an open session, got a closed one")
+            try:
+                if self._hooked is None:
+                    self._hooked = self._create()
+                return step(self._hooked)
+            except PREEMPTIONS as error:
+                if not self._recovers:
+                    raise
+                self._drop(error)
+
+    def _drop(self, error: Exception) -> None:
+        logging.info("The session is closed and another made: %s", error)
+        hooked, self._hooked = self._hooked, None
+        if hooked is not None:
+            hooked.close()
+
+    def close(self) -> None:
+        """Call hooks' `end` and close the session.
+
+        Raises:
+            StateError: it is closed.
+        """
+        self._close(call_end=True)
+
+    def _close(self, call_end: bool) -> None:
+        if self._closed:
+            raise fail(StateError, "close: expected an open session, got a closed one")
+        hooked = self._hooked
+        try:
+            if call_end and hooked is not None:
+                for hook in self._hooks:
+                    hook.end(hooked.session)
+        finally:
+            self._hooked, self._closed = None, True
+            if not self._was_finalized:
+                self._owner.unfinalize()
+            if hooked is not None:
+                hooked.close()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> bool:
+        clean = kind is None or issubclass(kind, OutOfRangeError | StopIteration)
+        self._close(call_end=clean)
+        return clean
+
+
+def _with_defaults(hooked: HookedSession) -> Callable[..., Any]:
+    def run(
+        fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        return hooked.run(fetches, feed_dict, options, run_metadata)
+
+    return run
+
+
+class MonitoredSession(BaseMonitoredSession):
+    """A session that calls hooks, and is made anew after `AbortedError` and `UnavailableError`.
+
+    Args:
+        session_creator: `ChiefSessionCreator()` by default.
+        hooks: called in this order.
+        stop_grace_period_secs: how long threads have to end when it is closed.
+    """
+
+    def __init__(
+        self,
+        session_creator: SessionCreator | None = None,
+        hooks: Iterable[SessionRunHook] | None = None,
+        stop_grace_period_secs: float = 120,
+    ) -> None:
+        super().__init__(session_creator, hooks, True, stop_grace_period_secs)
+
+
+class SingularMonitoredSession(BaseMonitoredSession):
+    """A session that calls hooks, whose session below can be used, and that is never made anew.
+
+    Args:
+        hooks, stop_grace_period_secs: as `MonitoredSession` has them.
+        scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path: as
+            `ChiefSessionCreator` has them.
+    """
+
+    def __init__(
+        self,
+        hooks: Iterable[SessionRunHook] | None = None,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: ConfigProto | None = None,
+        checkpoint_dir: str | None = None,
+        stop_grace_period_secs: float = 120,
+        checkpoint_filename_with_path: str | None = None,
+    ) -> None:
+        creator = ChiefSessionCreator(
+            scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
+        )
+        super().__init__(creator, hooks, False, stop_grace_period_secs)
+
+    def raw_session(self) -> Any:
+        """The session below, `None` once it is closed; its runs call no hooks."""
+        return None if self._hooked is None else self._hooked.session
