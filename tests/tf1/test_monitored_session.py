@@ -155,7 +155,7 @@ def test_one_program_has_what_hooks_ask_for(tmp_path, caplog):
     hooks = [
         tf.train.LoggingTensorHook({"value": scale, "b": "scale"}, every_n_iter=2),
         tf.train.LoggingTensorHook([w], at_end=True, formatter=lambda v: f"last {v[w]}"),
-        tf.train.FeedFnHook(lambda: {x: 2.0}),
+        tf.train.FeedFnHook(lambda: {x: 0.1}),
         tf.train.NanTensorHook(scale),
         tf.train.ProfilerHook(save_steps=3, output_dir=str(tmp_path)),
         tf.train.StopAtStepHook(last_step=4),
@@ -170,13 +170,15 @@ def test_one_program_has_what_hooks_ask_for(tmp_path, caplog):
             session.run(train)
     assert len([c for c in calls if len(c) == 4]) == 4  # one a step
     texts = [r.getMessage() for r in caplog.records]
-    assert texts[1] == "b = 2.0, value = 2.0" and texts[-1] == "last 0.0625"
-    assert any(t.startswith("b = 0.5, value = 0.5 (0.") for t in texts)
+    assert texts[1] == "b = 0.1, value = 0.1" and texts[-1] == "last 0.0625"
+    assert any(t.startswith("b = 0.025, value = 0.025 (0.") for t in texts)
     assert any(t.startswith("global_step/sec: ") for t in texts)
     (file,) = tmp_path.glob("events*")
     found = [(e.step, v.tag, v.simple_value) for e in tf.train.summary_iterator(str(file))
              for v in (e.summary.value if e.summary else ())]  # fmt: skip
-    assert [f for f in found if f[1] == "rate"] == [(1, "rate", 2.0), (3, "rate", 0.5)]
+    assert [f for f in found if f[1] == "rate"] == [
+        (1, "rate", np.float32(0.1)), (3, "rate", np.float32(0.1) / 4),
+    ]  # fmt: skip
     assert [f[:2] for f in found if f[1] != "rate"] == [(3, "global_step/sec")]
     (trace,) = tmp_path.glob("timeline-3.json")
     assert json.loads(trace.read_text())["traceEvents"]
@@ -242,3 +244,33 @@ def test_what_is_refused(tmp_path):
     lazy = tf.train.Scaffold(init_op=tf.no_op())
     with pytest.raises(RuntimeError, match=r"have a value, but \['w'\] have none"):
         tf.train.MonitoredSession(tf.train.ChiefSessionCreator(lazy))
+
+
+def test_threads_and_interrupted_sessions():
+    """What a thread stops with is raised at the end; what a thread counts is waited for."""
+    step = tf.train.get_or_create_global_step()
+    count, seen = step.assign_add(1), []
+
+    class Threads(tf.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            self.coord = coord
+            seen.append(session)
+            if len(seen) == 1:
+                raise tf.errors.UnavailableError(None, None, "not yet")
+            session.run(count)
+
+    threads = Threads()
+    hooks = [threads, tf.train.GlobalStepWaiterHook(1)]
+    with (
+        pytest.raises(KeyError, match="of a thread"),
+        tf.train.MonitoredSession(hooks=hooks) as session,
+    ):
+        assert session.run(step) == 1 and len(seen) == 2
+        threads.coord.request_stop(tf.errors.AbortedError(None, None, "gone"))
+        assert not session.should_stop() and session.run(step) == 1  # by a third session
+        threads.coord.request_stop(KeyError("of a thread"))
+        assert session.should_stop()
+    for made in seen:
+        with pytest.raises(RuntimeError, match="closed"):
+            made.run(step)
+    assert len(seen) == 3

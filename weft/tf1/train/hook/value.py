@@ -103,7 +103,7 @@ class LoggingTensorHook(SessionRunHook):
             if self._formatter:
                 logging.info(self._formatter(values))
                 return
-            text = ", ".join([f"{tag} = {values[tag]}" for tag in self._tags])
+            text = ", ".join([f"{tag} = {values[tag]!s}" for tag in self._tags])
         logging.info("%s", text if secs is None else f"{text} ({secs:.3f} sec)")
 
 

@@ -35,9 +35,13 @@ class HookedSession:
         self.session, self._hooks, self._grace = session, hooks, grace
         self.coord = Coordinator(clean_stop_exception_types=[])
         self._stop = False
-        start_queue_runners(session, self.coord)
-        for hook in hooks:
-            hook.after_create_session(session, self.coord)
+        try:
+            start_queue_runners(session, self.coord)
+            for hook in hooks:
+                hook.after_create_session(session, self.coord)
+        except BaseException:
+            self.close()
+            raise
 
     def should_stop(self) -> bool:
         """Whether a hook or a thread asked to stop; raises what a thread asked it with."""
