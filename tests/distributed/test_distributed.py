@@ -14,12 +14,14 @@ from weft.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 from weft.errors import ArgumentError, DistributedError
 
 
-@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.slow), 4])
-def test_two_and_four_ranks(ranks, tmp_path):
-    found = launch(ranks, "job_checks.py", str(ranks), str(tmp_path))
-    assert found.code == 0, found.out + found.err
-    assert sorted(found.out.split("\n")) == ["", *[f"[{i}] all well" for i in range(ranks)]]
-    assert found.err == ""
+@pytest.mark.parametrize("jobs", [pytest.param([2, 4], marks=pytest.mark.slow), [4]])
+def test_two_and_four_ranks(jobs, tmp_path):
+    """One job behind the other, where the second restores what the first saved."""
+    for ranks in jobs:
+        found = launch(ranks, "job_checks.py", str(ranks), str(tmp_path))
+        assert found.code == 0, found.out + found.err
+        assert sorted(found.out.split("\n")) == ["", *[f"[{i}] all well" for i in range(ranks)]]
+        assert found.err == ""
 
 
 FAILURES = {
