@@ -52,10 +52,10 @@ class Listener(tf.train.CheckpointSaverListener):
 
 
 def halving():
-    """`w` is halved in each step."""
+    """`w` is halved in each step, which a variable counts that only its name tells."""
     w = tf.Variable(1.0, name="w")
-    sgd = tf.train.GradientDescentOptimizer(0.25)
-    train = sgd.minimize(w * w, global_step=tf.train.get_or_create_global_step())
+    step = tf.Variable(0, name="global_step", trainable=False)
+    train = tf.train.GradientDescentOptimizer(0.25).minimize(w * w, global_step=step)
     return w, tf.identity(w), train
 
 
@@ -274,3 +274,36 @@ def test_threads_and_interrupted_sessions():
         with pytest.raises(RuntimeError, match="closed"):
             made.run(step)
     assert len(seen) == 3
+
+
+def test_supervisor(tmp_path):
+    """A plain session, beside which threads save; it restores what the program saved at the end."""
+    w, _, train = halving()
+    tf.summary.scalar("rate", tf.identity(w))
+    ended = []
+    for last in (3, 5):
+        supervisor = tf.train.Supervisor(logdir=tmp_path, save_model_secs=1, save_summaries_secs=1)
+
+        def step(session, limit, supervisor=supervisor):
+            if not ended:
+                ended.append("aborted")
+                raise tf.errors.AbortedError(None, None, "gone")
+            session.run(train)
+            if session.run(supervisor.global_step) == limit:
+                path = supervisor.saver.save(session, supervisor.save_path, supervisor.global_step)
+                ended.append((path.rpartition("-")[2], float(session.run(w))))
+                supervisor.request_stop()
+
+        tf.train.basic_train_loop(supervisor, step, [last])
+        tf.get_default_graph().unfinalize()
+    assert ended == ["aborted", ("3", 0.125), ("5", 0.03125)]
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith("model.ckpt-5")
+    tags = {v.tag for path in tmp_path.glob("events*") for e in tf.train.summary_iterator(str(path))
+            for v in (e.summary.value if e.summary else ())}  # fmt: skip
+    assert tags == {"rate", "global_step/sec"}
+    with pytest.raises(KeyError), tf.train.Supervisor().managed_session() as session:
+        raise KeyError
+    with tf.train.Supervisor().managed_session() as session:
+        raise tf.errors.OutOfRangeError(None, None, "the end")
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run(w)

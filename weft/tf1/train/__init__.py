@@ -74,6 +74,7 @@ from weft.tf1.train.monitored.creator import (
 )
 from weft.tf1.train.monitored.scaffold import Scaffold
 from weft.tf1.train.monitored.session import MonitoredSession, SingularMonitoredSession
+from weft.tf1.train.monitored.supervisor import Supervisor, basic_train_loop
 from weft.tf1.train.monitored.training import MonitoredTrainingSession
 from weft.tf1.train.optimizer import (
     AdagradOptimizer,
@@ -96,11 +97,11 @@ __all__ = [
     "ProfilerHook", "QueueRunner", "RMSPropOptimizer", "Saver", "SaverDef", "Scaffold",
     "SecondOrStepTimer", "SequenceExample", "SessionCreator", "SessionRunArgs", "SessionRunContext",
     "SessionRunHook", "SessionRunValues", "SingularMonitoredSession", "StepCounterHook",
-    "StopAtStepHook", "SummarySaverHook", "WorkerSessionCreator", "add_queue_runner", "batch",
-    "checkpoint_exists", "cosine_decay", "create_global_step", "exponential_decay",
-    "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
-    "inverse_time_decay", "latest_checkpoint", "list_variables", "load_checkpoint", "load_variable",
-    "natural_exp_decay", "piecewise_constant", "piecewise_constant_decay", "polynomial_decay",
-    "shuffle_batch", "slice_input_producer", "start_queue_runners", "string_input_producer",
-    "summary_iterator",
+    "StopAtStepHook", "SummarySaverHook", "Supervisor", "WorkerSessionCreator", "add_queue_runner",
+    "basic_train_loop", "batch", "checkpoint_exists", "cosine_decay", "create_global_step",
+    "exponential_decay", "get_checkpoint_state", "get_global_step", "get_or_create_global_step",
+    "global_step", "inverse_time_decay", "latest_checkpoint", "list_variables", "load_checkpoint",
+    "load_variable", "natural_exp_decay", "piecewise_constant", "piecewise_constant_decay",
+    "polynomial_decay", "shuffle_batch", "slice_input_producer", "start_queue_runners",
+    "string_input_producer", "summary_iterator",
 ]  # fmt: skip

@@ -31,12 +31,15 @@ from weft.tf1.variable.variable_scope import get_variable
 
 # The global step
 def get_global_step(graph: Graph | None = None) -> Variable | None:
-    """The variable that counts the steps, or `None`."""
+    """The variable that counts the steps, or `None`.
+
+    It is the one in `GraphKeys.GLOBAL_STEP`, or else the variable named `global_step`.
+    """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
         raise fail(GraphError, f"get_global_step: expected one global step, got {found}")
-    return found[0] if found else None
+    return found[0] if found else graph.keys.get(GraphKeys.GLOBAL_STEP)
 
 
 def create_global_step(graph: Graph | None = None) -> Variable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ class Saver:
             if not isinstance(variable, Variable):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise fail(DTypeError, f"Saver: expected variables, got {variable!r}")
         self._keep = max_to_keep or 0
+        self._lock = threading.Lock()
         self._paths: list[str] = []
         self._taken_over: set[tuple[Path, str]] = set()
 
@@ -107,7 +109,11 @@ class Saver:
             NotFoundError: the folder does not exist.
         """
         del others
-        name = path = os.fspath(save_path)
+        with self._lock:  # of several threads, the one that began last has the latest
+            return self._save(sess, os.fspath(save_path), global_step, latest_filename)
+
+    def _save(self, sess: Any, name: str, global_step: Any, latest_filename: str | None) -> str:
+        path = name
         if global_step is not None:
             step = sess.run(global_step) if hasattr(global_step, "graph") else global_step
             path = f"{path}-{int(step)}"

@@ -1,0 +1,269 @@
+"""`tf.train.Supervisor`, older than monitored sessions: threads save while a plain session runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from weft.errors import StateError
+from weft.tf1 import logging
+from weft.tf1.errors import AbortedError
+from weft.tf1.framework.graph import Graph, fail, get_default_graph
+from weft.tf1.session.session import ConfigProto, Session
+from weft.tf1.summary.proto import Summary
+from weft.tf1.summary.writer import FileWriter
+from weft.tf1.train.coordinator import Coordinator
+from weft.tf1.train.learning_rate import get_global_step
+from weft.tf1.train.monitored.creator import ChiefSessionCreator, WorkerSessionCreator
+from weft.tf1.train.monitored.scaffold import Scaffold
+from weft.tf1.train.queue_runner import start_queue_runners
+
+_DEFAULT: Any = 0
+
+
+class Supervisor:
+    """Restores or initializes a session; threads save checkpoints and summaries beside it.
+
+    The graph takes no more operations from then on. Threads save when the session begins and every
+    so often, not at the end: a program calls
+    `sv.saver.save(session, sv.save_path, global_step=sv.global_step)` for that.
+
+    Args:
+        graph: the default graph by default.
+        init_op, init_feed_dict, init_fn, ready_op, ready_for_local_init_op, local_init_op: as
+            `Scaffold` has them, but that `init_fn` takes the session alone.
+        is_chief: initializes and saves.
+        logdir: the folder of checkpoints and summaries; nothing is saved without it.
+        summary_op: all summaries of the graph by default; `None` writes none.
+        saver: of all global variables by default; `None` saves and restores nothing.
+        global_step: the graph's by default.
+        save_summaries_secs, save_model_secs: how often to save; 0 never.
+        recovery_wait_secs: of no influence.
+        stop_grace_secs: how long threads have to end.
+        checkpoint_basename: the name of the checkpoints, but for the step.
+        summary_writer: a writer of its own by default; `None` writes nothing.
+    """
+
+    USE_DEFAULT = _DEFAULT
+
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        ready_op: Any = _DEFAULT,
+        ready_for_local_init_op: Any = _DEFAULT,
+        is_chief: bool = True,
+        init_op: Any = _DEFAULT,
+        init_feed_dict: Any = None,
+        local_init_op: Any = _DEFAULT,
+        logdir: str | os.PathLike[str] | None = None,
+        summary_op: Any = _DEFAULT,
+        saver: Any = _DEFAULT,
+        global_step: Any = _DEFAULT,
+        save_summaries_secs: float = 120,
+        save_model_secs: float = 600,
+        recovery_wait_secs: float = 30,
+        stop_grace_secs: float = 120,
+        checkpoint_basename: str = "model.ckpt",
+        summary_writer: Any = _DEFAULT,
+        init_fn: Callable[[Any], Any] | None = None,
+    ) -> None:
+        del recovery_wait_secs
+        self._graph = graph or get_default_graph()
+        self._scaffold = Scaffold(
+            init_op=_given(init_op), init_feed_dict=init_feed_dict,
+            init_fn=None if init_fn is None else lambda _, session: init_fn(session),
+            ready_op=_given(ready_op), ready_for_local_init_op=_given(ready_for_local_init_op),
+            local_init_op=_given(local_init_op), summary_op=_given(summary_op), saver=_given(saver),
+        )  # fmt: skip
+        with self._graph.as_default():
+            self._scaffold.finalize()
+        self.is_chief, self.coord, self._grace = is_chief, Coordinator(), stop_grace_secs
+        self.saver: Any = None if saver is None else self._scaffold.saver
+        self.summary_op: Any = None if summary_op is None else self._scaffold.summary_op
+        found = get_global_step(self._graph) if global_step is _DEFAULT else global_step
+        self.global_step: Any = found
+        self.save_summaries_secs, self.save_model_secs = save_summaries_secs, save_model_secs
+        self._folder = None if logdir is None else os.fspath(logdir)
+        self.save_path: Any = (
+            os.path.join(self._folder, checkpoint_basename) if self._folder else None
+        )
+        self.summary_writer: Any = summary_writer
+        if summary_writer is _DEFAULT:
+            writes = self._folder is not None and is_chief
+            self.summary_writer = FileWriter(str(self._folder)) if writes else None
+
+    def prepare_or_wait_for_session(
+        self,
+        master: str = "",
+        config: ConfigProto | None = None,
+        start_standard_services: bool = True,
+    ) -> Session:
+        """A session with values for its variables, beside which the threads run."""
+        self.coord.clear_stop()
+        folder = None if self.saver is None else self._folder
+        with self._graph.as_default():
+            if not self.is_chief:
+                session = WorkerSessionCreator(self._scaffold, master, config).create_session()
+            else:
+                creator = ChiefSessionCreator(self._scaffold, master, config, folder)
+                session = creator.create_session()
+        if self.is_chief and self.summary_writer is not None:
+            self.summary_writer.add_graph(self._graph)
+        if start_standard_services:
+            if self.is_chief:
+                self.start_standard_services(session)
+            self.start_queue_runners(session)
+        return session
+
+    @contextlib.contextmanager
+    def managed_session(
+        self,
+        master: str = "",
+        config: ConfigProto | None = None,
+        start_standard_services: bool = True,
+        close_summary_writer: bool = True,
+    ) -> Iterator[Session]:
+        """A session in a `with` block; the end of the data ends the block without an error."""
+        session = None
+        try:
+            session = self.prepare_or_wait_for_session(master, config, start_standard_services)
+            yield session
+        except Exception as error:  # raised by stop()
+            self.request_stop(error)
+        finally:
+            try:
+                self.stop(close_summary_writer=close_summary_writer)
+            finally:
+                if session is not None:
+                    session.close()
+
+    def start_standard_services(self, sess: Session) -> list[threading.Thread]:
+        """Start the threads that save; none without a folder."""
+        found: list[threading.Thread] = []
+        if self._folder is None:
+            return found
+        if self.save_summaries_secs and self.summary_writer is not None:
+            if self.summary_op is not None:
+                found.append(self.loop(self.save_summaries_secs, self._summarize, (sess,)))
+            if self.global_step is not None:
+                found.append(self.loop(self.save_summaries_secs, self._speed(sess)))
+        if self.save_model_secs and self.saver is not None:
+            found.append(self.loop(self.save_model_secs, self._save, (sess,)))
+        return found
+
+    def _save(self, session: Session) -> None:
+        logging.info("Saving checkpoint to path %s", self.save_path)
+        self.saver.save(session, self.save_path, global_step=self.global_step)
+
+    def _summarize(self, session: Session) -> None:
+        fetches = [self.summary_op, *([] if self.global_step is None else [self.global_step])]
+        self.summary_writer.add_summary(*session.run(fetches))
+
+    def _speed(self, session: Session) -> Callable[[], None]:
+        """Writes how many steps a second were done since it was called last."""
+        before = [time.time(), int(session.run(self.global_step))]
+
+        def write() -> None:
+            now, step = time.time(), int(session.run(self.global_step))
+            speed = (step - before[1]) / max(now - before[0], 1e-9)
+            before[:] = now, step
+            value = Summary.Value(tag=f"{self.global_step.op.name}/sec", simple_value=speed)
+            self.summary_writer.add_summary(Summary(value=[value]), step)
+
+        return write
+
+    def start_queue_runners(self, sess: Session) -> list[threading.Thread]:
+        """Start the threads that fill the graph's queues."""
+        return start_queue_runners(sess, self.coord)
+
+    def loop(
+        self,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any],
+        args: Sequence[Any] | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> threading.Thread:
+        """Start a thread that calls a function at once and every so many seconds until the stop."""
+
+        def work() -> None:
+            with self.coord.stop_on_exception():
+                target(*(args or ()), **(kwargs or {}))
+                while not self.coord.wait_for_stop(timer_interval_secs or 0):
+                    target(*(args or ()), **(kwargs or {}))
+
+        thread = threading.Thread(target=work, daemon=True, name="supervisor")
+        self.coord.register_thread(thread)
+        thread.start()
+        return thread
+
+    def summary_computed(self, sess: Session, summary: Any, global_step: Any = None) -> None:
+        """Write a summary that the program computed.
+
+        Raises:
+            StateError: the supervisor writes none.
+        """
+        if self.summary_writer is None:
+            text = "summary_computed: expected a Supervisor with a logdir or a summary_writer"
+            raise fail(StateError, text)
+        if global_step is None and self.global_step is not None:
+            global_step = sess.run(self.global_step)
+        self.summary_writer.add_summary(summary, global_step)
+
+    def should_stop(self) -> bool:
+        """Whether somebody asked to stop."""
+        return self.coord.should_stop()
+
+    def request_stop(self, ex: Any = None) -> None:
+        """Ask all threads to stop, because of an exception if one is given."""
+        self.coord.request_stop(ex)
+
+    def wait_for_stop(self) -> None:
+        """Wait until somebody asks to stop."""
+        self.coord.wait_for_stop()
+
+    def stop_on_exception(self) -> contextlib.AbstractContextManager[None]:
+        """In a `with` block, an exception asks all to stop."""
+        return self.coord.stop_on_exception()
+
+    def stop(
+        self,
+        threads: Sequence[threading.Thread] | None = None,
+        close_summary_writer: bool = True,
+        ignore_live_threads: bool = False,
+    ) -> None:
+        """End the threads; raises what one of them, or the program, asked to stop with."""
+        self.coord.request_stop()
+        try:
+            self.coord.join(threads, self._grace, ignore_live_threads)
+        finally:
+            if close_summary_writer and self.summary_writer is not None:
+                self.summary_writer.close()
+
+
+def _given(part: Any) -> Any:
+    return None if part is _DEFAULT else part
+
+
+def basic_train_loop(
+    supervisor: Supervisor,
+    train_step_fn: Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    master: str = "",
+) -> None:
+    """Call `train_step_fn(session, *args, **kwargs)` until somebody asks to stop.
+
+    After an `AbortedError` it goes on with another session.
+    """
+    while True:
+        try:
+            with supervisor.managed_session(master) as session:
+                while not supervisor.should_stop():
+                    train_step_fn(session, *(args or ()), **(kwargs or {}))
+            return
+        except AbortedError as error:
+            logging.info("The session is made anew: %s", error)
