@@ -1,4 +1,6 @@
-"""Generated loops alone, beside a plain copy of as many bytes: `python -m bench.loops [NAME ...]`.
+"""Generated elementwise kernels alone, beside a plain copy of as many bytes.
+
+`python -m bench.elementwise_kernels [NAME ...]`
 
 One thread; medians of interleaved runs. A ratio of 1 is the bandwidth of the copy. Outputs take the
 memory of inputs only where the name says so, as an optimiser's update does.
