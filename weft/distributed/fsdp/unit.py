@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -16,7 +15,7 @@ from weft.distributed.recorded import await_result
 from weft.eager.record import memory_pool
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled, no_grad
-from weft.eager.tensor.autograd.hook import after_backward
+from weft.eager.tensor.autograd.hook import watch_backward
 from weft.eager.tensor.dispatch import Recorded, leaf, record, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.func.tree import map_structure
@@ -67,7 +66,7 @@ class Unit:
         for p in self.params:
             self._divide(p)
         memory_pool.empty_cache()  # whole parameters fit nothing that comes
-        _watch(self)
+        watch_backward(self)
 
     def _divide(self, p: Tensor) -> None:
         """Keep this rank's rows alone; the parameter stays the same object."""
@@ -192,7 +191,7 @@ class Unit:
         found.params = [copy.deepcopy(p, memo) for p in self.params]
         found.paths = {path: copy.deepcopy(p, memo) for path, p in self.paths.items()}
         found._held = found._local = found.opened = None
-        _watch(found)
+        watch_backward(found)
         return found
 
 
@@ -202,17 +201,3 @@ def _are_same(xs: Sequence[Lazy], ys: Sequence[Lazy]) -> bool:
 
 def _cast(x: Any, to: DType) -> Any:
     return x.to(to) if isinstance(x, Tensor) and x.dtype.is_floating else x
-
-
-def _watch(unit: Unit) -> None:
-    """Have a unit told of backward passes for as long as it lives."""
-    known = weakref.ref(unit)
-
-    def told(leaves: Sequence[Lazy]) -> None:
-        found = known()
-        if found is None:
-            after_backward.remove(told)
-        else:
-            found.after_backward(leaves)
-
-    after_backward.append(told)

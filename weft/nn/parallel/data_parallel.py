@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from weft.distributed.process_group import member
 from weft.distributed.recorded import reduce_all, settle
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled
-from weft.eager.tensor.autograd.hook import after_backward
+from weft.eager.tensor.autograd.hook import watch_backward
 from weft.errors import ArgumentError, DistributedError
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
@@ -96,7 +95,7 @@ class DistributedDataParallel(Module):
         self._expecting = False
         tensors = dict([*module.named_parameters(), *module.named_buffers()])
         make_alike("DistributedDataParallel", tensors, self.process_group, init_sync)
-        _watch(self)
+        watch_backward(self)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's own result."""
@@ -168,17 +167,3 @@ class DistributedDataParallel(Module):
 
     def _broadcast_buffers(self) -> None:
         take_from_first(list(self.module.buffers()), self.process_group)
-
-
-def _watch(model: DistributedDataParallel) -> None:
-    """Have a model told of backward passes for as long as it lives."""
-    known = weakref.ref(model)
-
-    def told(leaves: Sequence[Lazy]) -> None:
-        found = known()
-        if found is None:
-            after_backward.remove(told)
-        else:
-            found.after_backward(leaves)
-
-    after_backward.append(told)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import weakref
 from collections.abc import Callable, Generator, Hashable, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.handle import Handle, Retain
@@ -94,6 +95,28 @@ def this_pass() -> BackwardPass:
 
 after_backward: Final[list[Callable[[Sequence[Lazy]], None]]] = []
 """Called at the end of each `backward()`, with the leaves whose `.grad` it may have changed."""
+
+
+class BackwardListener(Protocol):
+    """What is told of backward passes."""
+
+    def after_backward(self, leaves: Sequence[Lazy]) -> None:
+        """A `backward()` has ended; it may have changed `.grad` of these leaves."""
+        ...
+
+
+def watch_backward(listener: BackwardListener) -> None:
+    """Have `listener` told of the end of each backward pass for as long as it lives."""
+    known = weakref.ref(listener)
+
+    def tell(leaves: Sequence[Lazy]) -> None:
+        found = known()
+        if found is None:
+            after_backward.remove(tell)
+        else:
+            found.after_backward(leaves)
+
+    after_backward.append(tell)
 
 
 class Afterwards:
