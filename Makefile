@@ -1,8 +1,8 @@
 # Everything a newcomer needs: a machine with Python 3.11 or newer, and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# One process a core: compiling and drawing shapes are work for one.
-PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=8
+# One process a core: compiling and drawing shapes are work for one. One that is done takes work of others.
+PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
 .PHONY: demo test test-slow test-torch soak attack check format bench clean
 
