@@ -160,6 +160,7 @@ def memory(width: int) -> dict[str, float]:
 
 def _zero_steps(width: int) -> Any:
     """Some steps of ZeRO 1 with Adam, gradients kept; what has to stay."""
+    wf.manual_seed(0)  # ranks have to begin with the same parameters
     model = wf.nn.Sequential(*[wf.nn.Linear(width, width, bias=False) for _ in range(12)])
     optimizer = wf.optim.ZeroRedundancyOptimizer(model.parameters(), wf.optim.Adam, lr=1e-3)
     x = wf.randn(1, width)
