@@ -223,24 +223,9 @@ class State:
     """What a thread has recorded and not yet computed, and the modes that it is in."""
 
     __slots__ = (
-        "anomaly",
-        "autocast",
-        "backward_passes",
-        "called",
-        "changed",
-        "changes",
-        "depth",
-        "duals",
-        "due",
-        "grad_mode",
-        "inference",
-        "inspect",
-        "limit",
-        "loop_start",
-        "maps",
-        "outer",
-        "pending",
-        "prompt",
+        "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth", "duals",
+        "due", "grad_mode", "inference", "inspect", "limit", "loop_start", "maps", "outer",
+        "pending", "prompt",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -250,9 +235,7 @@ class State:
         self.limit = FEW  # from how many records on to compute some; 0 after an optimiser's step
         self.due = False  # whether memory that others see is to be written to
         self.prompt = False  # whether what is recorded is computed before anybody else goes on
-        self.loop_start: LoopStart | None = (
-            None  # of the loop in which nobody has looked at a value so far
-        )
+        self.loop_start: LoopStart | None = None  # of a loop whose values nobody has looked at
         self.grad_mode = True
         self.inference = False  # whether tensors are made that no gradient ever needs
         self.autocast: Any = None  # the element type of mixed precision
