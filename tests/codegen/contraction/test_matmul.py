@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft import ops
-from weft.codegen.contraction import dot, finish, plan
+from weft.codegen.contraction import dot, finish, plan, streamed
 from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
 from weft.codegen.contraction.split import parts_of
@@ -159,6 +159,16 @@ def test_large_outputs_of_short_sums_are_written_by_rows(
     check_product(7, 1, 9, turns, batches=((3,), (3,)))
 
 
+@pytest.mark.parametrize("m", [1, 3, 4])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_few_rows_read_long_columns_in_streams(m: int, dtype: DType) -> None:
+    check_product(m, 384, 96, (False, True), dtype)
+    check_product(m, 530, 131, (False, True), dtype)
+    check_product(m, 1040, 66, (False, True), dtype, ((2, 1), (2, 3)))
+    product = product_of(group_for("matmul", STREAMED, {**TURNS, "transpose_y": True}).nodes[0])
+    assert all(streamed.suits(product, machine(name)) for name in TARGETS)
+
+
 @pytest.mark.parametrize("m", [1, 4, 11, 32])
 def test_few_rows_against_a_large_operand(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "FAR", 0)
@@ -189,6 +199,7 @@ def test_empty_outputs_need_no_kernel(shapes: Any) -> None:
     assert matmul(group, machine("native")) == ()
 
 
+STREAMED = (np.zeros((1, 384), np.float32), np.zeros((96, 384), np.float32))
 TURNS = {"transpose_x": False, "transpose_y": False}
 
 
@@ -269,6 +280,7 @@ def test_long_sums_of_a_batch_have_a_thread_each(dtype: DType) -> None:
         ((40, 70), (70, 1), {}),
         ((2, 3, 20, 16), (16, 32), {}),
         ((2, 20, 16), (2, 30, 16), {"transpose_y": True}),
+        ((2, 400), (131, 400), {"transpose_y": True}),
         ((5, 0), (0, 9), {}),
         ((140, 512), (512, 130), {}),
     ],

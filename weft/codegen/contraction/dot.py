@@ -18,17 +18,12 @@ from weft.codegen.contraction.plan import ceil_div, chunks_of
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.transpose import shuffle, transpose
-from weft.codegen.microkernel import first_lanes, fma, prefetch
+from weft.codegen.microkernel import first_lanes, fma
 from weft.codegen.target import Target
 from weft.ir.extent import pinned
 from weft.ir.node import Value
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
-DISTANCE = 1024
-"""Bytes of a column of y between what is read and what is asked for, where y comes from memory."""
-STREAMS = 2
-"""Columns of a tile then: more of them lie a power of two apart and meet in one cache set
-(4 x 4096 x 4096: 3.5 times faster than 4 columns and no prefetch, Cascade Lake)."""
 LEAST_DEPTH = 4
 """Vectors along k from which adding up the lanes at the end costs less than padding saves."""
 
@@ -68,9 +63,7 @@ class _Dot:
         self.dtype = product.accumulator
         self.lanes = target.lanes(self.dtype.size)
         self.type = memory_type(self.dtype, self.lanes)
-        used = pinned(product.k) * product.n * product.dtype.size
-        self.streams = product.y_step == 1 and used > target.l2
-        self.columns = pinned(min(product.n, STREAMS if self.streams else self.lanes))
+        self.columns = pinned(min(product.n, self.lanes))
         most = max(1, (target.registers - 4) // self.columns)
         self.rows = pinned(min(product.m, most, 8))
         self.copied = product.y_step != 1
@@ -198,8 +191,6 @@ class _Dot:
                 column = b.load(self.type, b.offset(y, j * self._pitch()), self.dtype.size)
             else:
                 place = b.offset(y, j * product.y_column * size)
-                if self.streams:
-                    prefetch(b, b.offset(place, DISTANCE), 2)
                 column = read(b, place, self.lanes, product.dtype, self.dtype, mask)
             for r, row in enumerate(rows):
                 at = r * self.columns + j

@@ -27,6 +27,8 @@ TILE_COST = 40
 """Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops (measured)."""
 CHUNK_FLOPS = 0.5e6
 """Least work of a chunk, about 2 us: less is not worth waking another thread for."""
+CHUNK_BYTES = 1 << 17
+"""The same where memory takes the time."""
 CHUNKS = 64
 """Most chunks that a large product is cut into: even shares for any number of threads up to 16."""
 TEAM = 16
@@ -376,7 +378,8 @@ def _crowded_rows(product: Product, tile: Tile) -> bool:
 
 def chunks_of(product: Product) -> int:
     """How many chunks the work of a product is worth; powers of two share evenly when few."""
-    chunks = max(1, min(CHUNKS, int(product.flops / CHUNK_FLOPS)))
+    work = max(product.flops / CHUNK_FLOPS, product.bytes / CHUNK_BYTES)
+    chunks = max(1, min(CHUNKS, int(work)))
     return chunks if chunks >= TEAM else 1 << (chunks.bit_length() - 1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.codegen.contraction.dot import launch_dot, suits
+from weft.codegen.contraction import dot, streamed
 from weft.codegen.contraction.plain import launch_plain
 from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
@@ -29,8 +29,10 @@ def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
     x, y = node.data_inputs
     if not product.dtype.is_floating:
         return launch_plain(product, target, (x, y), sink)
-    if suits(product, target):
-        return launch_dot(product, target, (x, y), sink)
+    if streamed.suits(product, target):
+        return streamed.launch_streamed(product, target, (x, y), sink)
+    if dot.suits(product, target):
+        return dot.launch_dot(product, target, (x, y), sink)
     parts = parts_of(product, target)
     if parts > 1:
         return launch_split(product, parts, target, (x, y), sink)
