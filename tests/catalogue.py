@@ -28,9 +28,9 @@ from weft.ops.base import (
     Pull,
     catalogue,
 )
-from weft.ops.creation import zeros_like
+from weft.ops.boundary.state import constant
 from weft.ops.declaration.attribute import freeze
-from weft.ops.state import constant
+from weft.ops.shape.creation import zeros_like
 from weft.runtime.engine import Function, State
 from weft.transform.check import check_gradients
 from weft.transform.gradient import dense, gradients

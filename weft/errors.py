@@ -2,8 +2,8 @@
 
 Each class also derives from the built-in exception that a NumPy or PyTorch user would expect, so
 `except ValueError` keeps working. Messages say: operation, expectation, actual, the user's line.
-NumPy's own is where it is raised (`weft.ops.state.LinAlgError`): compiler processes, which know
-these here, do without NumPy.
+NumPy's own is where it is raised (`weft.ops.boundary.state.LinAlgError`): compiler processes, which
+know these here, do without NumPy.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.numpy import fft as transforms
 from weft.ops.base import at_user_line
+from weft.ops.boundary.host import call
 from weft.ops.declaration.memory_check import check_table
-from weft.ops.host import call
 from weft.ops.warning import warn
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import pytest
 
 import weft as wf
 from weft import func
-from weft.ops.host import Host
+from weft.ops.boundary.host import Host
 
 rng = np.random.default_rng(0)
 A = wf.tensor(rng.normal(size=(5, 2, 3, 3)))

@@ -7,7 +7,7 @@ import pytest
 
 import weft.tf1 as tf
 from weft import errors
-from weft.ops.state import LinAlgError
+from weft.ops.boundary.state import LinAlgError
 
 NAMES = [
     "CancelledError", "UnknownError", "InvalidArgumentError", "DeadlineExceededError",

@@ -22,8 +22,8 @@ from weft.func.derivative import columns_of, rows_of
 from weft.func.level import is_inside
 from weft.func.tree import flatten, map_structure
 from weft.ops.base import at_user_line, op_of
+from weft.ops.boundary.state import CONSTANT
 from weft.ops.shape.reshape import broadcast_to
-from weft.ops.state import CONSTANT
 
 Function = Callable[..., Any]
 _F = TypeVar("_F", bound=Function)

@@ -30,7 +30,7 @@ from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.node import Value
 from weft.ops.base import Opaque, op_of
-from weft.ops.state import CONSTANT
+from weft.ops.boundary.state import CONSTANT
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Argument, Launch, Scratch
 

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms under NumPy's names; `weft.ops.fourier` has what they compute."""
+"""Discrete Fourier transforms under NumPy's names; `weft.ops.signal.fourier` computes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.numpy.convert import array_like, floats, new, typed
 from weft.numpy.elementwise import conj
 from weft.numpy.manipulation import roll
 from weft.ops.base import at_user_line
-from weft.ops.fourier import OTHER_NORM, complex_of
+from weft.ops.signal.fourier import OTHER_NORM, complex_of
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray

@@ -22,10 +22,10 @@ from weft.numpy.manipulation import matrix_transpose, moveaxis
 from weft.numpy.product import matmul, outer, tensordot, vecdot
 from weft.numpy.statistical import axes_within, max, sum
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.boundary.state import LinAlgError
 from weft.ops.linalg import factorization
 from weft.ops.linalg.matrix import H, column
 from weft.ops.reduction.norm import MATRIX_NORMS
-from weft.ops.state import LinAlgError
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray

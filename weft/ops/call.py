@@ -39,10 +39,10 @@ from weft.ops.base import (
     defop,
     op_of,
 )
+from weft.ops.control.function_reference import prepared
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import AS_GIVEN, Facts
-from weft.ops.function_reference import prepared
 from weft.ops.indexing.row_sparse import RowSparse
 
 __all__ = ["Subgraph"]

@@ -22,9 +22,9 @@ from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.ops.base import catalogue
 from weft.ops.call import Subgraph
-from weft.ops.creation import iota
 from weft.ops.indexing.lagged_table import NEVER, PERIOD, is_elementwise, traced_rule
 from weft.ops.indexing.row_sparse import RowSparse
+from weft.ops.shape.creation import iota
 
 Flags = tuple[tuple[str, Any], ...]
 

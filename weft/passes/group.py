@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_stack, size
 from weft.ops.base import Reduce, family_of, op_of
+from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration.fact import Ability
-from weft.ops.state import CONSTANT
 
 LONGEST_NAME = 6  # operations
 # More than this and a group's kernel runs out of registers and compiles slowly.

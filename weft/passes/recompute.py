@@ -19,10 +19,10 @@ from typing import Final
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import Elementwise, Opaque, Reduce, family_of, op_of
+from weft.ops.boundary.state import variable
 from weft.ops.convolution.convolution import conv, conv_grad_weight
 from weft.ops.declaration.fact import Ability, Cost
 from weft.ops.shape.reshape import transpose
-from weft.ops.state import variable
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group, nbytes
 
 LEAST_BYTES: Final = 1 << 16

@@ -19,16 +19,16 @@ from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import Boundary, constant_of, op_of
+from weft.ops.boundary.state import CONSTANT, placeholder
 from weft.ops.call import barrier
-from weft.ops.creation import iota
 from weft.ops.elementwise.arithmetic import add_n, square
 from weft.ops.elementwise.convert import cast
 from weft.ops.indexing.lagged_table import lag_gather, lag_update
 from weft.ops.indexing.slicing import cut, slice_, unslice
 from weft.ops.linalg.matmul import matmul
+from weft.ops.shape.creation import iota
 from weft.ops.shape.joining import concatenate
 from weft.ops.shape.reshape import broadcast_to, reshape, transpose
-from weft.ops.state import CONSTANT, placeholder
 from weft.passes.heads import gradient_in_place, heads_in_place
 from weft.passes.step import Step
 from weft.transform.interpreter import located

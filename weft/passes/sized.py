@@ -18,7 +18,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import known
 from weft.ops.base import op_of
-from weft.ops.state import CONSTANT
+from weft.ops.boundary.state import CONSTANT
 from weft.passes.pipeline import verify_types
 from weft.passes.step import Step
 from weft.transform.resize import Fit, Number, Sizes, Sizing, UnfitError

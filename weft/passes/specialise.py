@@ -19,7 +19,6 @@ from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_stack, is_static, size
 from weft.ir.shape import known as known_shape
-from weft.ops import state
 from weft.ops.base import (
     REGION,
     Boundary,
@@ -30,10 +29,11 @@ from weft.ops.base import (
     family_of,
     op_of,
 )
+from weft.ops.boundary import state
+from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph
 from weft.ops.control.known_input import with_known_inputs
 from weft.ops.declaration.attribute import is_complete, known_value
-from weft.ops.state import CONSTANT
 from weft.passes.step import Request, Step
 from weft.transform.interpreter import located
 

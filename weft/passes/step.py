@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
 from weft.ops.base import op_of
-from weft.ops.state import placeholder, variable
+from weft.ops.boundary.state import placeholder, variable
 
 
 @dataclass(frozen=True)

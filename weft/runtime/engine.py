@@ -29,8 +29,8 @@ from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.ir.shape import compatible, show
 from weft.ops.base import Boundary, is_hosted, op_of
+from weft.ops.boundary.state import variable
 from weft.ops.communication.sequence import call_sequence
-from weft.ops.state import variable
 from weft.passes.step import Request, Step
 from weft.runtime.compilation import compiler
 from weft.runtime.executable import Executable

@@ -14,7 +14,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.base import op_of
-from weft.ops.state import CONSTANT, host_call, placeholder, variable
+from weft.ops.boundary.state import CONSTANT, host_call, placeholder, variable
 from weft.passes.step import Step
 from weft.runtime.finish import as_it_is
 from weft.runtime.memory.state import State

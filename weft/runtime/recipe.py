@@ -20,7 +20,7 @@ from weft.ir.extent import Extent, Extents
 from weft.ir.node import TensorType
 from weft.ir.shape import Shape, known
 from weft.ops.base import op_of
-from weft.ops.state import variable
+from weft.ops.boundary.state import variable
 from weft.passes.blueprint import (
     Blueprint,
     Constant,

@@ -6,7 +6,7 @@ import functools
 from typing import Protocol
 
 from weft import errors
-from weft.ops.state import LinAlgError
+from weft.ops.boundary.state import LinAlgError
 
 OK = 0
 CANCELLED = 1

@@ -17,7 +17,7 @@ from weft.ir.dtype import as_dtype, float64
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ops.base import catalogue
-from weft.ops.state import constant
+from weft.ops.boundary.state import constant
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpreter import evaluate
 

@@ -16,12 +16,12 @@ from weft.ir.graph import current_graph, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import compatible, show
 from weft.ops.base import BY_BODY, NO_GRADIENT, Op, at_user_line, catalogue, op_of
+from weft.ops.boundary.state import identity, read
 from weft.ops.call import Subgraph, call, inline
-from weft.ops.creation import zeros_like
 from weft.ops.elementwise.arithmetic import add, add_n, subtract
 from weft.ops.elementwise.convert import cast
-from weft.ops.sort import sort, top_k
-from weft.ops.state import identity, read
+from weft.ops.indexing.sort import sort, top_k
+from weft.ops.shape.creation import zeros_like
 from weft.transform.gradient import dense, gradients, pull_back
 from weft.transform.interpreter import place
 from weft.transform.region_forward import push_through_bodies

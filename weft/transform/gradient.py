@@ -43,12 +43,12 @@ from weft.ops.base import (
 from weft.ops.call import Subgraph, barrier, call, inline
 from weft.ops.control.known_input import known_attributes
 from weft.ops.control.stack import is_on_stack, sum_of_stacks
-from weft.ops.creation import ones_like, zeros_like
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import IN_WIDEST
 from weft.ops.indexing.row_sparse import Cotangent as Cotangent
 from weft.ops.indexing.row_sparse import RowSparse, sum_rows
 from weft.ops.indexing.row_sparse import dense as dense
+from weft.ops.shape.creation import ones_like, zeros_like
 from weft.transform.interpreter import evaluate, place
 from weft.transform.region_gradient import Pull, pull_through_bodies
 from weft.transform.renewal import Renewal

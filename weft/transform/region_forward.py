@@ -13,7 +13,7 @@ from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.scan import reads_stacks, scan
 from weft.ops.control.switch import switch
 from weft.ops.control.while_loop import while_loop
-from weft.ops.creation import zeros_like
+from weft.ops.shape.creation import zeros_like
 from weft.transform.split_body import applied
 
 Push = Callable[..., list[Value | None]]

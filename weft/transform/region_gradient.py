@@ -22,8 +22,8 @@ from weft.ops.call import Subgraph, inline, retyped, trace
 from weft.ops.control.scan import STACKED, parts, reads_stacks, scan
 from weft.ops.control.switch import switch
 from weft.ops.control.while_loop import while_loop
-from weft.ops.creation import zeros_like
 from weft.ops.indexing.row_sparse import Cotangent, dense
+from weft.ops.shape.creation import zeros_like
 from weft.transform.loop_product import After, separated
 from weft.transform.split_body import Gradients, Split, applied, split
 from weft.transform.trip_count import trip_count

@@ -10,10 +10,10 @@ import numpy as np
 
 from weft.ir.node import Value
 from weft.ops.base import op_of
+from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph
+from weft.ops.control.function_reference import prepared
 from weft.ops.declaration.attribute import is_complete, known_value
-from weft.ops.function_reference import prepared
-from weft.ops.state import CONSTANT
 
 MOST: Final = 100_000
 """Turns that are counted: longer loops are taken as of unknown length."""

@@ -16,7 +16,7 @@ from weft.codegen.lower import FAMILIES
 from weft.errors import OutOfRangeError
 from weft.ir.graph import Graph
 from weft.ops.base import REGISTRY, Opaque
-from weft.ops.state import placeholder
+from weft.ops.boundary.state import placeholder
 from weft.runtime.engine import Function, State
 
 OPS: Final = {

@@ -34,9 +34,9 @@ from weft.ir.dtype import DType, float32, int32
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.ops.base import Elementwise, op_of
+from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph
 from weft.ops.indexing.lagged_table import NEVER, PERIOD
-from weft.ops.state import CONSTANT
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Kernel, Launch, Scratch
 

@@ -203,8 +203,8 @@ def autocast(
 ) -> Setting:
     """Mixed precision inside: products run in half precision; a context manager, or a decorator.
 
-    Which operation runs in which type is said in `weft.ops.autocast`. Parameters stay float32, and
-    so do their gradients.
+    Which operation runs in which type is said in `weft.ops.declaration.autocast`. Parameters stay
+    float32, and so do their gradients.
 
     Args:
         device_type: the type, as `autocast(bfloat16)`; or `"cpu"`, as PyTorch has it.

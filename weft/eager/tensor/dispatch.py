@@ -18,8 +18,8 @@ from weft.eager.tensor.scalar import Numbers, element, lacks, number, numbers_be
 from weft.errors import DTypeError, ShapeError, nameless
 from weft.ir.dtype import DType, bool_, float16, float32, float64, uint8
 from weft.ir.node import TensorType
-from weft.ops.autocast import declared, input_dtypes
 from weft.ops.base import REGISTRY, Op, at_user_line
+from weft.ops.declaration.autocast import declared, input_dtypes
 from weft.ops.declaration.fact import Autocast
 from weft.ops.elementwise.compare import whole_comparison
 from weft.ops.refusal import shown

@@ -22,7 +22,6 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, broadcast, compatible, known, show, size
 from weft.ops.base import Array, Case, Composite, Opaque, catalogue, constant_of, defop
-from weft.ops.creation import iota
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Batching, Facts, Sizes, Work
 from weft.ops.declaration.numeric import FLOATS, HALVES, draw
@@ -32,6 +31,7 @@ from weft.ops.elementwise.convert import cast
 from weft.ops.elementwise.transcendental import exp, log
 from weft.ops.linalg.matmul import matmul
 from weft.ops.reduction import reduce
+from weft.ops.shape.creation import iota
 
 WHOLE: Final = 16
 """Elements in the longest vector: a width that is a multiple of it needs no partial ones."""

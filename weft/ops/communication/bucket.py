@@ -19,8 +19,8 @@ from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape
 from weft.ops.base import HOSTED, NO_GRADIENT, Array, Opaque, defop
+from weft.ops.boundary.state import no_cases
 from weft.ops.communication.collective import ORDERED, group_of, reduced
-from weft.ops.state import no_cases
 from weft.transport import session
 from weft.transport.reduction import check_reduction
 

@@ -17,9 +17,9 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
 from weft.ops.base import HOSTED, Array, Opaque, catalogue, defop
-from weft.ops.creation import zeros_like
+from weft.ops.boundary.state import no_cases
 from weft.ops.declaration.fact import Autocast, Facts
-from weft.ops.state import no_cases
+from weft.ops.shape.creation import zeros_like
 from weft.transport import collective, session
 from weft.transport.group import Group
 from weft.transport.reduction import check_reduction

@@ -10,8 +10,8 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
 from weft.ops.base import HOSTED, Array, Opaque, catalogue, defop
+from weft.ops.boundary.state import no_cases
 from weft.ops.communication.collective import ORDERED, group_of
-from weft.ops.state import no_cases
 from weft.transport import collective
 
 

@@ -15,9 +15,9 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
 from weft.ops.base import HOSTED, Array, Composite, Opaque, defop
+from weft.ops.boundary.state import no_cases
 from weft.ops.communication.collective import ORDERED, group_of, reduced
 from weft.ops.declaration.fact import AS_GIVEN
-from weft.ops.state import no_cases
 
 
 def _sum(x: Array, group: int) -> tuple[Array, ...]:

@@ -20,9 +20,9 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
 from weft.ops.base import HOSTED, Array, Composite, Op, Opaque, catalogue, defop
+from weft.ops.boundary.state import no_cases
 from weft.ops.communication.collective import ORDERED, group_of, reduced
 from weft.ops.declaration.fact import AS_GIVEN
-from weft.ops.state import no_cases
 from weft.transport import collective
 from weft.transport.group import Group, bytes_of
 

@@ -18,10 +18,10 @@ from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, known
 from weft.ops.base import HOSTED, Array, Composite, Opaque, catalogue, constant_of, defop
+from weft.ops.boundary.state import no_cases
 from weft.ops.communication.collective import ORDERED, group_of
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Facts
-from weft.ops.state import no_cases
 from weft.transport import collective
 from weft.transport.group import Group
 

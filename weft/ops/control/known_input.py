@@ -10,12 +10,12 @@ import numpy as np
 from weft.ir.function import changed, functions
 from weft.ir.node import Attrs, Node, Value
 from weft.ops.base import Op, constant_of, op_of
+from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.scan import scan
 from weft.ops.control.switch import switch
 from weft.ops.control.while_loop import while_loop
 from weft.ops.declaration.attribute import is_complete, known_value
-from weft.ops.state import CONSTANT
 
 MOST: Final = 64
 """Elements up to which a body gets a copy of an array."""

@@ -15,7 +15,9 @@ from weft.errors import DTypeError
 from weft.ir.dtype import DType, int32
 from weft.ir.node import Node, Value
 from weft.ops.base import NO_GRADIENT, Array, Case, Composite, catalogue, defop, op_of
+from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph, trace, types_of
+from weft.ops.control.function_reference import prepared
 from weft.ops.control.while_loop import while_loop
 from weft.ops.declaration.attribute import (
     KNOWN_RULES,
@@ -26,8 +28,6 @@ from weft.ops.declaration.attribute import (
     operand_attribute,
 )
 from weft.ops.declaration.fact import Autocast, Facts
-from weft.ops.function_reference import prepared
-from weft.ops.state import CONSTANT
 
 LONGEST: Final = 100_000
 """Iterations that are counted before the step runs; the sizes of longer loops are not known."""

@@ -20,10 +20,10 @@ from weft.ir.shape import Shape, compatible, known, show
 from weft.ops.base import BY_BODY, REGION, Array, Case, Op, Opaque, catalogue, defop
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
+from weft.ops.control.function_reference import prepared
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import Autocast, Facts
-from weft.ops.function_reference import prepared
 
 UNKNOWN_ITERATIONS: Final = 10_000
 """Of a loop that only its run ends: so many that it is compiled before it is run."""

@@ -16,10 +16,10 @@ from weft.ir.shape import Shape, compatible, show
 from weft.ops.base import BY_BODY, REGION, Array, Case, Opaque, catalogue, defop
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
+from weft.ops.control.function_reference import prepared
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import Autocast, Facts
-from weft.ops.function_reference import prepared
 
 
 def _dtype(index: DType, *dtypes: DType, branches: Sequence[Subgraph]) -> tuple[DType, ...]:

@@ -20,11 +20,11 @@ from weft.ir.shape import Shape, compatible, known, show
 from weft.ops.base import BY_BODY, REGION, Array, Case, Opaque, catalogue, defop
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
+from weft.ops.control.function_reference import prepared
 from weft.ops.control.scan import UNKNOWN_ITERATIONS
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import Autocast, Facts
-from weft.ops.function_reference import prepared
 
 
 def _dtype(

@@ -18,11 +18,11 @@ from weft.ir.shape import known, show
 from weft.ops.base import Array, at_user_line, catalogue, constant_of
 from weft.ops.convolution.convolution import conv_grad_input
 from weft.ops.convolution.geometry import Geometry, geometry
-from weft.ops.creation import full, iota
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.gather import gather, scatter_add
 from weft.ops.indexing.slicing import pad, slice_
+from weft.ops.shape.creation import full, iota
 
 __all__ = ["conv_transpose", "fold", "unfold"]
 

@@ -14,7 +14,7 @@ Sizes = tuple[int, ...]
 class Autocast(Enum):
     """The element type of an operation's floating inputs while casts are automatic.
 
-    Rules and reasons stand in `weft.ops.autocast`.
+    Rules and reasons stand in `weft.ops.declaration.autocast`.
     """
 
     LOW = "low"

@@ -14,7 +14,7 @@ from weft.ops.declaration.fact import Ability
 class Elementwise:
     """`rule(b, *scalars, **attrs)` computes one element from one element of each input.
 
-    Inputs broadcast. `b` is the emitter of `weft.ops.emitter`.
+    Inputs broadcast. `b` is the emitter of `weft.ops.declaration.emitter`.
     """
 
     rule: Callable[..., Any]

@@ -17,13 +17,13 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ops.base import Case, Opaque, constant_of, defop
-from weft.ops.creation import zeros_like
 from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, draw, elementwise, fitted
 from weft.ops.declaration.rule import arithmetic, broadcast_shape, floating
 from weft.ops.elementwise.compare import equal, less, select
 from weft.ops.elementwise.convert import cast
 from weft.ops.elementwise.transcendental import atan2
+from weft.ops.shape.creation import zeros_like
 
 __all__ = ["angle"]
 

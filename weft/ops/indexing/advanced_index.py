@@ -11,10 +11,10 @@ from weft.ir.dtype import int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.creation import iota
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.gather import gather, scatter_add
 from weft.ops.indexing.scatter import scatter_max, scatter_min, scatter_multiply, scatter_set
+from weft.ops.shape.creation import iota
 from weft.ops.shape.reshape import axis_of, dimension
 
 __all__ = ["put_along_axis", "put_rows", "take_nd", "wrap_indices"]

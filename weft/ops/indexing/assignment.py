@@ -10,10 +10,10 @@ from weft.ir.dtype import bool_, int64
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.creation import iota
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.advanced_index import combining
 from weft.ops.indexing.subscript import WHOLE, Item, Key, parsed, picked, sliced
+from weft.ops.shape.creation import iota
 
 __all__ = ["subscript_update"]
 

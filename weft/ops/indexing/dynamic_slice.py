@@ -15,11 +15,11 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, compatible, show
 from weft.ops.base import Array, Case, Pull, defop
-from weft.ops.creation import zeros_like
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import ALL, count
 from weft.ops.declaration.fact import Facts
 from weft.ops.declaration.rule import concrete, index_dtype
+from weft.ops.shape.creation import zeros_like
 
 
 def _check(x: Dims, start: Shape, sizes: Dims) -> None:

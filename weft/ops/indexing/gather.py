@@ -25,7 +25,6 @@ from weft.ops.base import (
     constant_of,
     defop,
 )
-from weft.ops.creation import full, iota
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import ALL, ARITHMETIC, count
 from weft.ops.declaration.fact import Autocast, Batching, Facts
@@ -39,6 +38,7 @@ from weft.ops.declaration.rule import (
     whole_shape,
 )
 from weft.ops.indexing.row_sparse import RowSparse
+from weft.ops.shape.creation import full, iota
 
 
 def check_indices(indices: Array, size: int, name: str = "indices") -> Array:

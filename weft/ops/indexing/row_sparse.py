@@ -9,7 +9,7 @@ from typing import Any
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ops.base import catalogue
-from weft.ops.creation import full
+from weft.ops.shape.creation import full
 
 __all__ = ["RowSparse"]
 

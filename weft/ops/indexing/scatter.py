@@ -15,7 +15,6 @@ import numpy as np
 from weft.ir.dtype import DType, int32
 from weft.ir.node import Value
 from weft.ops.base import Array, Case, Op, Opaque, catalogue, constant_of, defop
-from weft.ops.creation import full, iota
 from weft.ops.declaration.example import ALL, NUMBERS, count
 from weft.ops.declaration.fact import IN_WIDEST
 from weft.ops.declaration.numeric import widened
@@ -28,6 +27,7 @@ from weft.ops.indexing.gather import (
     scatter_dtype,
     scatter_shape,
 )
+from weft.ops.shape.creation import full, iota
 
 # Gradients
 

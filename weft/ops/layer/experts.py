@@ -15,13 +15,13 @@ from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue
-from weft.ops.creation import full, iota
 from weft.ops.declaration.rule import concrete
 from weft.ops.elementwise.activation import gelu, relu, silu
 from weft.ops.indexing.gather import gather
 from weft.ops.indexing.scatter import scatter_set
 from weft.ops.layer.softmax import softmax
 from weft.ops.linalg.matmul import matmul
+from weft.ops.shape.creation import full, iota
 from weft.ops.sparse.index import csr_order
 from weft.ops.sparse.product import csr_matmul
 

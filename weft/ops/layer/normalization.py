@@ -16,13 +16,13 @@ from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, show
 from weft.ops.base import BY_EXPANSION, Array, Case, Composite, Opaque, defop
-from weft.ops.creation import is_zeros
 from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, IN_WIDEST, Ability
 from weft.ops.declaration.numeric import FLOATS, draw
 from weft.ops.declaration.rule import floating, sum_like
 from weft.ops.elementwise.transcendental import rsqrt
 from weft.ops.reduction import reduce
 from weft.ops.reduction.statistic import in_float32, mean, variance
+from weft.ops.shape.creation import is_zeros
 
 __all__ = ["normalize"]
 

@@ -23,7 +23,7 @@ from weft.errors import GraphError
 from weft.ir.dtype import complex64, complex128, float32, int32
 from weft.ir.node import Value
 from weft.ops.base import catalogue
-from weft.ops.host import call as host_call
+from weft.ops.boundary.host import call as host_call
 from weft.ops.linalg.matrix import (
     H,
     T,

@@ -10,8 +10,8 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import catalogue, constant_of
-from weft.ops.creation import tril
 from weft.ops.shape import diagonal as places
+from weft.ops.shape.creation import tril
 
 
 def dims(x: Value) -> tuple[int, ...]:

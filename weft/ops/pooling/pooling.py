@@ -21,7 +21,6 @@ from weft.ops.base import Array, at_user_line, catalogue, constant_of
 from weft.ops.call import call, trace
 from weft.ops.convolution.geometry import Geometry
 from weft.ops.convolution.unfold import positions, window_geometry
-from weft.ops.creation import full, iota
 from weft.ops.declaration.memory_check import check_room, check_table
 from weft.ops.declaration.rule import concrete
 from weft.ops.elementwise.compare import equal, isnan, logical_and, logical_or
@@ -29,9 +28,10 @@ from weft.ops.elementwise.transcendental import sqrt
 from weft.ops.indexing.advanced_index import put_along_axis
 from weft.ops.indexing.gather import gather, take_along_axis
 from weft.ops.indexing.slicing import pad
+from weft.ops.indexing.sort import argmax
 from weft.ops.pooling.window import avg_pool, max_pool
 from weft.ops.reduction import reduce
-from weft.ops.sort import argmax
+from weft.ops.shape.creation import full, iota
 
 __all__ = [
     "adaptive_avg_pool", "adaptive_max_pool", "adaptive_max_pool_indices", "avg_pool_padded",

@@ -13,14 +13,14 @@ from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis
 from weft.ops.base import Array, Case, Op, Opaque, catalogue, defop
-from weft.ops.creation import iota
 from weft.ops.declaration.example import ARITHMETIC, NUMBERS
 from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, Autocast, Batching, Facts
 from weft.ops.declaration.numeric import draw, widened
 from weft.ops.declaration.rule import arithmetic, concrete, front_axis, numeric
 from weft.ops.indexing.slicing import cut, moved
+from weft.ops.indexing.sort import scatter_along_axis
+from weft.ops.shape.creation import iota
 from weft.ops.shape.reshape import axis_of
-from weft.ops.sort import scatter_along_axis
 
 __all__ = ["cumlogsumexp", "cummin"]
 

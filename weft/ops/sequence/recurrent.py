@@ -20,13 +20,13 @@ from weft.ir.dtype import DType, as_dtype, float32, float64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, show
 from weft.ops.base import BY_EXPANSION, Array, Case, Opaque, catalogue, constant_of, defop
-from weft.ops.creation import is_zeros
 from weft.ops.declaration.fact import IN_FLOAT32
 from weft.ops.declaration.numeric import draw
 from weft.ops.declaration.rule import floating
 from weft.ops.elementwise.arithmetic import multiply
 from weft.ops.elementwise.transcendental import tanh
 from weft.ops.linalg.matmul import matmul
+from weft.ops.shape.creation import is_zeros
 
 _ATTRS: Final[dict[str, Any]] = {"reverse": False, "batch_first": False}
 

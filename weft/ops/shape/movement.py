@@ -13,12 +13,12 @@ from weft.ir.dtype import DType, as_dtype, float32
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, normal_axis, show
 from weft.ops.base import Array, Case, Pull, at_user_line, catalogue, constant_of, defop
-from weft.ops.creation import full, iota
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count, each_dtype
 from weft.ops.declaration.fact import Batching, Facts
 from weft.ops.declaration.rule import concrete, same
 from weft.ops.indexing.gather import gather
+from weft.ops.shape.creation import full, iota
 from weft.ops.shape.reshape import axis_of
 
 __all__ = [

@@ -13,10 +13,10 @@ from weft.ir.dtype import DType, int32
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue
-from weft.ops.check import count_outside
-from weft.ops.creation import full
+from weft.ops.boundary.check import count_outside
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.gather import gather
+from weft.ops.shape.creation import full
 from weft.ops.sparse.index import csr_order, csr_rows
 from weft.ops.sparse.product import csr_matmul
 from weft.ops.sparse.segment import identity_of, segment_max, segment_sum

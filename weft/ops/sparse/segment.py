@@ -17,13 +17,13 @@ from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, compatible, known, show
 from weft.ops.base import Array, Case, Composite, Op, Opaque, catalogue, constant_of, defop
-from weft.ops.creation import full
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import NUMBERS, count
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.declaration.numeric import widened
 from weft.ops.declaration.rule import concrete, index_dtype, numeric
 from weft.ops.indexing.gather import check_indices, gather
+from weft.ops.shape.creation import full
 from weft.ops.shape.reshape import dimension
 from weft.ops.sparse.index import (
     check_indptr,

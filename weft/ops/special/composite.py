@@ -8,9 +8,9 @@ import numpy as np
 
 from weft.ir.node import Value
 from weft.ops.base import catalogue, constant_of
-from weft.ops.creation import iota
 from weft.ops.declaration.memory_check import check_room
 from weft.ops.declaration.rule import concrete
+from weft.ops.shape.creation import iota
 from weft.ops.special.gamma import betaln
 
 __all__ = ["beta", "entr", "gamma", "gammasgn", "multigammaln", "rgamma", "xlog1py"]

@@ -12,7 +12,7 @@ from weft.ir.function import Function
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ops.base import op_of
-from weft.ops.state import CONSTANT
+from weft.ops.boundary.state import CONSTANT
 from weft.passes.group import Fused, Group
 from weft.passes.launch import Buffer, Flat, Launch, ScalarLoop, Slice
 from weft.passes.schedule import schedule

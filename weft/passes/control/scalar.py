@@ -15,8 +15,8 @@ from weft.ir.function import Function
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_stack, known, size
 from weft.ops.base import Alias, Elementwise, op_of
+from weft.ops.boundary.state import CONSTANT
 from weft.ops.control.scan import scan
-from weft.ops.state import CONSTANT
 from weft.passes.launch import ScalarLoop, Scratch
 
 MOST_NODES: Final = 200

@@ -19,8 +19,8 @@ from weft.ir.dtype import uint64
 from weft.ir.graph import toposort
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import is_static, size
-from weft.ops import state
 from weft.ops.base import op_of
+from weft.ops.boundary import state
 from weft.ops.call import Subgraph, inline, trace
 from weft.tf1.framework.graph import Graph
 from weft.tf1.framework.tensor import Tensor

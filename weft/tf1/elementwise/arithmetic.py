@@ -8,7 +8,7 @@ from typing import Any
 from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ops.base import op_of
-from weft.ops.state import CONSTANT
+from weft.ops.boundary.state import CONSTANT
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     binary,

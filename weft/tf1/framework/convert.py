@@ -12,8 +12,8 @@ import numpy as np
 
 from weft.errors import DTypeError, ShapeError, nameless
 from weft.ops.base import Op, op_of
+from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration.memory_check import check_table
-from weft.ops.state import CONSTANT
 from weft.tf1.framework.dtypes import DType, as_dtype, float32, int32
 from weft.tf1.framework.graph import fail, get_default_graph, graph_of, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor

@@ -19,9 +19,9 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops import creation as nodes
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.declaration.memory_check import check_table
+from weft.ops.shape import creation as nodes
 from weft.ops.warning import warn
 
 if TYPE_CHECKING:

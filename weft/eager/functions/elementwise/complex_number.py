@@ -19,9 +19,9 @@ from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import REGISTRY, at_user_line, catalogue
-from weft.ops.creation import zeros_like
 from weft.ops.elementwise.complex_number import angle as angle_of
 from weft.ops.elementwise.complex_number import imag as imag_of
+from weft.ops.shape.creation import zeros_like
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

@@ -15,8 +15,8 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DivisionError
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops import host
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.boundary import host
 
 ZERO: Final = "expected divisors of whole numbers other than 0"
 

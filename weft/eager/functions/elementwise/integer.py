@@ -20,8 +20,8 @@ from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
 from weft.ops import exp2
 from weft.ops.base import at_user_line
+from weft.ops.boundary.host import call
 from weft.ops.elementwise.convert import cast
-from weft.ops.host import call
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

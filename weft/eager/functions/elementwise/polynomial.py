@@ -13,7 +13,7 @@ from weft.eager.tensor.dispatch import kind_of, promoted, recorded
 from weft.errors import OutOfRangeError
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
-from weft.ops import host
+from weft.ops.boundary import host
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

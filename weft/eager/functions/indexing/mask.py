@@ -24,8 +24,8 @@ from weft.ir.dtype import bool_, int64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.boundary.host import call
 from weft.ops.declaration.rule import concrete
-from weft.ops.host import call
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

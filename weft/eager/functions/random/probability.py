@@ -12,7 +12,7 @@ from weft.eager.record.lazy import Array
 from weft.errors import OutOfRangeError
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.host import call
+from weft.ops.boundary.host import call
 
 
 def chances(p: Value, name: str) -> Value:

@@ -32,9 +32,9 @@ from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.boundary.host import call
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.declaration.rule import concrete
-from weft.ops.host import call
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

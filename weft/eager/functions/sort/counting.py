@@ -20,9 +20,9 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.host import call
+from weft.ops.boundary.host import call
+from weft.ops.indexing.sort import comes_before
 from weft.ops.linalg.matrix import dims
-from weft.ops.sort import comes_before
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

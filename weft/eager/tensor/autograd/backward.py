@@ -24,7 +24,7 @@ from weft.eager.tensor.handle import Retain
 from weft.errors import GradientError
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, at_user_line
-from weft.ops.creation import zeros_like
+from weft.ops.shape.creation import zeros_like
 
 Starts = Sequence[tuple[Lazy, Lazy | None]]
 """Values to differentiate, with their cotangents; ones where missing."""

@@ -17,7 +17,7 @@ from weft.errors import GradientError, ShapeError, UndefinedRuleError
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line, catalogue
-from weft.ops.host import call
+from weft.ops.boundary.host import call
 from weft.ops.warning import warn
 
 _SUM_TO: Final = REGISTRY["sum_to"]

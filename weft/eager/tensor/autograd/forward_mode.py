@@ -14,7 +14,7 @@ from weft.eager.record.plan import Plan, recall, remember
 from weft.eager.tensor.autograd.backward import History, zeros
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.ir.node import TensorType, Value
-from weft.ops.creation import zeros_like
+from weft.ops.shape.creation import zeros_like
 from weft.transform.forward import pushforward
 from weft.transform.gradient import Cotangent
 

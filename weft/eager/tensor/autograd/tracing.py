@@ -20,8 +20,8 @@ from weft.ir.graph import Graph, toposort
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.ops.base import at_user_line, catalogue, constant_of, op_of
+from weft.ops.boundary.state import placeholder
 from weft.ops.call import Subgraph, TracedBackward
-from weft.ops.state import placeholder
 from weft.transform.gradient import Cotangent, dense
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from weft.errors import DTypeError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype, bfloat16
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops import creation as nodes
 from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.shape import creation as nodes
 
 STOP: Final = REGISTRY["stop_gradient"]
 MOST_DIMENSIONS: Final = 64  # NumPy's

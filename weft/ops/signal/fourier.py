@@ -16,7 +16,7 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import catalogue, constant_of
-from weft.ops.host import call as host_call
+from weft.ops.boundary.host import call as host_call
 
 __all__ = ["fftn", "irfftn", "rfftn"]
 

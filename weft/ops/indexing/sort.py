@@ -16,11 +16,11 @@ from weft.ir.dtype import DType, as_dtype, bool_, int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Opaque, catalogue, defop
-from weft.ops.creation import full, iota
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import ALL, count
 from weft.ops.declaration.fact import IN_WIDEST, Autocast, Batching, Facts
 from weft.ops.declaration.rule import concrete, front_axis, index_dtype
+from weft.ops.shape.creation import full, iota
 
 __all__ = ["argsort", "scatter_along_axis"]
 

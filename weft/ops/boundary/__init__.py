@@ -1,0 +1,1 @@
+"""Where a graph meets what is outside: feeds, variables, Python, checks."""

@@ -1,0 +1,1 @@
+"""Signals: Fourier transforms, windows, overlapping pieces."""
