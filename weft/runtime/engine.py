@@ -103,7 +103,7 @@ class Function:
             program = self.program(arrays, state)
         except NoCompilerError:
             program = None
-        if session.watched() and self._together is not None:
+        if session.monitors and self._together is not None:
             session.enter(self._together)
         if self._verify:
             _refuse_nan(self.request.feeds, arrays)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,22 +14,24 @@ import numpy as np
 from weft import config
 from weft.codegen import llvm
 from weft.codegen.target import Target, current
-from weft.errors import OutOfRangeError, UninitializedError, UserOpError, WeftError
-from weft.ir.node import TensorType
-from weft.ir.shape import compatible, is_stack, known
-from weft.ops.base import fault_of, op_of
-from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Placed, Stack, Variable
+from weft.errors import OutOfRangeError, UninitializedError, WeftError
+from weft.ir.shape import known
+from weft.ops.base import fault_of
+from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variable
 from weft.passes.launch import Kernel
 from weft.passes.step import Step
 from weft.runtime.compilation.compiler import compile_kernels
 from weft.runtime.execution import driver
-from weft.runtime.execution.call import Call, External, InArena, Place
+from weft.runtime.execution.call import Call
 from weft.runtime.execution.program import Fault, Program, address_of
+from weft.runtime.fetching import fetch
+from weft.runtime.host_call import host_function
 from weft.runtime.measurement.profile import Run, arena_map, measure, summarise, watchers, work_of
 from weft.runtime.measurement.stopwatch import Stopwatch
 from weft.runtime.memory.shared import arena_of
 from weft.runtime.memory.state import State, aligned
 from weft.runtime.memory.tape import Tapes
+from weft.runtime.memory.views import ProgramMemory
 from weft.runtime.recipe import Recipe
 from weft.transform.interpreter import located
 
@@ -65,12 +66,14 @@ class Executable:
         self.arena, lock = arena_of(recipe.arena, shared)  # resident when the program is made
         stacks = {i: x for i, x in enumerate(recipe.externals) if isinstance(x, Stack)}
         self._tapes = Tapes(stacks)
+        self._memory = ProgramMemory(self.arena, recipe.externals, self._tapes)
         addresses = compile_kernels([*kernels, driver.kernel()], target or current())
         watch.lap("kernels")
         calls = recipe.calls if shared else tuple(map(self._bound_call, count(), recipe.calls))
         self._externals = recipe.externals
         externals = len(recipe.externals)
         self.program = Program(calls, addresses, self.arena, externals, threads, lock, self._tapes)
+        self._memory.addresses = self.program.addresses
         for number, address in self._tapes.addresses.items():
             self.program.addresses[number] = address
         self.prelude: Program | None = None  # to be run before the first step: see `Blueprint`
@@ -99,8 +102,7 @@ class Executable:
         self._version = -1
         self._sizes: Sequence[int] | None = None  # those that the program is set to
         self._bound: list[Array] = []  # the state's arrays, kept alive while their addresses are
-        self._fetches = [self._fetch(place, kind) for place, kind in recipe.fetches]
-        self._arrays: Sequence[Array] = ()
+        self._fetches = [fetch(self._memory, place, kind) for place, kind in recipe.fetches]
         self._debug = int(config.get("debug")) >= 2
         show_kernels(kernels, target or current())
         watch.lap("tables and memory")
@@ -120,96 +122,7 @@ class Executable:
     def _bound_call(self, number: int, call: Call) -> Call:
         if not callable(call.function):
             return call
-        return replace(call, function=self._host(self.blueprint.calls[number]))
-
-    def _host(self, placed: Placed) -> Callable[[], None]:
-        """A call into Python: arrays in, arrays out, errors with the node's name."""
-        assert placed.group is not None
-        node = placed.group.nodes[0]
-        op, attrs = op_of(node), dict(node.attrs)
-        run = op.fast or op.reference
-        count = len(node.inputs)
-        inputs = [
-            self._view(_placed(a), v.type)
-            for a, v in zip(placed.args[:count], node.inputs, strict=True)
-        ]
-        outputs = [
-            self._written(_placed(a), v.type)
-            for a, v in zip(placed.args[count:], node.outputs, strict=True)
-        ]
-
-        def call() -> None:
-            try:
-                results = run(*[read() for read in inputs], **attrs)
-            except WeftError as error:
-                raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
-            for write, array, value in zip(outputs, results, node.outputs, strict=True):
-                if not compatible(array.shape, value.shape):
-                    raise UserOpError(
-                        f"{node.op}: expected a result of shape {value.shape}, "
-                        f"got {array.shape}: {node.describe()}"
-                    )
-                write(array)
-
-        return call
-
-    def _written(self, place: Place, kind: TensorType) -> Callable[[Array], None]:
-        """A function that writes an array to a place; a stack gets as many rows as that has."""
-        if is_stack(kind.shape) and isinstance(place, External):
-            index, dtype = place.index, kind.dtype.numpy
-
-            def stack(array: Array) -> None:
-                self._tapes.resize(index, len(array))
-                self._tapes.array(index, dtype, array.shape[1:])[...] = array
-
-            return stack
-        view = self._view(place, kind)
-
-        def write(array: Array) -> None:
-            view()[...] = array
-
-        return write
-
-    def _view(self, place: Place, kind: TensorType) -> Callable[[], Array]:
-        """A function that gives the memory of a place as an array."""
-        if is_stack(kind.shape) and isinstance(place, External):
-            row = known((kind.shape or ())[1:])
-            return lambda: self._tapes.array(place.index, kind.dtype.numpy, row)
-        shape, dtype = known(kind.shape), kind.dtype.numpy
-        if isinstance(place, InArena):
-            array = self.arena.view(place.offset, dtype, shape)
-            return lambda: array
-        index, size = place.index, place.size
-
-        def view() -> Array:
-            memory = (ctypes.c_uint8 * size).from_address(self.program.addresses[index])
-            return np.ctypeslib.as_array(memory).view(dtype).reshape(shape)
-
-        return view if size else lambda: np.zeros(shape, dtype)
-
-    def _fetch(self, place: Place, kind: TensorType) -> Callable[[], Any]:
-        """A function that gives a fresh copy of a result; a NumPy scalar where the rank is 0."""
-        if is_stack(kind.shape):
-            view = self._view(place, kind)
-            return lambda: view().copy()
-        shape, dtype = known(kind.shape), kind.dtype.numpy
-        if isinstance(place, InArena):
-            array = self.arena.view(place.offset, dtype, shape)
-            return array.copy if shape else lambda: array[()]
-        source = self._externals[place.index]
-        match source:
-            case Constant(array):
-                return array.reshape(shape).copy if shape else lambda: array.reshape(())[()]
-            case Feed(index):
-                return lambda: np.array(self._arrays[index]).reshape(shape)[()]
-            case Variable(key):
-                return lambda: self._of_state(key).reshape(shape)[()]
-            case Kept() | Stack():
-                raise AssertionError("what a program keeps for itself is not handed out")
-
-    def _of_state(self, key: str) -> Array:
-        assert self._state is not None
-        return self._state[key]
+        return replace(call, function=host_function(self.blueprint.calls[number], self._memory))
 
     # -- running
 
@@ -222,21 +135,20 @@ class Executable:
         """
         program = self.program
         with state.lock, program.lock:  # programs that share variables take turns
-            held = self._place(arrays, state)
+            if state is not self._state or state.version != self._version:
+                self._bind(state)
+            held = self._feed(arrays)
             try:
                 fault = self._recorded() if self._debug or watchers else program.run()
                 if fault is not None:
                     raise self._out_of_range(fault)
-                self._arrays = held
+                self._memory.feeds = held
                 results = [fetch() for fetch in self._fetches]
             finally:
-                self._arrays = ()
-                self._let_go()
+                self._memory.feeds = ()
+                if self._tapes.grown:
+                    self._tapes.release()
             return results
-
-    def _let_go(self) -> None:
-        if self._tapes.grown:
-            self._tapes.release()
 
     def launch(
         self,
@@ -278,7 +190,8 @@ class Executable:
                 try:
                     fault = self._recorded() if self._debug or watchers else program.run()
                 finally:
-                    self._let_go()
+                    if self._tapes.grown:
+                        self._tapes.release()
             del held, kept
         if fault is not None:
             raise self._out_of_range(fault)
@@ -319,12 +232,6 @@ class Executable:
         """Let go of what the prelude computed."""
         self._kept_memory = None
 
-    def _place(self, arrays: Sequence[Array], state: State) -> Sequence[Array]:
-        """Tell the program where everything is; the arrays to keep until the step is over."""
-        if state is not self._state or state.version != self._version:
-            self._bind(state)
-        return self._feed(arrays)
-
     def _feed(self, arrays: Sequence[Array], moved: int | None = None) -> Sequence[Array]:
         """Tell the program where the feeds are; the arrays to keep until the step is over."""
         addresses = self.program.addresses
@@ -356,12 +263,14 @@ class Executable:
     def profile(self, arrays: Sequence[Array], state: State, runs: int = 5) -> str:
         """Where the time and the memory of a step go, as text; runs `runs` real steps."""
         with state.lock, self.program.lock:
-            held = self._place(arrays, state)
+            self._bind(state)
+            held = self._feed(arrays)
             found = measure(self.program, runs)
             del held
         return f"{found}\n\n{arena_map(self.blueprint.arena, self.blueprint.names)}"
 
     def _bind(self, state: State) -> None:
+        """Tell the program where the variables of a state are."""
         for key in self._kept:
             if key not in state:
                 self._initialise(key, state)
@@ -371,7 +280,8 @@ class Executable:
             memory = state.reserve(variable.key, known(kind.shape), kind.dtype.numpy)
             self.program.addresses[number] = address_of(memory)
             bound.append(memory)
-        self._state, self._version, self._bound = state, state.version, bound
+        self._state = self._memory.state = state
+        self._version, self._bound = state.version, bound
 
     def _initialise(self, key: str, state: State) -> None:
         """Start a counter at 0; anything else had to have a value.
@@ -409,11 +319,6 @@ class Executable:
             f"{len(self.step.graph.nodes)} nodes, {len(self.blueprint.calls)} calls of "
             f"{len(kernels)} kernels{prelude}, {self.blueprint.arena}"
         )
-
-
-def _placed(argument: object) -> Place:
-    assert isinstance(argument, InArena | External)
-    return argument
 
 
 def show_kernels(kernels: Iterable[Kernel], target: Target) -> None:

@@ -121,9 +121,8 @@ from weft.tf1.indexing.segment_reduction import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )  # fmt: skip
-from weft.tf1.session.session import (
-    ConfigProto, GPUOptions, InteractiveSession, Session, get_default_session,
-)  # fmt: skip
+from weft.tf1.session.options import ConfigProto, GPUOptions
+from weft.tf1.session.session import InteractiveSession, Session, get_default_session
 from weft.tf1.session.tracing import RunMetadata, RunOptions
 from weft.tf1.indexing.slicing import (
     gather,

@@ -88,6 +88,11 @@ class Session:
 
 
 _current: Final[list[Session]] = []
+monitors: Final[list[Monitor]] = []
+"""The monitor of the job of several ranks that this process is part of; empty in other processes.
+
+Every step asks whether there is one, so it is a list to look at and not a function to call.
+"""
 before_end: Final[list[Callable[[], None]]] = []
 """What has to be done before this process leaves the job."""
 
@@ -97,15 +102,9 @@ def current() -> Session | None:
     return _current[-1] if _current else None
 
 
-def watched() -> bool:
-    """Whether this process is part of a job of several ranks, which compare their programs."""
-    return bool(_current) and _current[-1].monitor is not None
-
-
 def enter(sequence: CallSequence) -> None:
-    """Say that a program runs that makes these calls."""
-    monitor = _current[-1].monitor if _current else None
-    if monitor is not None:
+    """Say that a program runs that makes these calls; other ranks compare it with theirs."""
+    for monitor in monitors:
         monitor.enter(sequence)
 
 
@@ -139,6 +138,8 @@ def begin(timeout: float = TIMEOUT_SECONDS, native: Callable[[], Any] | None = N
     transport = MpiTransport(timeout, native) if launched() else LocalTransport()
     session = Session(transport, timeout)
     _current.append(session)
+    if session.monitor is not None:
+        monitors.append(session.monitor)
     if transport.size > 1 and not _hooked:
         _hooked.append(sys.excepthook)
         sys.excepthook = _on_exception
@@ -154,6 +155,7 @@ def end() -> None:
             work()
         session.end()
         _current.remove(session)
+        monitors.clear()
 
 
 _hooked: Final[list[Any]] = []

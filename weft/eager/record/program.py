@@ -12,11 +12,11 @@ from weft.eager.record.program_cache import learn, recurring
 from weft.eager.record.recovery import blame, recover
 from weft.eager.record.result import settle
 from weft.eager.record.structure import Structure, structure_of
-from weft.eager.record.together import enter
 from weft.eager.record.traced_call import Standing
 from weft.errors import WeftError
 from weft.interrupt import Uninterrupted
 from weft.runtime.flight import land, new_lock
+from weft.transport import session
 
 _lock: Final = new_lock()
 
@@ -105,7 +105,8 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
         settle(structure, inspect(structure, leaves), frozenset())
         return
     program = prepared(structure, as_rows)
-    enter(program.together)
+    if program.together is not None:
+        session.enter(program.together)
     found = program.interpreted(structure, leaves)
     if found is None and as_rows and structure.known is None:
         learn(structure)

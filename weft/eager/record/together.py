@@ -10,12 +10,6 @@ from weft.transport.sequence import CallSequence
 
 def calls_together(structure: Structure, as_rows: bool) -> CallSequence | None:
     """The calls that a program makes together with others; `None` where it makes none."""
-    if not session.watched():
+    if not session.monitors:
         return None
     return call_sequence(expand(structure, as_rows).graph.nodes)
-
-
-def enter(calls: CallSequence | None) -> None:
-    """Say that the program runs."""
-    if calls is not None:
-        session.enter(calls)

@@ -35,50 +35,18 @@ from weft.tf1.session.feed import (
     implicit_feeds,
 )  # fmt: skip
 from weft.tf1.session.fetch import Fetch, structure_key
+from weft.tf1.session.options import ConfigProto
 from weft.tf1.session.tracing import RunMetadata, RunOptions
 from weft.tf1.variable.variable import Variable
 
 _NOTHING: Mapping[Any, Any] = {}
 
 
-class GPUOptions:
-    """Accepted for old programs; there is no GPU."""
-
-    def __init__(self, **options: Any) -> None:
-        self.options = options
-        self.allow_growth = bool(options.get("allow_growth", False))
-        self.per_process_gpu_memory_fraction = options.get("per_process_gpu_memory_fraction", 1.0)
-
-
-class ConfigProto:
-    """Options of a session. `intra_op_parallelism_threads`: threads, 256 at most; 0 is all."""
-
-    def __init__(
-        self,
-        intra_op_parallelism_threads: int = 0,
-        inter_op_parallelism_threads: int = 0,
-        allow_soft_placement: bool = False,
-        log_device_placement: bool = False,
-        device_count: Mapping[str, int] | None = None,
-        gpu_options: GPUOptions | None = None,
-        graph_options: Any = None,
-        **others: Any,
-    ) -> None:
-        self.intra_op_parallelism_threads = intra_op_parallelism_threads
-        self.inter_op_parallelism_threads = inter_op_parallelism_threads
-        self.allow_soft_placement = allow_soft_placement
-        self.log_device_placement = log_device_placement
-        self.device_count = dict(device_count or {})
-        self.gpu_options = gpu_options or GPUOptions()
-        self.graph_options = graph_options
-        self.others = others
-
-
 class _Plan:
     """What a run with these fetches and these feed keys does."""
 
     __slots__ = ("build", "direct", "epoch", "feeds", "function", "hosted", "implicit",
-                 "reads_variables")  # fmt: skip
+                 "plain", "reads_variables")  # fmt: skip
 
     def __init__(
         self, function: Any, fetch: Fetch, feeds: list[Any], implicit: list[Implicit], epoch: int
@@ -91,6 +59,7 @@ class _Plan:
         self.epoch = epoch
         self.direct = fetch.direct
         self.hosted = fetch.hosted or any(isinstance(feed, HostPlaceholder) for feed in feeds)
+        self.plain = not (self.hosted or self.implicit or self.reads_variables)
 
 
 class BaseSession:
@@ -174,27 +143,35 @@ class BaseSession:
         except (KeyError, TypeError):
             feeds = spread_feeds(feeds)
             plan = self._find_plan(fetches, feeds)
-        # An array of the right type goes as it is: the engine knows the shapes that fit.
-        arrays = [
-            value
-            if value.__class__ is ndarray and value.dtype is feed.numpy
-            else feed.convert(value)
-            for feed, value in zip(plan.feeds, feeds.values())  # noqa: B905 -- equal by the key
-        ]
-        run: dict[int, Any] = {}
-        if plan.implicit or plan.hosted:
-            arrays = self._with_implicit(plan, arrays, run)
+        arrays: list[Any] = []  # a comprehension would be one more frame
+        for feed, value in zip(plan.feeds, feeds.values()):  # noqa: B905 -- equal by the key
+            # An array of the right type goes as it is: the engine knows the shapes that fit.
+            if value.__class__ is ndarray and value.dtype is feed.numpy:
+                arrays.append(value)
+            else:
+                arrays.append(feed.convert(value))
         try:
-            if plan.reads_variables:  # what a variable holds when the step is over
-                with self._state.lock:
-                    return plan.build(plan.function(arrays, self._state), self)
+            if not plan.plain:
+                return self._run_with_host(plan, arrays)
             results = plan.function(arrays, self._state)
         except WeftError as error:
             translated = translate(error)
             if translated is error:
                 raise
             raise translated from error
-        return results if plan.direct else self._built(plan, results, run)
+        return results if plan.direct else plan.build(results, self)
+
+    def _run_with_host(self, plan: _Plan, given: list[Any]) -> Any:
+        """A run in which the session feeds something, or fetches what no program computes."""
+        run: dict[int, Any] = {}
+        arrays = self._with_implicit(plan, given, run)
+        if plan.reads_variables:  # what a variable holds when the step is over
+            with self._state.lock:
+                return plan.build(plan.function(arrays, self._state), self)
+        results = plan.function(arrays, self._state)
+        if plan.hosted:
+            enter(run)
+        return plan.build(results, self)
 
     def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
         """A run whose kernels are timed."""
@@ -262,11 +239,6 @@ class BaseSession:
         plan = self._find_plan(fetches, feeds)
         arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
         return plan, self._with_implicit(plan, arrays, {})
-
-    def _built(self, plan: _Plan, results: Any, run: dict[int, Any]) -> Any:
-        if plan.hosted:
-            enter(run)
-        return plan.build(results, self)
 
     def _with_implicit(self, plan: _Plan, given: list[Any], run: dict[int, Any]) -> list[Any]:
         """The program's feeds: arrays that were given, and what the session itself feeds."""

@@ -9,7 +9,8 @@ from weft.errors import StateError
 from weft.tf1 import logging
 from weft.tf1.errors import DeadlineExceededError, FailedPreconditionError
 from weft.tf1.framework.graph import fail, get_default_graph
-from weft.tf1.session.session import ConfigProto, Session
+from weft.tf1.session.options import ConfigProto
+from weft.tf1.session.session import Session
 from weft.tf1.train.checkpoint_state import get_checkpoint_state
 from weft.tf1.train.monitored.scaffold import Scaffold
 

@@ -10,7 +10,7 @@ from weft.errors import ArgumentError, StateError
 from weft.tf1 import logging
 from weft.tf1.errors import OutOfRangeError
 from weft.tf1.framework.graph import Graph, fail, get_default_graph
-from weft.tf1.session.session import ConfigProto
+from weft.tf1.session.options import ConfigProto
 from weft.tf1.session.tracing import RunMetadata, RunOptions
 from weft.tf1.train.hook.run_hook import SessionRunHook
 from weft.tf1.train.monitored.creator import ChiefSessionCreator, SessionCreator

@@ -13,7 +13,8 @@ from weft.errors import StateError
 from weft.tf1 import logging
 from weft.tf1.errors import AbortedError
 from weft.tf1.framework.graph import Graph, fail, get_default_graph
-from weft.tf1.session.session import ConfigProto, Session
+from weft.tf1.session.options import ConfigProto
+from weft.tf1.session.session import Session
 from weft.tf1.summary.proto import Summary
 from weft.tf1.summary.writer import FileWriter
 from weft.tf1.train.coordinator import Coordinator

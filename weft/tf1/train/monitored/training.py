@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from weft.tf1.session.session import ConfigProto
+from weft.tf1.session.options import ConfigProto
 from weft.tf1.train.hook.run_hook import SessionRunHook
 from weft.tf1.train.hook.saving import CheckpointSaverHook, SummarySaverHook
 from weft.tf1.train.hook.step import StepCounterHook

@@ -1,0 +1,51 @@
+"""Operations that a step computes by calling Python: on arrays that are the program's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.errors import UserOpError, WeftError
+from weft.ir.shape import compatible
+from weft.ops.base import op_of
+from weft.passes.blueprint import External, InArena, Place, Placed
+from weft.runtime.memory.views import ProgramMemory
+
+
+def host_function(placed: Placed, memory: ProgramMemory) -> Callable[[], None]:
+    """A function without arguments that reads a call's inputs, computes, and writes its outputs.
+
+    Its errors name the node and the user's line.
+    """
+    assert placed.group is not None
+    node = placed.group.nodes[0]
+    op, attrs = op_of(node), dict(node.attrs)
+    compute = op.fast or op.reference
+    count = len(node.inputs)
+    inputs = [
+        memory.reader(_place(a), v.type)
+        for a, v in zip(placed.args[:count], node.inputs, strict=True)
+    ]
+    outputs = [
+        memory.writer(_place(a), v.type)
+        for a, v in zip(placed.args[count:], node.outputs, strict=True)
+    ]
+
+    def call() -> None:
+        try:
+            results = compute(*[read() for read in inputs], **attrs)
+        except WeftError as error:
+            raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
+        for write, array, value in zip(outputs, results, node.outputs, strict=True):
+            if not compatible(array.shape, value.shape):
+                raise UserOpError(
+                    f"{node.op}: expected a result of shape {value.shape}, "
+                    f"got {array.shape}: {node.describe()}"
+                )
+            write(array)
+
+    return call
+
+
+def _place(argument: object) -> Place:
+    assert isinstance(argument, InArena | External)
+    return argument
