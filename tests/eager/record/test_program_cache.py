@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import program
+from weft.eager.record import program, program_cache
 from weft.eager.record.lazy import Record
 from weft.eager.record.program_cache import recurring
 from weft.eager.record.structure import Structure, structure_of
@@ -34,6 +35,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[Found]:
         return structure
 
     monkeypatch.setattr(program, "recurring", compared)
+    monkeypatch.setattr(program_cache, "_met", OrderedDict())
     with config.override(compile=True):
         yield seen
 
@@ -100,6 +102,28 @@ def test_other_links_are_another_recording(found: Found) -> None:
     assert _twice(found, lambda: x * y + y, lambda: y * x + x)  # only the leaves are others
     assert not _twice(found, lambda: x * y + y, lambda: x * y + x)
     assert not _twice(found, lambda: x * y * y, lambda: (x * y) * (x * y))
+
+
+def test_links_that_take_turns_are_all_recognised(found: Found) -> None:
+    x, y = wf.ones(3), wf.full((3,), 2.0)
+    ways: list[Callable[[], object]] = [
+        lambda: x * y + y, lambda: x * y + x, lambda: (z := x * y, z + z)
+    ]  # fmt: skip
+    for _ in range(8):
+        found.clear()
+        for way in ways:
+            held = way()
+            wf.synchronize()
+            del held
+    assert found == [True] * 3
+
+
+def test_there_are_so_many_ways_at_most(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_cache, "MOST_WAYS", 2)
+    test_training_steps_are_recognised(found)
+    with pytest.raises(AssertionError):
+        test_links_that_take_turns_are_all_recognised(found)
+    assert found.count(True) == 2
 
 
 def test_what_is_shown_is_part_of_it(found: Found) -> None:

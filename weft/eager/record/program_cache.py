@@ -16,7 +16,7 @@ from weft.eager.record.plan import Plan
 from weft.eager.record.structure import Structure
 
 MOST: Final = 64  # sequences of calls; the one that was not met for longest goes first
-MOST_CHANGES: Final = 8  # of a sequence whose calls are linked in ever other ways
+MOST_WAYS: Final = 8  # in which the same calls are linked, or their results wanted
 _LEAF: Final = -1
 
 
@@ -40,7 +40,6 @@ class Recurrence:
     def __init__(self, structure: Structure) -> None:
         self.key = structure.key
         self.homes = structure.homes
-        self.changes = 0
         number = {record: i for i, record in enumerate(structure.records)}
         leaves = {leaf: i for i, leaf in enumerate(structure.leaves)}
         wanted = dict.fromkeys(structure.records, 0)
@@ -128,25 +127,31 @@ def _apart(leaves: Sequence[Lazy]) -> bool:
     return len(places) == len(leaves)
 
 
-_met: Final[OrderedDict[tuple[Plan, ...], Recurrence]] = OrderedDict()
+_met: Final[OrderedDict[tuple[Plan, ...], list[Recurrence]]] = OrderedDict()
+"""The ways in which each sequence came, the last one that did first: loops may take turns."""
 
 
 def recurring(records: Sequence[Record]) -> Structure | None:
     """The structure of all that is pending, if it is one that was learnt."""
-    found = _met.get(tuple([record.plan for record in records]))
-    return None if found is None else found.structure(records)
+    ways = _met.get(tuple([record.plan for record in records]), [])
+    for i, way in enumerate(ways):
+        found = way.structure(records)
+        if found is not None:
+            if i:
+                ways[:] = [way, *ways[:i], *ways[i + 1 :]]
+            return found
+    return None
 
 
 def learn(structure: Structure) -> None:
     """Note a structure that has a program, before it runs, where it is simple enough."""
     plans = tuple([record.plan for record in structure.records])
-    found = _met.get(plans)
-    if found is not None and (found.key == structure.key or found.changes >= MOST_CHANGES):
+    ways = _met.get(plans, [])
+    if len(ways) >= MOST_WAYS or any([way.key == structure.key for way in ways]):
         return
     if not _is_simple(structure):
         return
-    _met[plans] = new = Recurrence(structure)
-    new.changes = 0 if found is None else found.changes + 1
+    _met[plans] = [Recurrence(structure), *ways]
     if len(_met) > MOST:
         _met.popitem(last=False)
 
