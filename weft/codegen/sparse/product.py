@@ -37,10 +37,12 @@ from weft.ops.base import family_of
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Kernel, Launch
 
-AHEAD: Final = 8  # entries whose rows are asked for before they are read: some 100 ns of work
+AHEAD: Final = 48  # entries whose rows are asked for before they are read
+ASKED: Final = 1 << 17  # bytes of rows under way at most: an eighth of the second cache
 LINE: Final = 64
+MOST_LINES: Final = 16  # of a row; the processor foresees the others
 CHUNK: Final = 1 << 18  # bytes read: much longer than two bisections take
-NEAR: Final = 3  # the first level of caches, as `prefetch` counts
+NEAR: Final = 2  # the second level of caches, as `prefetch` counts: a core waits for more lines
 
 
 @dataclass(frozen=True)
@@ -201,14 +203,22 @@ class _Walk:
         with self.f.loop(0, self.problem.heads) as loop:
             body(loop.index)
 
-    def index(self, indices: Reg, entry: Reg, ahead: Reg) -> Reg:
-        """Which row an entry names; the row of a later entry is asked for."""
+    def index(self, indices: Reg, entry: Reg, ahead: Reg, count: int) -> Reg:
+        """Which row an entry names; that of a later one is asked for.
+
+        Args:
+            ahead: where row 0 has the `count` elements that are read of each row.
+        """
         f, problem = self.f, self.problem
-        later = smaller(f, f.add(entry, AHEAD), problem.entries - 1)
-        row = load_index(f, indices, later, problem.index)
-        size = problem.width * problem.dtype.size
-        for line in range(0, min(size, 4 * LINE), LINE):
-            prefetch(f, f.offset(ahead, f.add(f.mul(row, size), line)), NEAR)
+        row_size, size = problem.width * problem.dtype.size, count * problem.dtype.size
+        distance = max(4, min(AHEAD, ASKED // max(1, row_size)))
+        later = smaller(f, f.add(entry, distance), problem.entries - 1)
+        row = f.offset(ahead, f.mul(load_index(f, indices, later, problem.index), row_size))
+        lines = list(range(0, size, LINE))
+        if row_size % LINE:
+            lines.append(size - 1)  # rows begin within lines
+        for at in lines[:MOST_LINES]:
+            prefetch(f, f.offset(row, at), NEAR)
         found = load_index(f, indices, entry, problem.index)
         return check_index(f, found, problem.source, entry, slot=5)
 
@@ -227,8 +237,10 @@ class _Walk:
         def row(number: Reg, begin: Reg, end: Reg) -> None:
             def head(number_: Reg) -> None:
                 def block(first: Reg, parts: Sequence[Part]) -> None:
+                    ahead = self.place(x, integer(0), number_, first)
+                    count = len(parts) * problem.lanes
                     with f.loop(begin, end, carried=[zero] * len(parts)) as loop:
-                        source = self.index(indices, loop.index, x)
+                        source = self.index(indices, loop.index, ahead, count)
                         if problem.source:
                             pointer = self.place(x, source, number_, first)
                             factor = weight(loop.index, number_)
@@ -253,7 +265,7 @@ class _Walk:
 
         def row(number: Reg, begin: Reg, end: Reg) -> None:
             with f.loop(begin, end) as loop:
-                source = self.index(indices, loop.index, x)
+                source = self.index(indices, loop.index, x, problem.width)
                 if not problem.source:
                     return
 
