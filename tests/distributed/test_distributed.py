@@ -18,10 +18,19 @@ from weft.errors import ArgumentError, DistributedError
 def test_two_and_four_ranks(jobs, tmp_path):
     """One job behind the other, where the second restores what the first saved."""
     for ranks in jobs:
-        found = launch(ranks, "job_checks.py", str(ranks), str(tmp_path))
-        assert found.code == 0, found.out + found.err
-        assert sorted(found.out.split("\n")) == ["", *[f"[{i}] all well" for i in range(ranks)]]
-        assert found.err == ""
+        assert_all_well(ranks, str(tmp_path))
+
+
+@pytest.mark.slow
+def test_ranks_without_shared_memory(tmp_path):
+    assert_all_well(2, str(tmp_path), "messages")
+
+
+def assert_all_well(ranks, *arguments):
+    found = launch(ranks, "job_checks.py", str(ranks), *arguments)
+    assert found.code == 0, found.out + found.err
+    assert sorted(found.out.split("\n")) == ["", *[f"[{i}] all well" for i in range(ranks)]]
+    assert found.err == ""
 
 
 FAILURES = {

@@ -72,7 +72,7 @@ def init_process_group(
         print("weft.distributed: no launcher of MPI: a world of one", file=sys.stderr)
     if pin(int(config.get("threads"))):
         TEAM.stop()  # its threads start again on these cores
-    joined = session.begin(_seconds(timeout), _exchange).transport
+    joined = session.begin(_seconds(timeout), _exchange, _meet).transport
     wrong = (world_size not in (-1, joined.size), rank not in (-1, joined.rank))
     if any(wrong):
         name, given, found = [
@@ -87,6 +87,11 @@ def init_process_group(
 def _exchange() -> Any:
     """The driver's function for prepared messages."""
     return driver.entries().exchange
+
+
+def _meet() -> Any:
+    """The driver's function for flags in memory that ranks share."""
+    return driver.entries().meet
 
 
 def _seconds(timeout: float | timedelta | None) -> float:

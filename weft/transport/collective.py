@@ -1,7 +1,8 @@
 """What the members of a group do together, on arrays: built of messages from member to member.
 
 Each function is called by all members, with `what` as it is to be named. Costs are given in the
-usual model: `a` for a message, `b` for a byte, `p` members, `n` bytes that a member has.
+usual model: `a` for a message, `b` for a byte, `p` members, `n` bytes that a member has. Members
+that share memory add up and gather there (`weft.transport.shared`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from weft.transport import shared
 from weft.transport.base import Array
 from weft.transport.group import Group
 from weft.transport.reduction import reduced, zeros_for
@@ -53,6 +55,9 @@ def broadcast(group: Group, x: Array, root: int, what: str) -> None:
 
 def all_gather(group: Group, x: Array, out: Sequence[Array], what: str) -> None:
     """Fill `out` with what each member has in `x`; (p - 1) (a + n b)."""
+    if group.channel is not None:
+        shared.all_gather(group, group.channel, x, out, what)
+        return
     with group.call(what) as tag:
         _gather_all(group, tag, x, out)
 
@@ -111,6 +116,9 @@ def all_reduce(group: Group, x: Array, out: Array, name: str, what: str) -> None
     Small: (p - 1) (a + n b). Else each member reduces its part, and all gather the parts:
     2 (p - 1) (a + n / p b).
     """
+    if group.channel is not None:
+        shared.all_reduce(group, group.channel, x, out, name, what)
+        return
     limit = SMALL_BYTES if group.size > 2 else SMALL_OF_TWO
     if group.size > 1 and is_small(group, x.nbytes, limit):
         small_reduction(group, x, name, what).run(x, out)
@@ -168,6 +176,9 @@ def reduce(group: Group, x: Array, out: Array, root: int, name: str, what: str) 
 
 def reduce_scatter(group: Group, xs: Sequence[Array], out: Array, name: str, what: str) -> None:
     """Reduce over the members, each of which has one of `xs` for every member."""
+    if group.channel is not None:
+        shared.reduce_scatter(group, group.channel, xs, out, name, what)
+        return
     with group.call(what) as tag:
         own = _reduce_parts(group, tag, [x.reshape(-1) for x in xs], name)
         out.reshape(-1)[...] = own

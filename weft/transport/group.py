@@ -13,6 +13,7 @@ import numpy as np
 from weft.errors import DistributedError
 from weft.ir.node import at_user_line
 from weft.transport.base import Array, Exchange, Part, Transport, Waiting, Zeros
+from weft.transport.channel import Channel
 from weft.transport.tally import Span
 from weft.transport.wait import wait
 
@@ -31,6 +32,7 @@ class Group:
 
     Attributes:
         index: this process's place in the group; -1 where it is no member.
+        channel: memory that all members share, if they do.
     """
 
     def __init__(
@@ -43,8 +45,9 @@ class Group:
         self.timeout = timeout
         self.size = len(self.ranks)
         self.index = self.ranks.index(transport.rank) if transport.rank in self.ranks else -1
+        self.channel: Channel | None = None
         self._turn = 0
-        self.prepared: dict[Any, Any] = {}  # see `weft.transport.small`
+        self.prepared: dict[Any, Any] = {}  # see `weft.transport.small` and `shared`
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Group:
         return self  # a copy of a module is of the same ranks

@@ -70,9 +70,9 @@ class Tree:
                 wide[...] = row
         function = self._function
         for a, b in self._pairs:
-            function(a, b, a)
+            function(a, b, out=a)
         if self._last is not None:
-            function(*self._last, out)
+            function(*self._last, out=out)
             return
         total = self._rows[0]
         if self._divisor is not None:

@@ -21,15 +21,22 @@ from weft.transport.local import LocalTransport
 from weft.transport.monitor import Monitor
 from weft.transport.mpi import MpiTransport
 from weft.transport.sequence import CallSequence
+from weft.transport.shared_memory import share
 
 FAREWELL_SECONDS: Final = 2.0
 """How long a rank that has failed waits for the others to say so, too."""
 
 
 class Session:
-    """A job that this process is part of, from `begin` to `end`."""
+    """A job that this process is part of, from `begin` to `end`.
 
-    def __init__(self, transport: Transport, timeout: float) -> None:
+    Attributes:
+        memory: what ranks share, if they may.
+    """
+
+    def __init__(
+        self, transport: Transport, timeout: float, meet: Callable[[], Any] | None = None
+    ) -> None:
         self.transport = transport
         self.timeout = timeout
         self.world = Group(transport, range(transport.size), 0, timeout)
@@ -37,6 +44,12 @@ class Session:
         self._numbers = itertools.count(1)
         self.failed = False
         self.monitor = Monitor(transport) if transport.size > 1 else None
+        self.memory = share(transport, timeout, meet) if meet and transport.size > 1 else None
+        self._join_memory(self.world)
+
+    def _join_memory(self, group: Group) -> None:
+        """Let members of a group that share memory use it."""
+        group.channel = None if self.memory is None else self.memory.channel(group)
 
     def new_group(self, ranks: Sequence[int], timeout: float | None = None) -> Group:
         """A group of these ranks; all ranks of the job make it, members or not.
@@ -53,6 +66,7 @@ class Session:
         number = next(self._numbers)
         group = Group(self.transport, ranks, number, self.timeout if timeout is None else timeout)
         self.groups[number] = group
+        self._join_memory(group)
         return group
 
     def fail(self, error: BaseException) -> None:
@@ -121,11 +135,15 @@ def world() -> Group:
     return _current[-1].world
 
 
-def begin(timeout: float = TIMEOUT_SECONDS, native: Callable[[], Any] | None = None) -> Session:
+def begin(
+    timeout: float = TIMEOUT_SECONDS, exchange: Callable[[], Any] | None = None,
+    meet: Callable[[], Any] | None = None,
+) -> Session:  # fmt: skip
     """Join the job that a launcher has started, or be alone in one.
 
     Args:
-        native: see `MpiTransport`.
+        exchange: gives the native function of prepared messages; see `MpiTransport`.
+        meet: gives that of memory that ranks share; see `weft.transport.channel.Channel`.
 
     Raises:
         DistributedError: this process is part of one already, or there is no MPI.
@@ -135,8 +153,8 @@ def begin(timeout: float = TIMEOUT_SECONDS, native: Callable[[], Any] | None = N
             "init_process_group: there is a process group already; call destroy_process_group() "
             f"first{at_user_line()}"
         )
-    transport = MpiTransport(timeout, native) if launched() else LocalTransport()
-    session = Session(transport, timeout)
+    transport = MpiTransport(timeout, exchange) if launched() else LocalTransport()
+    session = Session(transport, timeout, meet)
     _current.append(session)
     if session.monitor is not None:
         monitors.append(session.monitor)

@@ -48,13 +48,16 @@
 ;                 0 how many, 1 MPI's requests, 2 statuses, 3 MPI_Startall, 4 MPI_Testall, 5 how
 ;                 often to ask at most, 6 others run in between where the number has none of these bits
 %Exchange = type { i32, ptr, ptr, ptr, ptr, i64, i64 }
+;                0 how many others, 1 their flags, 2 one's own, 3 its new value, 4 and 5 as the last two of
+;                an exchange
+%Meeting = type { i64, ptr, ptr, i64, i64, i64 }
 
 ; Flags: 1 guard (ends the program if the error cell is set), 2 host (Python, on the caller's thread),
 ; 4 timed, 8 wake (enough work to wake sleeping threads), 16 control (a %Steer instead of a function,
 ; alone in its segment). A head: segment << 32 | (threads - 1) << 24 |
 ; caller only << 23 | units left.
 
-@$SYMBOL = constant [5 x ptr] [ptr @run, ptr @worker, ptr @stop, ptr @land, ptr @exchange]
+@$SYMBOL = constant [6 x ptr] [ptr @run, ptr @worker, ptr @stop, ptr @land, ptr @exchange, ptr @meet]
 
 declare i32 @clock_gettime(i32, ptr)
 $RELAX
@@ -974,3 +977,56 @@ failed:
   ret i64 %negative
 }
 declare i32 @sched_yield()
+
+; Raise a flag in memory that processes share, and wait until the others' have the same value: 1 if they
+; do, 0 if not yet. What was written to that memory before can be read by whoever has seen the flag.
+define internal i64 @meet(ptr %meeting) nounwind {
+entry:
+  %count = load i64, ptr %meeting
+  %flags.p = getelementptr %Meeting, ptr %meeting, i64 0, i32 1
+  %flags = load ptr, ptr %flags.p
+  %own.p = getelementptr %Meeting, ptr %meeting, i64 0, i32 2
+  %own = load ptr, ptr %own.p
+  %value.p = getelementptr %Meeting, ptr %meeting, i64 0, i32 3
+  %value = load i64, ptr %value.p
+  %most.p = getelementptr %Meeting, ptr %meeting, i64 0, i32 4
+  %most = load i64, ptr %most.p
+  %mask.p = getelementptr %Meeting, ptr %meeting, i64 0, i32 5
+  %mask = load i64, ptr %mask.p
+  store atomic i64 %value, ptr %own release, align 8
+  br label %ask
+ask:
+  %member = phi i64 [ 0, %entry ], [ %following, %here ], [ %member, %again ]
+  %asked = phi i64 [ 0, %entry ], [ %asked, %here ], [ %next, %again ]
+  %all = icmp eq i64 %member, %count
+  br i1 %all, label %met, label %look
+look:
+  %flag.p = getelementptr ptr, ptr %flags, i64 %member
+  %flag = load ptr, ptr %flag.p
+  %theirs = load atomic i64, ptr %flag acquire, align 8
+  %same = icmp eq i64 %theirs, %value
+  br i1 %same, label %here, label %missing
+here:
+  %following = add i64 %member, 1
+  br label %ask
+met:
+  ret i64 1
+missing:
+  %next = add i64 %asked, 1
+  %left = icmp ult i64 %next, %most
+  br i1 %left, label %wait, label %late
+late:
+  ret i64 0
+wait:
+  %low = and i64 %next, %mask
+  %due = icmp eq i64 %low, 0
+  br i1 %due, label %yield, label %spin
+yield:
+  %yielded = call i32 @sched_yield()
+  br label %again
+spin:
+  call void @relax()
+  br label %again
+again:
+  br label %ask
+}

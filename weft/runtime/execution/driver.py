@@ -220,6 +220,7 @@ class Entries(NamedTuple):
     stop: Any  # (team)
     land: Any  # (program table): does what is left of a step that its caller has left
     exchange: Any  # (messages that were prepared) -> whether they have arrived; keeps Python's lock
+    meet: Any  # (flags in shared memory) -> whether all are raised; keeps Python's lock
 
 
 _entries: Entries | None = None
@@ -247,7 +248,7 @@ def prestart() -> None:
 
 def entries_at(address: int) -> Entries:
     """The functions that a linked driver's table lists."""
-    run, worker, stop, land, exchange = (ctypes.c_void_p * 5).from_address(address)
+    run, worker, stop, land, exchange, meet = (ctypes.c_void_p * 6).from_address(address)
     unary = (ctypes.c_int64, ctypes.c_void_p)
     return Entries(
         ctypes.CFUNCTYPE(*unary)(run or 0),
@@ -256,4 +257,5 @@ def entries_at(address: int) -> Entries:
         ctypes.CFUNCTYPE(*unary)(stop or 0),
         ctypes.CFUNCTYPE(*unary)(land or 0),
         ctypes.PYFUNCTYPE(*unary)(exchange or 0),
+        ctypes.PYFUNCTYPE(*unary)(meet or 0),
     )
