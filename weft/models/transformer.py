@@ -61,10 +61,10 @@ class SelfAttention(nn.Module):
         q, k, v = (
             z.view(n, self.heads, 1, width // self.heads) for z in self.qkv(x).split(width, dim=2)
         )
-        places = wf.arange(keys.shape[2])
-        here = (places == now).view(-1, 1)
-        keys, values = wf.where(here, k, keys), wf.where(here, v, values)
-        y = F.scaled_dot_product_attention(q, keys, values, attn_mask=(places <= now).view(1, -1))
+        place = now.view(1)
+        keys, values = wf.index_copy(keys, 2, place, k), wf.index_copy(values, 2, place, v)
+        seen = (wf.arange(keys.shape[2]) <= now).view(1, -1)
+        y = F.scaled_dot_product_attention(q, keys, values, attn_mask=seen)
         return self.out(y.reshape(n, 1, width)), keys, values
 
 

@@ -27,6 +27,10 @@ COMBINES: Final[Mapping[str, Callable[..., Value]]] = {
     "min": scatter_min,
 }
 
+LEAST_WIDTH: Final = 16
+"""Elements behind an axis from which its rows are put one by one where they lie; shorter ones are
+moved to the front, where a vector holds several."""
+
 
 def wrap_indices(indices: Value, size: int | Value, from_end: bool = True) -> Value:
     """Indices in which -1 means the last of `size`; those outside [-size, size) stay outside.
@@ -115,15 +119,42 @@ def combining(name: str) -> Callable[..., Value]:
 
 
 def put_rows(
-    x: Value, indices: Value, updates: Value, combine: str = "set", from_end: bool = True
+    x: Value,
+    indices: Value,
+    updates: Value,
+    combine: str = "set",
+    from_end: bool = True,
+    axis: int = 0,
 ) -> Value:
-    """`x` with `updates` put at, or combined with, its rows `indices`.
+    """`x` with `updates` put at, or combined with, its parts `indices` along an axis.
 
     Args:
+        updates: like x, with the dimensions of the indices in place of the axis.
         combine: `set` (the last of equal indices stays), `add`, `multiply`, `max` or `min`.
         from_end: whether indices may be negative.
     """
-    return combining(combine)(x, wrap_indices(indices, dimension(x, 0), from_end), updates)
+    put, dims = combining(combine), concrete(x)
+    if not axis:
+        return put(x, wrap_indices(indices, dimension(x, 0), from_end), updates)
+    places = concrete(indices)
+    if math.prod(dims[axis + 1 :]) < LEAST_WIDTH or not places:
+        back = (*range(1, axis + 1), 0, *range(axis + 1, len(dims)))
+        front = (axis, *[k for k in range(len(dims)) if k != axis])
+        moved = _to_front(updates, axis, indices)
+        y = put_rows(catalogue.transpose(x, perm=front), indices, moved, combine, from_end)
+        return catalogue.transpose(y, perm=back)
+    # Rows of the leading axes are numbered through: x stays as it lies, so may change in place.
+    lead, rest = dims[:axis], dims[axis + 1 :]
+    flat = catalogue.reshape(indices, shape=(math.prod(places),))
+    each = [_line(n, k, axis + 1) for k, n in enumerate(lead)]
+    across = flat_indices([*each, flat], dims[: axis + 1], from_end)
+    count = math.prod((*lead, *places))
+    y = put(
+        catalogue.reshape(x, shape=(math.prod(dims[: axis + 1]), *rest)),
+        catalogue.reshape(across, shape=(count,)),
+        catalogue.reshape(updates, shape=(count, *rest)),
+    )
+    return catalogue.reshape(y, shape=dims)
 
 
 def put_along_axis(

@@ -11,6 +11,7 @@ from typing import Final
 from weft.ir.function import Function
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
+from weft.ir.shape import size
 from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT
 from weft.passes.group import Fused, Group
@@ -136,7 +137,8 @@ class Uses:
         deed nobody reads `old`.
         """
         readings, writings = self.reads.get(old, {}), self.writes.get(new, {})
-        if not writings or old in self.writes or old.type != new.type:
+        same = old.dtype is new.dtype and size(old.shape) == size(new.shape)
+        if not writings or old in self.writes or not same:
             return False
         first = min(writings)
         launch = self._flat.launches[first][0]

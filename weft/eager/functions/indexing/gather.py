@@ -294,12 +294,10 @@ def scatter_reduce(
 def _put_rows(
     x: Value, index: Value, rows: Value, *, axis: int, combine: str, from_end: bool
 ) -> Value:
-    front = ops.moveaxis(x, axis, 0)
-    shape = (*concrete(index), *concrete(front)[1:])
-    updates = (
-        ops.moveaxis(rows, axis, 0) if rows.shape else catalogue.broadcast_to(rows, shape=shape)
-    )
-    return ops.moveaxis(ops.put_rows(front, index, updates, combine, from_end), 0, axis)
+    dims = concrete(x)
+    shape = (*dims[:axis], *concrete(index), *dims[axis + 1 :])
+    updates = rows if rows.shape else catalogue.broadcast_to(rows, shape=shape)
+    return ops.put_rows(x, index, updates, combine, from_end, axis)
 
 
 def at_rows(
