@@ -241,6 +241,22 @@ def test_attributes_may_be_values() -> None:
         ),
         (lambda: placeholder((2,))[True], GraphError, "subscript: expected no boolean, got True"),
         (lambda: ops.concatenate(axis=0), DTypeError, "expected at least one input"),
+        (ops.sum_of_members, GraphError, "sum_of_members: expected at least one input, got none"),
+        (
+            lambda: ops.band_part(placeholder((2, 3)), upper=int),
+            DTypeError,
+            "band_part: upper: expected int | None, got <class 'int'>",
+        ),
+        (
+            lambda: ops.sum(placeholder((2,)), axes=False),
+            DTypeError,
+            "sum: axes: expected a whole number, got False",
+        ),
+        (
+            lambda: ops.negative(placeholder((2,)), name=3),
+            GraphError,
+            "negative: expected a name of type str, got 3",
+        ),
         (lambda: ops.reshape(placeholder((2,))), GraphError, "attribute 'shape' is missing"),
         (
             lambda: ops.reshape(placeholder((2,)), shap=(2,)),

@@ -1,9 +1,11 @@
 """The attacks: small ones of each find nothing, and each finds what is planted."""
 
+import functools
 import importlib
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from tools.attack import __main__ as command
 from tools.attack.files import difference
+from tools.attack.hostile import surface
 from tools.attack.hostile.agreement import different
 from tools.attack.hostile.calling import drawn_call
 from tools.attack.hostile.surface import targets
@@ -165,6 +168,18 @@ def test_calls_are_of_every_front_end_and_the_same_each_time():
     ]
     assert texts[0] == texts[1]
     assert len(set(texts[0])) == 40
+
+
+def test_a_new_name_leaves_other_draws_as_they_are(monkeypatch):
+    points = range(0, 1 << 32, 1 << 24)
+    before = [surface.drawn_target(point).text for point in points]
+    found = surface.targets()
+    more = [replace(found[0], text=f"weft.new{k}") for k in range(30)]
+    monkeypatch.setattr(surface, "targets", lambda: (*found, *more))
+    monkeypatch.setattr(surface, "_ring", functools.cache(surface._ring.__wrapped__))
+    after = [surface.drawn_target(point).text for point in points]
+    assert 0 < sum(a != b for a, b in zip(before, after, strict=True)) < 20  # of 256
+    assert {text for text in after if text.startswith("weft.new")}
 
 
 def test_a_mutation_changes_bytes():

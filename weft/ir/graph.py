@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from weft.errors import GraphError
-from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value, user_source
+from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value, at_user_line, user_source
 
 Context = tuple[str, str, Source | None]
 """Name scope, device and source of the nodes that are being built."""
@@ -48,8 +48,10 @@ class Graph:
         """Append a new node in the current name scope, device and control context.
 
         Raises:
-            GraphError: an input belongs to another graph.
+            GraphError: an input belongs to another graph, or the name is no text.
         """
+        if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise GraphError(f"{op}: expected a name of type str, got {name!r}{at_user_line()}")
         by_name = self._by_name
         with self._lock:
             for value in inputs:

@@ -38,7 +38,14 @@ from weft.ir.function import functions
 from weft.ir.graph import current_graph
 from weft.ir.node import Node, TensorType, Value, at_user_line
 from weft.ir.shape import Shape, is_static
-from weft.ops.declaration.attribute import REQUIRED, freeze, is_complete, known_value, signature
+from weft.ops.declaration.attribute import (
+    KINDS,
+    REQUIRED,
+    freeze,
+    is_complete,
+    known_value,
+    signature,
+)
 from weft.ops.declaration.constant import constant_of as constant_of
 from weft.ops.declaration.fact import PLAIN, Autocast, Facts
 from weft.ops.declaration.lowering import Alias as Alias
@@ -109,8 +116,15 @@ class Op:
     )  # input types and attributes as given -> attributes and types of the node
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Value:
-        """Add a node and return its first output; `all` returns every output."""
-        return self.node(args, attrs, name).outputs[0]
+        """Add a node and return its first output; `all` returns every output.
+
+        Raises:
+            GraphError: it has as many outputs as inputs, and none is given.
+        """
+        outputs = self.node(args, attrs, name).outputs
+        if not outputs:
+            raise GraphError(f"{self.name}: expected at least one input, got none{at_user_line()}")
+        return outputs[0]
 
     def all(self, *args: Any, name: str | None = None, **attrs: Any) -> tuple[Value, ...]:
         """Add a node and return all its outputs."""
@@ -189,7 +203,7 @@ class Op:
     def _data_inputs(self, args: tuple[Any, ...]) -> tuple[Value, ...]:
         if len(args) != len(self.inputs):
             self._check_arity(args)
-        own = self.literals + (None,) * (len(args) - len(self.literals))
+        own = (*self.literals, *[None] * len(args))[: len(args)]
         like = None
         for kind, value in zip(own, args, strict=True):
             if kind is None and isinstance(value, Value):
@@ -217,7 +231,8 @@ class Op:
                 )
             operand = None if exact else _operand(value)
             if operand is None:
-                full[key] = _attribute(key, self._of_kind(key, value, type(full[key])), exact)
+                given = _attribute(key, self._of_kind(key, value, type(full[key])), exact)
+                full[key] = self._as_annotated(key, given)
                 continue
             if key == "axes" and operand.rank == 0:
                 operand = catalogue.reshape(operand, shape=(1,))
@@ -235,32 +250,47 @@ class Op:
             if isinstance(value, _TRUTHS):
                 return bool(value)
             expected = "a bool"
-        elif key == "axis" and isinstance(value, bool | np.bool_):
+        elif key in ("axis", "axes") and isinstance(value, bool | np.bool_):
             expected = "a whole number"
         else:
             return value
         raise DTypeError(f"{self.name}: {key}: expected {expected}, got {value!r}{at_user_line()}")
 
+    def _as_annotated(self, key: str, value: Any) -> Any:
+        """A scalar attribute, of the kind that the reference takes; a bool counts as an int."""
+        annotation = self.reference.__annotations__.get(key)
+        kinds = KINDS.get(annotation)
+        if kinds is None or isinstance(value, kinds):
+            return int(value) if type(value) is bool and annotation == "int" else value
+        expected = f"{key}: expected {annotation}, got {value!r}{at_user_line()}"
+        raise DTypeError(f"{self.name}: {expected}")
+
     def infer(
-        self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
+        self,
+        types: tuple[TensorType, ...],
+        attrs: Mapping[str, Any],
+        place: Callable[[], str] = at_user_line,
     ) -> tuple[TensorType, ...]:
-        """Types of the outputs, from types of the data inputs; errors name the user's line.
+        """Types of the outputs, from types of the data inputs; errors end with the `place`.
 
         Raises:
             ShapeError, DTypeError: the inputs do not fit.
+            GraphError: an attribute makes no sense.
         """
         try:
             return self.derive(types, attrs)
         except (ShapeError, DTypeError) as error:
-            raise type(error)(f"{self.name}: {error}{at_user_line()}") from None
+            raise type(error)(f"{self.name}: {error}{place()}") from None
         except WeftError:
             raise
         except _PLAIN as error:
-            raise self._senseless(attrs, error) from error
+            raise self._senseless(attrs, error, place) from error
 
-    def _senseless(self, attrs: Mapping[str, Any], error: Exception) -> GraphError:
+    def _senseless(
+        self, attrs: Mapping[str, Any], error: Exception, place: Callable[[], str] = at_user_line
+    ) -> GraphError:
         """What a rule's plain exception becomes."""
-        text = f"cannot make sense of {_shown(attrs)}: {error}{at_user_line()}"
+        text = f"cannot make sense of {_shown(attrs)}: {error}{place()}"
         return GraphError(f"{self.name}: {text}")
 
     def derive(

@@ -40,7 +40,7 @@ from weft.ops.base import (
     op_of,
 )
 from weft.ops.control.function_reference import prepared
-from weft.ops.declaration.attribute import REQUIRED
+from weft.ops.declaration.attribute import KINDS, REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import AS_GIVEN, Facts
 from weft.ops.indexing.row_sparse import RowSparse
@@ -139,6 +139,9 @@ class Subgraph(Function):
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))
         return f"<Subgraph of {len(self.nodes)} nodes ({types})>"
+
+
+KINDS["Subgraph"] = (Subgraph,)
 
 
 def _flowing(node: Node) -> Sequence[int]:

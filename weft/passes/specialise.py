@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import CompileError, DTypeError, FeedError, ShapeError, WeftError
+from weft.errors import CompileError, FeedError, ShapeError, WeftError
 from weft.ir.function import functions, map_functions
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
@@ -202,7 +202,7 @@ class _Walk:
         kinds = tuple([v.type for v in data])
         told = node.operands or functions(node) or not all([is_static(t.shape) for t in node.types])
         if told or kinds != tuple([v.type for v in node.inputs]):
-            types = _types(op, node, kinds, attrs)
+            types = op.infer(kinds, attrs, lambda: f": {node.describe()}")
         else:
             types = node.types  # as they were derived
         _require_compiled(node, types)
@@ -244,16 +244,6 @@ class _Walk:
         if op_of(value.node) is state.variable and value not in self.env:
             return self._state(value.node)
         return self.env[value]
-
-
-def _types(
-    op: Op, node: Node, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
-) -> tuple[TensorType, ...]:
-    """Concrete output types; an error names the line that made the node."""
-    try:
-        return op.derive(types, attrs)
-    except (ShapeError, DTypeError) as error:
-        raise type(error)(f"{node.op}: {error}: {node.describe()}") from None
 
 
 def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import weft
-from tools.attack.hostile.surface import Target, targets
+from tools.attack.hostile.surface import Target, drawn_target
 from tools.attack.hostile.value import Array, Draw, Drawn, Front, just
 from weft import config
 from weft.ir.dtype import as_dtype
@@ -76,9 +76,9 @@ def _made(arguments: Arguments, front: Front) -> tuple[list[Any], dict[str, Any]
 
 def drawn_call(draw: Draw) -> Call:
     """Any call."""
-    target = draw.pick(targets())
+    target = drawn_target(draw.point())
     if target.kind == "transform":
-        inner = draw.pick([t for t in targets() if t.front == "eager" and t.kind == "function"])
+        inner = drawn_target(draw.point(), lambda t: t.front == "eager" and t.kind == "function")
         own = drawn_arguments(draw, target.described, skip=1)
         return Call(target, own, drawn_arguments(draw, inner.described), inner)
     if target.kind == "op":

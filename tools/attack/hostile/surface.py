@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import importlib
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -129,7 +131,7 @@ def _classes(module: ModuleType, base: type, kind: str) -> Iterator[Target]:
 
 @functools.cache
 def targets() -> tuple[Target, ...]:
-    """Everything, in an order that does not change."""
+    """Everything there is to call."""
     func = importlib.import_module("weft.func")
     array = importlib.import_module("weft.numpy").ndarray
     found = [
@@ -145,6 +147,31 @@ def targets() -> tuple[Target, ...]:
     found += [
         Target(f"weft.func.{name}", "eager", "transform", value, value)
         for name, value in [(name, getattr(func, name)) for name in TRANSFORMS]
-        for _ in range(30)  # as many as the functions that they are drawn for deserve
     ]
     return tuple(found)
+
+
+def drawn_target(point: int, among: Callable[[Target], bool] = lambda _: True) -> Target:
+    """The target at a point from 0 to 2**32 on a ring on which every target has some places.
+
+    Names that come or go change only the draws next to their own places: a case stays the same
+    call while the package grows (consistent hashing, Karger et al. 1997).
+    """
+    places, owners = _ring()
+    first = bisect.bisect_left(places, point)
+    return next(t for k in range(len(owners)) if among(t := owners[(first + k) % len(owners)]))
+
+
+PLACES = 8  # of a target: the more, the more evenly they are drawn
+OF_TRANSFORM = 240  # as many as the functions that it is drawn for deserve
+
+
+@functools.cache
+def _ring() -> tuple[list[int], list[Target]]:
+    ring = [
+        (zlib.crc32(f"{target.text} {k}".encode()), target.text, target)
+        for target in targets()
+        for k in range(OF_TRANSFORM if target.kind == "transform" else PLACES)
+    ]
+    ring.sort(key=lambda entry: entry[:2])
+    return [place for place, _, _ in ring], [target for _, _, target in ring]

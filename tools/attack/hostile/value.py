@@ -73,6 +73,10 @@ class Draw:
         """One of them."""
         return options[int(self.random.integers(len(options)))]
 
+    def point(self) -> int:
+        """Any of 32 bits."""
+        return int(self.random.integers(1 << 32))
+
     def chance(self, share: float) -> bool:
         """True in so many cases of one."""
         return bool(self.random.random() < share)

@@ -28,6 +28,15 @@ REQUIRED: Final = _Sentinel("REQUIRED")
 UNKNOWN: Final = _Sentinel("UNKNOWN")
 """Value, during inference, of an attribute that a node supplies and of which nothing is known."""
 
+KINDS: Final[dict[Any, tuple[type, ...]]] = {
+    "int": (int,),
+    "int | None": (int, type(None)),
+    "float": (float, int),
+    "float | None": (float, int, type(None)),
+    "str": (str,),
+}
+"""What an attribute may be, by its annotation in the reference; others are not checked."""
+
 
 def freeze(value: Any) -> Any:
     """An attribute as nodes keep it: hashable, lists as tuples, arrays as literals."""
