@@ -56,11 +56,12 @@ def test_any_shape(
     check(flash_attention_grad, "flash_attention_grad", inputs, attrs, 1e-5, 2e-3, (target,))
 
 
-@pytest.mark.parametrize("queries", [70, 71, 97])
-def test_blocks_of_queries_that_overlap(queries: int) -> None:
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("queries", "keys"), [(70, 90), (71, 90), (97, 90), (9, 70), (130, 33)])
+def test_blocks_of_queries_and_keys_that_overlap(queries: int, keys: int, causal: bool) -> None:
     """A small second-level cache makes several blocks, the last of which begins early."""
-    arrays = _arrays(2, queries, 90, 16, 32)
-    attrs = {"causal": True, "scale": 0.3}
+    arrays = _arrays(2, queries, keys, 16, 32)
+    attrs = {"causal": causal, "scale": 0.3}
     y, log_sums = REGISTRY["flash_attention"].reference(*arrays, **attrs)
     g, shared = draw(y.shape, float32, seed=4), draw(log_sums.shape, float32, seed=5)
     inputs = [g, *arrays, log_sums, shared]

@@ -3,26 +3,32 @@
     p = exp(scale * q @ k.T - log_sums)        dv = p.T @ g
     ds = p * (g @ v.T - shared) * scale        dq = ds @ k,  dk = ds.T @ q
 
-A head is done by one thread, in blocks of queries whose p and ds stay in the second-level cache;
-dk and dv grow in scratch from block to block.
+A head is done by one thread, in blocks of queries by blocks of keys, whose p and ds stay in the
+second-level cache; dk and dv grow in scratch from block to block of queries, dq from block to block
+of keys. Blocks that a causal attention masks are not computed.
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from weft.codegen.attention.nest import Nest, Panels
 from weft.codegen.attention.problem import Attention, attention_of, band_rows, row_tile, score_tile
 from weft.codegen.builder import Reg, constant, integer
-from weft.codegen.contraction.emit import scaled, smaller, subtract, write
+from weft.codegen.contraction.emit import divide, larger, scaled, smaller, subtract, write
 from weft.codegen.contraction.finish import load_tile, store_tile
 from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
-from weft.ir.extent import largest, planned
+from weft.ir.extent import largest, planned, smallest
 from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch, Scratch
 
 AHEAD = 8
 """Rows before which a row of the output is asked for."""
+SPAN = 4096
+"""Bytes of the second-level cache for a key of a block: 256 of 1 MB. Sums of dq are then loaded and
+stored once in 256 steps, and p, ds and the block's panels fit beside each other."""
 
 
 def flash_attention_grad(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -57,15 +63,21 @@ class _Backward(Nest):
             self.stored, self.tile, self.steps(p.depth), p.keys, turned=True
         )
         self.keys = Panels(self.stored, self.by_query, p.keys, p.width)
-        self.padded = self.keys_turned.count * self.tile.columns
+        self.across = max(1, target.l2 // SPAN // self.tile.columns)  # panels of a block of keys
+        self.span = self.across * self.tile.columns
+        self.spans = ceil_div(p.keys, self.span)
+        self.splits = planned(self.spans) > 1
+        self.wide = smallest(self.span, self.keys_turned.count * self.tile.columns)
+        self.padded = self.wide
         for tile in (self.by_key, self.by_value):
             self.padded = largest(self.padded, self._tiles(tile) * tile.rows)
-        self.pitch = ceil_div(self.padded, self.lanes) * self.lanes + self.lanes
+        vectors = ceil_div(self.padded, self.lanes)
+        self.pitch = (vectors + 1 - vectors % 2) * self.lanes
         # Both scratch matrices of a block take half of the second-level cache.
         most = max(self.band, target.l2 // 2 // (2 * int(self.pitch) * self.size))
         self.block = largest(self.band, ceil_div(p.queries, ceil_div(int(p.queries), most)))
         self.blocks = ceil_div(p.queries, self.block)
-        self.adds = planned(self.blocks) > 1  # the sums of a block to those of the one before
+        self.adds = self.splits or planned(self.blocks) > 1  # sums to those of the block before
         self.queries = Panels(self.stored, self.by_key, self.block, p.width)
         self.cotangents = Panels(self.stored, self.by_value, self.block, p.depth)
         self.joined = p.places[0].beside > 1  # all cotangents in one array
@@ -76,21 +88,34 @@ class _Backward(Nest):
         matrix = self.block * self.pitch * self.size
         self.matrices = [self.reserve(matrix), self.reserve(matrix)]
         self.grown_bytes = [
-            self._tiles(tile) * self._tile_bytes(tile) * (n // tile.columns)
+            self.spans * self._tiles(tile) * self._line_bytes(tile, n)
             for tile, n in ((self.by_key, p.width), (self.by_value, p.depth))
         ]
         self.grown = [self.reserve(size) for size in self.grown_bytes]
+        self.down = ceil_div(self.band, self.by_query.rows)
+        bands = ceil_div(self.block, self.band) if self.splits else 0
+        self.query_bytes = bands * self.down * self._line_bytes(self.by_query, p.width)
+        self.query_sums = self.reserve(self.query_bytes)
         self.bands = [
             self.reserve(self.band * n * self.size if self.widens else 0)
             for n in (p.width, p.depth)
         ]
 
     def _tiles(self, tile: Tile) -> int:
-        return ceil_div(self.problem.keys, tile.rows)
+        """Tiles that cover the keys of a block."""
+        return ceil_div(smallest(self.span, self.problem.keys), tile.rows)
 
     @staticmethod
     def _tile_bytes(tile: Tile) -> int:
         return tile.rows * tile.columns * tile.dtype.size
+
+    def _line_bytes(self, tile: Tile, columns: int) -> int:
+        """Tiles side by side."""
+        return self._tile_bytes(tile) * (columns // tile.columns)
+
+    def _clear(self, place: int, size: int) -> None:
+        count = integer(size // (self.lanes * self.size))
+        self.clear(self.b.offset(self.own, place), integer(0), count)
 
     def ir(self) -> str:
         """The kernel; arguments g, q, k, v, log_sums, shared, scratch, dq, dk, dv."""
@@ -117,8 +142,7 @@ class _Backward(Nest):
                 self._block((q, g, dq), integer(0), integer(0))
             else:
                 for place, size in zip(self.grown, self.grown_bytes, strict=True):
-                    count = integer(size // (self.lanes * self.size))
-                    self.clear(b.offset(self.own, place), integer(0), count)
+                    self._clear(place, size)
                 with b.loop(0, self.blocks) as loop:
                     first = b.mul(loop.index, self.block)
                     row = smaller(b, first, p.queries - self.block)
@@ -137,24 +161,55 @@ class _Backward(Nest):
         )
         self.queries.copy(b, q, by_q.row, self.target)
         self.cotangents.copy(b, g, by_g.row, self.target)
+        if not self.splits:
+            self._square((q, g, dq), row, done, integer(0))
+            return
+        self._clear(self.query_sums, self.query_bytes)
+        seen = self.visible(b.add(row, self.block - 1))
+        spans = b.binary("udiv", b.add(seen, self.span - 1), integer(self.span))
+        with b.loop(0, spans) as loop:
+            self._square((q, g, dq), row, done, loop.index)
+
+    def _square(self, operands: tuple[Reg, Reg, Reg], row: Reg, done: Reg, span: Reg) -> None:
+        """The block of queries from `row` on and the block of keys number `span`."""
+        b = self.b
         with b.loop(0, ceil_div(self.block, self.band)) as loop:
             first = smaller(b, b.mul(loop.index, self.band), self.block - self.band)
-            self._band((q, g, dq), first, row)
-        self._grow((self.by_value, self.cotangents, self.p), self.grown[1], row, done)
-        self._grow((self.by_key, self.queries, self.ds), self.grown[0], row, done)
+            limit = self._seen(b.add(b.add(row, first), self.band - 1), span)
+            sees = b.compare("icmp sgt", limit, integer(0))
+            with b.when(sees) if self.splits else nullcontext():
+                self._band(operands, (loop.index, first), row, span, limit)
+        self._grow((self.by_value, self.cotangents, self.p), self.grown[1], (row, done), span)
+        self._grow((self.by_key, self.queries, self.ds), self.grown[0], (row, done), span)
 
-    def _band(self, operands: tuple[Reg, Reg, Reg], first: Reg, row: Reg) -> None:
-        """Weights, their gradients and dq for a band of the block that begins at `row`."""
+    def _seen(self, row: Reg, span: Reg) -> Reg:
+        """How many keys of a block the query at `row` sees; less than 1 if none."""
+        b = self.b
+        seen = self.visible(row)
+        if not self.splits:
+            return seen
+        return smaller(b, subtract(b, seen, b.mul(span, self.span)), self.span)
+
+    def _band(
+        self, operands: tuple[Reg, Reg, Reg], place: tuple[Reg, Reg], row: Reg, span: Reg,
+        limit: Reg,
+    ) -> None:  # fmt: skip
+        """Weights, their gradients and dq for a band of the block that begins at `row`.
+
+        Args:
+            place: the band's number and first query.
+            limit: how many keys of the block of keys it sees.
+        """
         b, p, tile = self.b, self.problem, self.tile
-        q, g, dq = operands
-        limit = self.visible(b.add(b.add(row, first), self.band - 1))
+        (q, g, dq), (number, first) = operands, place
         panels = b.binary("udiv", b.add(limit, tile.columns - 1), integer(tile.columns))
+        before = b.mul(span, self.across)
 
         by_q, _, _, by_g, by_dq, *_ = p.places
         queries_of = self.band_of(q, first, (self.band, p.width), by_q.row, self.bands[0])
         slopes_of = self.band_of(g, first, (self.band, p.depth), by_g.row, self.bands[1])
 
-        def scores(start: Reg) -> None:
+        def scores(start: Reg, _: Reg) -> None:
             at = b.add(first, start)
             for x, n, right, goal in (
                 (queries_of, p.width, self.keys_turned, self.p),
@@ -163,9 +218,8 @@ class _Backward(Nest):
                 left = self.left(x, start)
                 line = self.at(goal, at, self.pitch)
                 with b.loop(0, panels, at_least_once=True) as loop:
-                    sums = self.product(
-                        tile, left, right.right(b, loop.index, integer(0)), self.steps(n)
-                    )
+                    panel = right.right(b, b.add(before, loop.index), integer(0))
+                    sums = self.product(tile, left, panel, self.steps(n))
                     to = scaled(b, line, loop.index, tile.columns, self.size)
                     self.store(sums, to, self.pitch, self.dtype)
 
@@ -177,25 +231,49 @@ class _Backward(Nest):
             at = b.add(first, loop.index)
             self.ask(b.add(row, at))
             self.ask_row(self.line(dq, at, by_dq.row), p.width, True)
-            self._weights(at, b.add(row, at), wide)
+            self._weights(at, b.add(row, at), span, wide)
+        self._queries((number, first), dq, span, limit, self._is_last(b.add(row, first), span))
 
-        def queries(start: Reg) -> None:
+    def _is_last(self, row: Reg, span: Reg) -> Reg:
+        """Whether the band from `row` on sees no later block of keys."""
+        b = self.b
+        end = b.mul(b.add(span, 1), self.span)
+        return b.compare("icmp sle", self.visible(b.add(row, self.band - 1)), end)
+
+    def _queries(
+        self, place: tuple[Reg, Reg], dq: Reg, span: Reg, limit: Reg, is_last: Reg
+    ) -> None:
+        """Add a block of keys to a band's dq, which the last one stores."""
+        b, tile, (number, first) = self.b, self.by_query, place
+        row = self.problem.places[4].row
+        each = self._line_bytes(tile, self.problem.width)
+        sums_of = scaled(b, b.offset(self.own, self.query_sums), number, self.down * each, 1)
+
+        def queries(start: Reg, index: Reg) -> None:
             at = b.add(first, start)
             left = self.at(self.ds, at, self.pitch), self.pitch * self.size, self.size
-            line = self.line(dq, at, by_dq.row)
+            line = self.line(dq, at, row)
+            kept = scaled(b, sums_of, index, each, 1)
             with b.loop(0, self.keys.count) as loop:
-                right = self.keys.right(b, loop.index, integer(0))
-                sums = self.product(self.by_query, left, right, limit)
-                to = scaled(b, line, loop.index, self.by_query.columns, self.stored.size)
-                self.store(sums, to, by_dq.row, self.stored)
+                right = self.keys.right(b, loop.index, b.mul(span, self.span))
+                goal = scaled(b, kept, loop.index, self._tile_bytes(tile), 1)
+                begin = load_tile(b, tile, goal) if self.splits else None
+                sums = self.product(tile, left, right, limit, begin)
+                to = scaled(b, line, loop.index, tile.columns, self.stored.size)
+                if self.splits:
+                    store_tile(b, tile, sums, goal)
+                with b.when(is_last) if self.splits else nullcontext():
+                    self.store(sums, to, row, self.stored)
 
-        self.rows(self.by_query, self.band, queries)
+        self.rows(tile, self.band, queries)
 
-    def _weights(self, index: Reg, row: Reg, wide: Reg) -> None:
+    def _weights(self, index: Reg, row: Reg, span: Reg, wide: Reg) -> None:
         """Line `index` of both matrices: scores to p, and g @ v.T to ds."""
         b = self.b
         p, ds = self.at(self.p, index, self.pitch), self.at(self.ds, index, self.pitch)
-        seen = self.visible(row)
+        seen = self._seen(row, span)
+        if self.splits:
+            seen = larger(b, seen, integer(0))
         count = self.vectors(seen)
         log_sum, shared = (
             b.splat(b.load(self.scalar, self.at(x, row, 1), self.size), self.lanes)
@@ -216,20 +294,28 @@ class _Backward(Nest):
         self.clear(p, count, last)
         self.clear(ds, count, last)
 
-    def _grow(self, operands: tuple[Tile, Panels, Reg], place: int, row: Reg, done: Reg) -> None:
+    def _grow(
+        self, operands: tuple[Tile, Panels, Reg], place: int, rows: tuple[Reg, Reg], span: Reg
+    ) -> None:
         """Add the block's share to dk or dv: the transposed matrix times the block's rows."""
-        b, (tile, right, matrix) = self.b, operands
+        b, (tile, right, matrix), (row, done) = self.b, operands, rows
         base, each = b.offset(self.own, place), self._tile_bytes(tile)
-        with b.loop(0, self._tiles(tile)) as loop:
+        before, begin = b.mul(span, self._tiles(tile)), b.mul(span, self.span)
+        count: Reg | int = self._tiles(tile)
+        if self.splits:  # the last block of keys may be shorter, or not seen to its end
+            seen = self._seen(b.add(row, self.block - 1), span)
+            count = b.binary("udiv", b.add(seen, tile.rows - 1), integer(tile.rows))
+        with b.loop(0, count) as loop:
             key = b.mul(loop.index, tile.rows)
             first = done
             if self.problem.causal:  # earlier queries do not see these keys
-                first = b.call("i64", "llvm.smax.i64", (subtract(b, key, row), done))
+                behind = subtract(b, b.add(begin, key), row)
+                first = b.call("i64", "llvm.smax.i64", (behind, done))
                 first = smaller(b, first, self.block)
             left = scaled(b, self.at(matrix, first, self.pitch), key, 1, self.size)
             depth = subtract(b, integer(self.block), first)
             with b.loop(0, right.count) as inner:
-                at = b.add(b.mul(loop.index, right.count), inner.index)
+                at = b.add(b.mul(b.add(before, loop.index), right.count), inner.index)
                 goal = scaled(b, base, at, each, 1)
                 start = load_tile(b, tile, goal) if self.adds else None
                 sums = self.product(
@@ -242,8 +328,9 @@ class _Backward(Nest):
         """Copy grown tiles to their rows of the output, which are `to[1]` apart."""
         b, across, step = self.b, columns // tile.columns, self.lanes * self.size
         with b.loop(0, self.problem.keys) as loop:
-            number = b.binary("udiv", loop.index, integer(tile.rows))
-            line = subtract(b, loop.index, b.mul(number, tile.rows))
+            span, key = divide(b, loop.index, integer(self.span))
+            number, line = divide(b, key, integer(tile.rows))
+            number = b.add(b.mul(span, self._tiles(tile)), number)
             each = across * self._tile_bytes(tile)
             source = scaled(b, b.offset(self.own, place), number, each, 1)
             source = scaled(b, source, line, tile.columns * self.size, 1)

@@ -89,7 +89,7 @@ class _Forward(Nest):
         band = self.band_of(q, row, (self.band, p.width), self.by_q.row, self.places[4])
         steps = self.steps(p.width)
 
-        def scores(first: Reg) -> None:
+        def scores(first: Reg, _: Reg) -> None:
             left = self.left(band, first)
             line = self.at(self.scores, first, self.pitch)
             with b.loop(0, panels, at_least_once=True) as loop:
@@ -107,7 +107,7 @@ class _Forward(Nest):
                     self.ask_row(self.line(self.y, b.add(first, i), self.by_y.row), p.depth, True)
                 self._softmax(loop.index, first, limit, step)
 
-        def values(first: Reg) -> None:
+        def values(first: Reg, _: Reg) -> None:
             left = self.at(self.scores, first, self.pitch), self.pitch * self.size, self.size
             line = self.line(self.y, b.add(row, first), self.by_y.row)
             with b.loop(0, self.values.count) as loop:

@@ -185,12 +185,12 @@ class Nest:
         """Steps of a sum over columns of two arguments."""
         return columns // 2 if self.pairs else columns
 
-    def rows(self, tile: Tile, count: int, body: Callable[[Reg], None]) -> None:
-        """Tiles that cover `count` rows; the last one begins early enough to end at them."""
+    def rows(self, tile: Tile, count: int, body: Callable[[Reg, Reg], None]) -> None:
+        """Tiles that cover `count` rows, by first row and number; the last begins early enough."""
         b = self.b
         assume(count >= tile.rows)
         with b.loop(0, ceil_div(count, tile.rows)) as loop:
-            body(smaller(b, b.mul(loop.index, tile.rows), count - tile.rows))
+            body(smaller(b, b.mul(loop.index, tile.rows), count - tile.rows), loop.index)
 
     def product(
         self, tile: Tile, left: tuple[Reg, int, int], right: Right, depth: Reg | int,
