@@ -21,6 +21,7 @@ import weft.horovod.torch as hvd
 import weft.tf1 as tf
 from weft import func
 from weft.datasets import load_digits
+from weft.eager.tensor import lookup
 from weft.eager.tensor.dispatch import call
 from weft.errors import DistributedError
 from weft.ops.base import REGISTRY
@@ -210,6 +211,58 @@ def check_data_parallel(rank: int, size: int) -> None:
     for p, q in zip(net.parameters(), alone.parameters(), strict=True):
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), atol=2e-3)
     assert losses[-1] < losses[0] / 2
+
+
+def check_tables(rank: int, size: int) -> None:
+    """Gradients of lookups are exchanged as rows, of other numbers on each rank, too."""
+    ids = np.random.default_rng(5).integers(0, 40, (4, 3, size, 6))  # step, table's use, rank
+
+    def trained(whole: bool, uneven: bool, least: int) -> tuple[str, list[float], list[bool]]:
+        before, lookup.LARGE = lookup.LARGE, least
+        wf.manual_seed(0)
+        net = wf.nn.ModuleList([wf.nn.Embedding(40 * 8, 4), wf.nn.Linear(4, 1)])
+        holder = net if whole else wf.nn.parallel.DistributedDataParallel(Holder(net))
+        optimizer, rows = wf.optim.Adam(net.parameters(), lr=0.1), []
+        for step in ids:
+
+            def loss_of(r: int, step=step) -> wf.Tensor:
+                count = 6 - (uneven and r % 2)
+                return Holder(net)(wf.tensor(step[0, r, :count]), wf.tensor(step[1, r, :2]))
+
+            if whole:
+                loss = sum(loss_of(r) for r in range(size)) / size
+            else:
+                count = 6 - (uneven and rank % 2)
+                loss = holder(wf.tensor(step[0, rank, :count]), wf.tensor(step[1, rank, :2]))
+            loss.backward()
+            p = net[0].weight
+            rows.append(lookup.looked_up(p.lazy, p.grad.lazy, {}) > 0)
+            optimizer.step()
+            optimizer.zero_grad()
+        lookup.LARGE = before
+        return digest(net), net[0].weight.detach().numpy().ravel(), rows
+
+    for uneven in (False, True):
+        _, wanted, _ = trained(True, uneven, 1 << 20)
+        for least in (1, 1 << 20):
+            found, values, rows = trained(False, uneven, least)
+            assert rows == [least == 1] * 4, rows
+            np.testing.assert_allclose(values, wanted, rtol=1e-4, atol=1e-5)
+            every = [None] * size
+            dist.all_gather_object(every, found)
+            assert every == [found] * size
+
+
+class Holder(wf.nn.Module):
+    """A loss by two lookups in one table."""
+
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = parts
+
+    def forward(self, ids, others):
+        table, layer = self.parts
+        return layer(table(ids)).square().mean() + table(others).sin().mean()
 
 
 def check_unused(rank: int, size: int) -> None:

@@ -8,8 +8,8 @@ import pytest
 import weft as wf
 import weft.nn.functional as F
 from weft import optim
+from weft.eager.tensor import lookup
 from weft.ops.indexing.lagged_table import NEVER, PERIOD
-from weft.optim import lag
 
 ROWS, WIDTH = 300, 12
 OPTIMIZERS = {
@@ -33,7 +33,7 @@ OPTIMIZERS = {
 
 @pytest.fixture(autouse=True)
 def small_tables_lag(monkeypatch):
-    monkeypatch.setattr(lag, "LARGE", 1)
+    monkeypatch.setattr(lookup, "LARGE", 1)
 
 
 class Run:

@@ -13,13 +13,12 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.functions.api import Tensor
-from weft.eager.record.lazy import Lazy, Record, begun, entry, next_serial, trace
-from weft.eager.record.result import rows_of
-from weft.eager.tensor.dispatch import Recorded, leaf, looks_up, wrap
+from weft.eager.record.lazy import Lazy, begun, entry, next_serial, trace
+from weft.eager.tensor.dispatch import Recorded, leaf, wrap
 from weft.eager.tensor.scalar import number
-from weft.ir.dtype import float32, int32
+from weft.ir.dtype import int32
 from weft.ir.node import Value
-from weft.ir.shape import known, size
+from weft.ir.shape import known
 from weft.ops.base import catalogue
 from weft.ops.call import Subgraph
 from weft.ops.indexing.lagged_table import NEVER, PERIOD, is_elementwise, traced_rule
@@ -27,9 +26,6 @@ from weft.ops.indexing.row_sparse import RowSparse
 from weft.ops.shape.creation import iota
 
 Flags = tuple[tuple[str, Any], ...]
-
-LARGE: Final = 1 << 20
-"""Elements from which a table's whole update costs more than keeping account of its rows."""
 
 
 @functools.lru_cache(maxsize=256)
@@ -45,55 +41,6 @@ def rule_of(
 
     traced = traced_rule(function, slots, len(numbers))
     return traced if is_elementwise(traced) else None
-
-
-def lookups(g: Lazy) -> dict[Lazy, int]:
-    """Leaves that led to what `g` is the gradient of by lookups only, and how many rows of each."""
-    record = g.record
-    if record is None or not record.plan.follows:
-        return {}
-    found: dict[Lazy, int] = {}
-    others: set[Lazy] = set()
-    seen: set[Record] = set()
-    stack = [x.record for x in record.inputs[: record.plan.follows]]
-    while stack:
-        record = stack.pop()
-        if record is None or record in seen:
-            continue
-        seen.add(record)
-        for i, x in enumerate(record.inputs):
-            if x.leaf is None:
-                stack.append(x.record if x.tracked else None)
-            elif i == 1 and looks_up(record.plan):
-                found[x] = found.get(x, 0) + size(record.inputs[0].type.shape)
-            else:
-                others.add(x)
-    return {x: n for x, n in found.items() if x not in others}
-
-
-def looked_up(p: Lazy, g: Lazy, found: dict[Record | None, dict[Lazy, int]]) -> int:
-    """How many rows of `p` its gradient `g` consists of; 0 if it is no sum of rows.
-
-    Args:
-        found: what `lookups` gave for other parameters.
-    """
-    record = g.record
-    if record is not None and record.plan.called is rows_of:  # computed, and still rows
-        return size(record.inputs[0].type.shape)
-    if record not in found:
-        found[record] = lookups(g)
-    return found[record].get(p, 0)
-
-
-def is_large(p: Tensor) -> bool:
-    """Whether a table is worth the account of its rows."""
-    kind = p.shown.type
-    return size(kind.shape) >= LARGE and kind.dtype is float32
-
-
-def pays(p: Tensor, rows: int) -> bool:
-    """Whether a table had better be updated by rows, if so many are looked up."""
-    return 0 < rows <= known(p.lazy.type.shape)[0]
 
 
 class Lagged:

@@ -20,12 +20,13 @@ from weft.eager.record.lazy import Lazy, Record, trace
 from weft.eager.record.snapshot import is_open
 from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import leaf, wrap
+from weft.eager.tensor.lookup import is_large, looked_up, pays
 from weft.eager.tensor.scalar import number
 from weft.errors import DTypeError, OptimizerError
 from weft.interrupt import Uninterrupted
 from weft.ops.base import at_user_line
 from weft.ops.refusal import GuardedMaking
-from weft.optim.lag import Lagged, is_large, looked_up, pays, rule_of
+from weft.optim.lag import Lagged, rule_of
 from weft.optim.update import DIFFERENTIABLE_UPDATE, UPDATE, Bucket, Rule, arithmetic
 from weft.optim.update import Hyper as Hyper
 from weft.optim.update import Update as Update

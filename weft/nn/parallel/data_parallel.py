@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from weft.distributed.elements import take_from_first
 from weft.distributed.process_group import member
 from weft.distributed.recorded import reduce_all, settle
+from weft.distributed.rows import mean_of_rows
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled
 from weft.eager.tensor.autograd.hook import watch_backward
@@ -18,6 +19,7 @@ from weft.errors import ArgumentError, DistributedError
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.shard import check_shards, in_shards
+from weft.nn.parallel.table import Tables
 from weft.ops.base import at_user_line
 from weft.transport import collective
 from weft.transport.group import Group
@@ -93,6 +95,7 @@ class DistributedDataParallel(Module):
         self._shards = 0 if shards is None else check_shards(shards, ranks)
         self._bucket_bytes = int((BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb) * 2**20)
         self._expecting = False
+        self._tables = Tables(self._parameters_to_reduce, self.process_group)
         tensors = dict([*module.named_parameters(), *module.named_buffers()])
         make_alike("DistributedDataParallel", tensors, self.process_group, init_sync)
         watch_backward(self)
@@ -143,9 +146,20 @@ class DistributedDataParallel(Module):
         for p in chosen:
             if p.grad is None:
                 p.grad = p.detach().new_zeros(p.shape)
-        grads = [p.grad for p in chosen]
-        found = reduce_all([g.lazy for g in grads], "mean", self.process_group, self._bucket_bytes)
-        type(grads[0]).replace_all(grads, found)
+        counts = {} if self._shards else self._tables.counts()
+        grads = [p.grad for p in chosen if id(p) not in counts]
+        if grads:
+            values = [g.lazy for g in grads]
+            found = reduce_all(values, "mean", self.process_group, self._bucket_bytes)
+            type(grads[0]).replace_all(grads, found)
+        self._reduce_rows([p for p in chosen if id(p) in counts], counts)
+
+    def _reduce_rows(self, tables: Sequence[Any], counts: Mapping[int, int]) -> None:
+        """Average gradients that consist of rows; tables stay to be updated by rows."""
+        if tables:
+            values = [p.grad.lazy for p in tables]
+            found = mean_of_rows(values, [counts[id(p)] for p in tables], self.process_group)
+            type(tables[0].grad).replace_all([p.grad for p in tables], found)
 
     def _used_anywhere(self, used: Sequence[bool]) -> list[bool]:
         """Which parameters have a gradient on any rank."""

@@ -1,0 +1,88 @@
+"""Gradients of tables, of which each rank has the rows that it looked up: exchanged as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.distributed.recorded import await_result
+from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.plan import Plan, function_plan, recall, remember
+from weft.eager.record.result import rows_of
+from weft.errors import DistributedError
+from weft.ir.dtype import int64
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import known
+from weft.ops.base import catalogue, constant_of
+from weft.ops.communication.shard import gather_parts
+from weft.ops.indexing.row_sparse import Cotangent, RowSparse
+from weft.transport.group import Group
+
+
+def mean_of_rows(gs: Sequence[Lazy], counts: Sequence[int], group: Group) -> list[Lazy]:
+    """Record the mean over ranks of gradients that consist of rows; so do the results.
+
+    All ranks add up the same rows in the same order: that of ranks.
+
+    Args:
+        counts: how many rows of each a rank sends; who has fewer adds zeros to its first.
+    """
+    plan = _plan([g.type for g in gs], tuple(counts), group)
+    found = trace.now.record(plan, tuple(gs))
+    await_result(found[0])
+    results: list[Lazy] = []
+    for g, indices, rows in zip(gs, found[::2], found[1::2], strict=True):
+        types, static = (indices.type, rows.type), {"shape": known(g.type.shape)}
+        whole = function_plan(rows_of, types, static, differentiable=False)
+        results.append(trace.now.record(whole, (indices, rows))[0])
+    return results
+
+
+def _plan(types: Sequence[TensorType], counts: tuple[int, ...], group: Group) -> Plan:
+    key = ("mean of rows", tuple(map(id, types)), counts, group.number)
+    found = recall(key)
+    if found is not None:
+        return found
+    results: list[TensorType] = []
+    for kind, shape in zip(types, _shapes(types, counts, group), strict=True):
+        results += [TensorType(int64, shape[:1]), TensorType(kind.dtype, shape)]
+
+    def expand(*gs: Cotangent) -> list[Value]:
+        return _mean(gs, counts, _shapes(types, counts, group), group)
+
+    return remember(key, Plan("mean_of_rows", results, expand, False, takes_rows=True))
+
+
+def _shapes(
+    types: Sequence[TensorType], counts: Sequence[int], group: Group
+) -> list[tuple[int, ...]]:
+    """Of all ranks' rows of each gradient."""
+    return [
+        (count * group.size, *known(kind.shape)[1:])
+        for kind, count in zip(types, counts, strict=True)
+    ]
+
+
+def _mean(
+    gs: Sequence[Cotangent], counts: Sequence[int], shapes: Sequence[tuple[int, ...]], group: Group
+) -> list[Value]:
+    parts: list[Value] = []
+    for g, count in zip(gs, counts, strict=True):
+        if not isinstance(g, RowSparse):
+            raise DistributedError("expected a gradient that consists of rows, got a whole one")
+        parts += _padded(g, count)
+    whole = [shape for rows in shapes for shape in (rows[:1], rows)]
+    found = gather_parts.all(*parts, shapes=tuple(whole), group=group.number)[: len(whole)]
+    ranks = constant_of(group.size, found[1].dtype)
+    return [x / ranks if i % 2 else x for i, x in enumerate(found)]
+
+
+def _padded(g: RowSparse, count: int) -> tuple[Value, Value]:
+    """Indices and rows of a gradient, with zeros for the first index behind them."""
+    indices = catalogue.cast(g.indices, dtype=int64)
+    missing = count - known(indices.shape)[0]
+    if not missing:
+        return indices, g.values
+    first = catalogue.broadcast_to(catalogue.slice(indices, begin=(0,), end=(1,)), shape=(missing,))
+    ends = ((0, missing), *((0, 0),) * (len(known(g.values.shape)) - 1))
+    rows = catalogue.pad(g.values, paddings=ends)
+    return catalogue.concatenate(indices, first, axis=0), rows
