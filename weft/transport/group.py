@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.errors import DistributedError
 from weft.ir.node import at_user_line
-from weft.transport.base import Array, Exchange, Part, Transport, Waiting, Zeros
+from weft.transport.base import Array, Exchange, Part, Pending, Transport, Waiting, Zeros
 from weft.transport.channel import Channel
 from weft.transport.tally import Span
 from weft.transport.wait import wait
@@ -149,7 +149,17 @@ class Group:
             DistributedError: a member failed, ended or did not answer.
         """
         if sends or receives:
-            self._run(tag, self._parts(sends), self._parts(receives))
+            self.wait(self.start(tag, sends, receives))
+
+    def start(
+        self, tag: int, sends: Mapping[int, Array], receives: Mapping[int, Array]
+    ) -> Pending:  # fmt: skip
+        """Begin an `exchange`; messages of a call between two members keep their order."""
+        return self._start(tag, self._parts(sends), self._parts(receives))
+
+    def wait(self, pending: Pending) -> None:
+        """Wait for an exchange that has begun; see `exchange`."""
+        wait(self.transport, pending, self.timeout)
 
     def exchange_many(
         self, tag: int, sends: Mapping[int, Sequence[Array]],
@@ -160,15 +170,14 @@ class Group:
             [part for index, arrays in side.items() for part in self._several(index, arrays)]
             for side in (sends, receives)
         ]
-        self._run(tag, *parts)
+        self.wait(self._start(tag, *parts))
 
     def _several(self, index: int, arrays: Sequence[Array]) -> list[Part]:
         return [Part(self.ranks[index], bytes_of(array)) for array in arrays]
 
-    def _run(self, tag: int, parts: list[Part], receives: list[Part]) -> None:
+    def _start(self, tag: int, parts: list[Part], receives: list[Part]) -> Pending:
         self.transport.tally.sent += sum([part.data.size for part in parts])
-        pending = self.transport.start(parts, receives, tag)
-        wait(self.transport, pending, self.timeout)
+        return self.transport.start(parts, receives, tag)
 
     def _parts(self, arrays: Mapping[int, Array]) -> list[Part]:
         return [Part(self.ranks[index], bytes_of(array)) for index, array in arrays.items()]

@@ -7,6 +7,7 @@ here blocks: whoever waits asks again and again, and can so be told that a rank 
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -18,9 +19,14 @@ from weft.transport.prepared import Prepared
 from weft.transport.request import Requests
 
 _NOTE_TAG: Final = 1
+_SEGMENTS: Final = {"UCX_TCP_TX_SEG_SIZE": "64k", "UCX_TCP_RX_SEG_SIZE": "256k"}
+"""What MPICH sends and takes at a time over TCP, where the user does not say so: with its own 8 and
+64 KiB a rank that asks now and then gets 75 to 90 MB/s over a link of 1 Gbit/s, so 119."""
 
 
 def _load() -> Any:
+    for name, size in _SEGMENTS.items():
+        os.environ.setdefault(name, size)
     try:
         options = importlib.import_module("mpi4py").rc
         options.initialize = options.finalize = False

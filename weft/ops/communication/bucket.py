@@ -20,7 +20,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Shape
 from weft.ops.base import HOSTED, NO_GRADIENT, Array, Opaque, defop
 from weft.ops.boundary.state import no_cases
-from weft.ops.communication.collective import ORDERED, group_of, reduced
+from weft.ops.communication.collective import ORDERED, all_reduce, group_of, reduced
 from weft.transport import session
 from weft.transport.reduction import check_reduction
 
@@ -86,7 +86,9 @@ end_all_reduce = defop(
 def reduced_later(
     *xs: Value, buckets: Sequence[int], reduction: str = "sum", group: int = 0
 ) -> tuple[Value, ...]:
-    """Reduce values over ranks, in buckets of so many values each."""
+    """Reduce values over ranks, in buckets of so many values each; at once if there is but one."""
+    if len(buckets) == 1:
+        return all_reduce.all(*xs, reduction=reduction, group=group)
     ends = np.cumsum([0, *buckets]).tolist()
     parts = [xs[a:b] for a, b in itertools.pairwise(ends)]
     begin = functools.partial(begin_all_reduce.all, reduction=reduction, group=group)
