@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
+from weft.ops.loss import classification, regression
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
@@ -183,9 +185,7 @@ def log_loss(
 ) -> Tensor:  # fmt: skip
     """-labels * log(predictions) - (1 - labels) * log(1 - predictions)"""
 
-    def build(x: Value, t: Value) -> Value:
-        return -t * ops.log(x + epsilon) - (1.0 - t) * ops.log(1.0 - x + epsilon)
-
+    build = partial(classification.log_loss, epsilon=epsilon)
     return _elementwise("log_loss", labels, predictions, build, weights, scope, loss_collection,
                         reduction)  # fmt: skip
 
@@ -209,9 +209,7 @@ def huber_loss(
     """Half the square of an error up to `delta`, linear beyond."""
 
     def build(x: Value, t: Value) -> Value:
-        size = ops.abs(x - t)
-        near = ops.minimum(size, delta)
-        return 0.5 * ops.square(near) + delta * (size - near)
+        return regression.huber_loss(x, t, None, delta=delta, reduction="none")
 
     return _elementwise("huber_loss", labels, predictions, build, weights, scope,
                         loss_collection, reduction)  # fmt: skip

@@ -4,86 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft import ops
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.dtype import int64, uint8
-from weft.ir.node import Value
-from weft.ir.shape import known, show
-from weft.nn.functional.common import promoted, reduced, reduction_of
+from weft.ir.shape import show
+from weft.nn.functional.common import promoted, reduction_of
 from weft.nn.functional.embedding import check_indices
-from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.declaration.fact import Autocast
+from weft.ops.base import at_user_line
+from weft.ops.loss import classification as formulas
+
+_cross_entropy = recorded(formulas.cross_entropy)
 
 
-def _classes_last(x: Value) -> Value:
-    """(N, C, d...) as (N, d..., C); (C) and (N, C) stay."""
-    rank = len(known(x.shape))
-    return x if rank < 3 else catalogue.transpose(x, perm=(0, *range(2, rank), 1))
-
-
-def _masked(target: Value, ignore_index: int) -> tuple[Value, Value]:
-    """Which targets count, and the targets with 0 in place of those that do not."""
-    if target.dtype == uint8:
-        target = catalogue.cast(target, dtype=int64)
-    valid = catalogue.not_equal(target, constant_of(ignore_index, target.dtype))
-    return valid, catalogue.select(valid, target, constant_of(0, target.dtype))
-
-
-def _weighted(losses: Value, valid: Value, factors: Value | None, reduction: str) -> Value:
-    """Losses where they count, times the weights of their classes; the mean is weighted."""
-    zero = constant_of(0, losses.dtype)
-    losses = losses if factors is None else losses * factors
-    losses = catalogue.select(valid, losses, zero)
-    if reduction != "mean":
-        return reduced(losses, reduction)
-    return catalogue.sum(losses) / _total(valid, factors, losses)
-
-
-def _total(valid: Value, factors: Value | None, like: Value) -> Value:
-    counted = catalogue.cast(valid, dtype=like.dtype)
-    return catalogue.sum(counted if factors is None else counted * factors)
-
-
-def _factors(weight: Value | None, labels: Value) -> Value | None:
-    return None if weight is None else catalogue.gather(weight, labels)
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _cross_entropy(
-    x: Value, target: Value, weight: Value | None,
-    *, ignore_index: int, reduction: str, smoothing: float,
-) -> Value:  # fmt: skip
-    logits = _classes_last(x)
-    valid, labels = _masked(target, ignore_index)
-    losses = catalogue.sparse_softmax_cross_entropy(logits, labels)
-    factors = _factors(weight, labels)
-    plain = _weighted(losses, valid, factors, reduction)
-    if not smoothing:
-        return plain
-    logs = catalogue.log_softmax(logits)
-    logs = logs if weight is None else logs * weight
-    spread = catalogue.select(valid, -catalogue.sum(logs, axes=(-1,)), constant_of(0, x.dtype))
-    if reduction == "mean":
-        spread = catalogue.sum(spread) / _total(valid, factors, spread)
-    else:
-        spread = reduced(spread, reduction)
-    return plain * (1 - smoothing) + spread * (smoothing / known(logits.shape)[-1])
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _soft_cross_entropy(
-    x: Value, target: Value, weight: Value | None, *, reduction: str, smoothing: float
-) -> Value:
-    logits, probabilities = _classes_last(x), _classes_last(target)
-    if smoothing:
-        classes = known(logits.shape)[-1]
-        probabilities = probabilities * (1 - smoothing) + smoothing / classes
-    if weight is not None:
-        probabilities = probabilities * weight
-    losses = -catalogue.sum(catalogue.log_softmax(logits) * probabilities, axes=(-1,))
-    return reduced(losses, reduction)
+_soft_cross_entropy = recorded(formulas.soft_cross_entropy)
 
 
 def cross_entropy(
@@ -121,15 +54,7 @@ def cross_entropy(
     )
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _nll_loss(
-    x: Value, target: Value, weight: Value | None, *, ignore_index: int, reduction: str
-) -> Value:
-    logs = _classes_last(x)
-    valid, labels = _masked(target, ignore_index)
-    rank = len(known(logs.shape))
-    chosen = catalogue.gather(logs, labels, axis=-1, batch_dims=rank - 1)
-    return _weighted(-chosen, valid, _factors(weight, labels), reduction)
+_nll_loss = recorded(formulas.nll_loss)
 
 
 def nll_loss(
@@ -169,24 +94,7 @@ def _check_classes(name: str, input: Any, target: Any, weight: Any) -> None:
         )
 
 
-def _log_or_least(x: Value) -> Value:
-    """The logarithm, but -100 where it would be less, which has no slope."""
-    some = catalogue.greater(x, constant_of(0, x.dtype))
-    safe = catalogue.log(catalogue.select(some, x, constant_of(1, x.dtype)))
-    least = constant_of(-100, x.dtype)
-    return catalogue.maximum(catalogue.select(some, safe, least), least)
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _binary_cross_entropy(
-    x: Value, target: Value, weight: Value | None, *, reduction: str
-) -> Value:
-    losses = -(target * _log_or_least(x) + (1 - target) * _log_or_least(1 - x))
-    found = reduced(losses if weight is None else losses * weight, reduction)
-    for what, given in (("an input", x), ("a target", target)):
-        text = f"binary_cross_entropy: expected {what} of numbers from 0 to 1"
-        found = catalogue.check(found, ops.count_outside(given, 0, 1), text=text)
-    return found
+_binary_cross_entropy = recorded(formulas.binary_cross_entropy)
 
 
 def binary_cross_entropy(
@@ -204,15 +112,7 @@ def binary_cross_entropy(
     return _binary_cross_entropy(*promoted(input, target, weight), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _binary_cross_entropy_with_logits(
-    x: Value, target: Value, weight: Value | None, pos_weight: Value | None, *, reduction: str
-) -> Value:
-    if pos_weight is None:
-        losses = catalogue.sigmoid_cross_entropy(x, target)
-    else:
-        losses = (1 - target) * x + ((pos_weight - 1) * target + 1) * catalogue.softplus(-x)
-    return reduced(losses if weight is None else losses * weight, reduction)
+_binary_cross_entropy_with_logits = recorded(formulas.binary_cross_entropy_with_logits)
 
 
 def binary_cross_entropy_with_logits(
@@ -231,13 +131,7 @@ def binary_cross_entropy_with_logits(
     return _binary_cross_entropy_with_logits(*xs, reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _multilabel_soft_margin_loss(
-    x: Value, target: Value, weight: Value | None, *, reduction: str
-) -> Value:
-    losses = catalogue.sigmoid_cross_entropy(x, target)
-    losses = losses if weight is None else losses * weight
-    return reduced(catalogue.mean(losses, axes=(-1,)), reduction)
+_multilabel_soft_margin_loss = recorded(formulas.multilabel_soft_margin_loss)
 
 
 def multilabel_soft_margin_loss(
@@ -249,23 +143,7 @@ def multilabel_soft_margin_loss(
     return _multilabel_soft_margin_loss(*promoted(input, target, weight), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _multilabel_margin_loss(x: Value, target: Value, *, reduction: str) -> Value:
-    classes = known(x.shape)[-1]
-    nothing = constant_of(0, target.dtype)
-    text = f"multilabel_margin_loss: expected classes from -1 to {classes - 1}"
-    outside = ops.count_outside(target, -1, classes - 1)
-    target = catalogue.check(target, outside, text=text)
-    given = catalogue.cast(catalogue.greater_equal(target, nothing), dtype=x.dtype)
-    given = catalogue.cumprod(given, axis=-1)  # up to the first negative class
-    places = catalogue.maximum(target, nothing)
-    chosen = catalogue.take_along_axis(x, places, axis=-1)
-    hits = catalogue.one_hot(places, depth=classes, dtype=x.dtype)
-    hits = catalogue.max(hits * catalogue.expand_dims(given, axis=-1), axes=(-2,))
-    room = 1 - catalogue.expand_dims(chosen, axis=-1) + catalogue.expand_dims(x, axis=-2)
-    counted = catalogue.expand_dims(given, axis=-1) * catalogue.expand_dims(1 - hits, axis=-2)
-    losses = catalogue.sum(catalogue.relu(room) * counted, axes=(-2, -1)) / float(classes)
-    return reduced(losses, reduction)
+_multilabel_margin_loss = recorded(formulas.multilabel_margin_loss)
 
 
 def multilabel_margin_loss(
@@ -301,19 +179,7 @@ def multilabel_margin_loss(
     return _multilabel_margin_loss(input, target, reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _multi_margin_loss(
-    x: Value, target: Value, weight: Value | None, *, p: int, margin: float, reduction: str
-) -> Value:
-    classes = known(x.shape)[-1]
-    rank = len(known(x.shape))
-    chosen = catalogue.gather(x, target, axis=-1, batch_dims=rank - 1)
-    room = catalogue.relu(x - catalogue.expand_dims(chosen, axis=-1) + margin)
-    room = catalogue.square(room) if p == 2 else room
-    if weight is not None:
-        room = room * catalogue.expand_dims(catalogue.gather(weight, target), axis=-1)
-    others = 1 - catalogue.one_hot(target, depth=classes, dtype=x.dtype)
-    return reduced(catalogue.sum(room * others, axes=(-1,)) / float(classes), reduction)
+_multi_margin_loss = recorded(formulas.multi_margin_loss)
 
 
 def multi_margin_loss(

@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from weft import ops
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.dtype import int32
-from weft.ir.node import Value
-from weft.ir.shape import known, show
+from weft.ir.shape import show
 from weft.nn.functional.common import (
     promoted,
-    reduced,
     reduction_of,
     refuse_complex,
     warn_of_sizes,
 )
-from weft.nn.functional.distance import distance
-from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.declaration.fact import Autocast
+from weft.ops.base import at_user_line
+from weft.ops.loss import regression as formulas
 
-
-def _half(x: Value) -> Value:
-    return x * 0.5
-
-
-def _zero(x: Value) -> Value:
-    return constant_of(0, x.dtype)
-
-
-def _above(x: Value) -> Value:
-    """`x` where it is positive, else 0; the slope at 0 is 0."""
-    return catalogue.relu(x)
-
-
-def _weighted(losses: Value, weight: Value | None, reduction: str) -> Value:
-    """Losses times weights that broadcast to them, reduced; the mean is weighted."""
-    if weight is None:
-        return reduced(losses, reduction)
-    if reduction != "mean":
-        return reduced(losses * weight, reduction)
-    total = catalogue.sum(catalogue.broadcast_to(weight, shape=known(losses.shape)))
-    return catalogue.sum(losses * weight) / total
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _mse_loss(x: Value, target: Value, weight: Value | None, *, reduction: str) -> Value:
-    return _weighted(catalogue.square(x - target), weight, reduction)
+_mse_loss = recorded(formulas.mse_loss)
 
 
 def mse_loss(
@@ -64,9 +32,7 @@ def mse_loss(
     return _mse_loss(*promoted(input, target, weight), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _l1_loss(x: Value, target: Value, weight: Value | None, *, reduction: str) -> Value:
-    return _weighted(catalogue.abs(x - target), weight, reduction)
+_l1_loss = recorded(formulas.l1_loss)
 
 
 def l1_loss(
@@ -79,12 +45,7 @@ def l1_loss(
     return _l1_loss(*promoted(input, target, weight), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _smooth_l1_loss(x: Value, target: Value, *, beta: float, reduction: str) -> Value:
-    distance = catalogue.abs(x - target)
-    near = catalogue.less(distance, constant_of(beta, x.dtype))
-    square = _half(catalogue.square(distance)) / beta
-    return reduced(catalogue.select(near, square, distance - 0.5 * beta), reduction)
+_smooth_l1_loss = recorded(formulas.smooth_l1_loss)
 
 
 def smooth_l1_loss(
@@ -101,15 +62,7 @@ def smooth_l1_loss(
     return _smooth_l1_loss(*promoted(input, target), beta=float(beta), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _huber_loss(
-    x: Value, target: Value, weight: Value | None, *, delta: float, reduction: str
-) -> Value:
-    distance = catalogue.abs(x - target)
-    near = catalogue.less_equal(distance, constant_of(delta, x.dtype))
-    far = (distance - 0.5 * delta) * delta
-    losses = catalogue.select(near, _half(catalogue.square(distance)), far)
-    return reduced(losses if weight is None else losses * weight, reduction)
+_huber_loss = recorded(formulas.huber_loss)
 
 
 def huber_loss(
@@ -123,16 +76,7 @@ def huber_loss(
     return _huber_loss(*promoted(input, target, weight), delta=float(delta), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _kl_div(x: Value, target: Value, *, log_target: bool, reduction: str) -> Value:
-    if log_target:
-        losses = catalogue.exp(target) * (target - x)
-    else:
-        losses = ops.xlogy(target, target) - target * x
-    if reduction == "batchmean":
-        dims = known(losses.shape)
-        return catalogue.sum(losses) / float(dims[0] if dims else 1)
-    return reduced(losses, reduction)
+_kl_div = recorded(formulas.kl_div)
 
 
 def kl_div(
@@ -151,12 +95,7 @@ def kl_div(
     return _kl_div(*promoted(input, target), log_target=bool(log_target), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _hinge_embedding_loss(x: Value, target: Value, *, margin: float, reduction: str) -> Value:
-    one, zero = constant_of(1, target.dtype), _zero(x)
-    apart = catalogue.select(catalogue.not_equal(target, one), _above(margin - x), zero)
-    close = catalogue.select(catalogue.not_equal(target, -one), x, zero)
-    return reduced(apart + close, reduction)
+_hinge_embedding_loss = recorded(formulas.hinge_embedding_loss)
 
 
 def hinge_embedding_loss(
@@ -168,11 +107,7 @@ def hinge_embedding_loss(
     return _hinge_embedding_loss(*promoted(input, target), margin=float(margin), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _margin_ranking_loss(
-    x1: Value, x2: Value, target: Value, *, margin: float, reduction: str
-) -> Value:
-    return reduced(_above(-target * (x1 - x2) + margin), reduction)
+_margin_ranking_loss = recorded(formulas.margin_ranking_loss)
 
 
 def margin_ranking_loss(
@@ -185,9 +120,7 @@ def margin_ranking_loss(
     return _margin_ranking_loss(*xs, margin=float(margin), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _soft_margin_loss(x: Value, target: Value, *, reduction: str) -> Value:
-    return reduced(catalogue.softplus(-target * x), reduction)
+_soft_margin_loss = recorded(formulas.soft_margin_loss)
 
 
 def soft_margin_loss(
@@ -199,15 +132,7 @@ def soft_margin_loss(
     return _soft_margin_loss(*promoted(input, target), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _triplet_margin_loss(
-    a: Value, p: Value, n: Value,
-    *, margin: float, power: float, eps: float, swap: bool, reduction: str,
-) -> Value:  # fmt: skip
-    close, far = distance(a, p, power, eps), distance(a, n, power, eps)
-    if swap:
-        far = catalogue.minimum(far, distance(p, n, power, eps))
-    return reduced(_above(close - far + margin), reduction)
+_triplet_margin_loss = recorded(formulas.triplet_margin_loss)
 
 
 def triplet_margin_loss(
@@ -236,12 +161,7 @@ def _check_margin(name: str, margin: float) -> None:
         raise ArgumentError(f"{name}: expected margin > 0, got {margin}{at_user_line()}")
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _margin_of_distances(
-    close: Value, far: Value, other: Value | None, *, margin: float, reduction: str
-) -> Value:
-    far = far if other is None else catalogue.minimum(far, other)
-    return reduced(_above(close - far + margin), reduction)
+_margin_of_distances = recorded(formulas.margin_of_distances)
 
 
 def triplet_margin_with_distance_loss(
@@ -263,22 +183,7 @@ def triplet_margin_with_distance_loss(
     )  # fmt: skip
 
 
-_COSINE_EPSILON: Final = 1e-12
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _cosine_embedding_loss(
-    x1: Value, x2: Value, target: Value, *, margin: float, reduction: str
-) -> Value:
-    def dot(a: Value, b: Value) -> Value:
-        return catalogue.sum(a * b, axes=(-1,))
-
-    sizes = (dot(x1, x1) + _COSINE_EPSILON) * (dot(x2, x2) + _COSINE_EPSILON)
-    cosine = dot(x1, x2) * catalogue.rsqrt(sizes)
-    one, zero = constant_of(1, target.dtype), _zero(cosine)
-    close = catalogue.select(catalogue.equal(target, one), 1 - cosine, zero)
-    apart = catalogue.select(catalogue.equal(target, -one), _above(cosine - margin), zero)
-    return reduced(close + apart, reduction)
+_cosine_embedding_loss = recorded(formulas.cosine_embedding_loss)
 
 
 def cosine_embedding_loss(
@@ -305,18 +210,7 @@ def cosine_embedding_loss(
     return _cosine_embedding_loss(*xs, margin=float(margin), reduction=way)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _poisson_nll_loss(
-    x: Value, target: Value, *, log_input: bool, full: bool, eps: float, reduction: str
-) -> Value:
-    losses = catalogue.exp(x) - target * x if log_input else x - target * catalogue.log(x + eps)
-    if full:  # Stirling's formula for the logarithm of target!
-        one = constant_of(1, target.dtype)
-        large = catalogue.greater(target, one)
-        t = catalogue.select(large, target, one)
-        stirling = t * catalogue.log(t) - t + _half(catalogue.log(t * (2 * math.pi)))
-        losses = losses + catalogue.select(large, stirling, _zero(t))
-    return reduced(losses, reduction)
+_poisson_nll_loss = recorded(formulas.poisson_nll_loss)
 
 
 def poisson_nll_loss(
@@ -332,20 +226,7 @@ def poisson_nll_loss(
     )  # fmt: skip
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _gaussian_nll_loss(
-    x: Value, target: Value, var: Value, *, full: bool, eps: float, reduction: str
-) -> Value:
-    if len(known(var.shape)) == len(known(x.shape)) - 1:
-        var = catalogue.expand_dims(var, axis=-1)
-    least = constant_of(eps, var.dtype)
-    low = catalogue.less(var, least)
-    # The gradient sees no limit.
-    safe = catalogue.select(low, var + catalogue.stop_gradient(least - var), var)
-    losses = _half(catalogue.log(safe) + catalogue.square(x - target) / safe)
-    found = reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
-    negative = catalogue.sum(catalogue.cast(catalogue.less(var, _zero(var)), dtype=int32))
-    return catalogue.check(found, negative, text="gaussian_nll_loss: expected variances >= 0")
+_gaussian_nll_loss = recorded(formulas.gaussian_nll_loss)
 
 
 def gaussian_nll_loss(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
+from weft.ir.node import Value
+from weft.ops.loss.classification import log_loss
+from weft.ops.loss.regression import huber_loss as huber
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.graph_state import snake
 from weft.tf1.keras.storage.serialization import found, serialize
@@ -27,6 +31,11 @@ def _mean(x: Any) -> Any:
 
 def _clipped(x: Any, high: float | None = None) -> Any:
     return tf.maximum(x, EPSILON) if high is None else tf.clip_by_value(x, EPSILON, high)
+
+
+def _by(formula: Callable[..., Value], p: Any, t: Any) -> Any:
+    """A formula on graph values of predictions and targets."""
+    return tf.get_default_graph().emit("Mul", [p, t], formula, name="losses").outputs[0]
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> Any:
@@ -81,9 +90,11 @@ def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
 def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
     """Half the square of an error up to `delta`, linear beyond."""
     t, p = _same(y_true, y_pred)
-    size = tf.abs(p - t)
-    near = tf.minimum(size, delta)
-    return _mean(0.5 * tf.square(near) + delta * (size - near))
+
+    def build(x: Value, target: Value) -> Value:
+        return huber(x, target, None, delta=delta, reduction="none")
+
+    return _mean(_by(build, p, t))
 
 
 def logcosh(y_true: Any, y_pred: Any) -> Any:
@@ -143,7 +154,7 @@ def binary_crossentropy(
     if logits is not None:
         return _mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=t, logits=logits))
     p = _clipped(p, 1.0 - EPSILON)
-    return -_mean(t * tf.log(p + EPSILON) + (1.0 - t) * tf.log(1.0 - p + EPSILON))
+    return _mean(_by(partial(log_loss, epsilon=EPSILON), p, t))
 
 
 def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
+from weft.ops.loss.classification import binary_cross_entropy_with_logits
+from weft.ops.loss.regression import poisson_nll_loss
 from weft.tf1.control.dependency import stop_gradient
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
@@ -202,8 +204,7 @@ def weighted_cross_entropy_with_logits(
         weight = convert_to_tensor(pos_weight, x.dtype.base_dtype)
 
         def build(v: Value, t: Value, q: Value) -> Value:
-            factor = 1.0 + (q - 1.0) * t
-            return (1.0 - t) * v + factor * ops.softplus(-v)
+            return binary_cross_entropy_with_logits(v, t, None, q, reduction="none")
 
         graph = get_default_graph()
         return graph.emit("AddV2", [x, target, weight], build, name=scope).outputs[0]
@@ -212,12 +213,20 @@ def weighted_cross_entropy_with_logits(
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """exp(log_input) - log_input * targets"""
-    if compute_full_loss:
-        raise fail(GraphError, "log_poisson_loss: compute_full_loss is not supported")
+    """exp(log_input) - log_input * targets
+
+    Args:
+        compute_full_loss: with Stirling's formula for `log(targets!)`, where they exceed 1.
+    """
     with name_scope(name, "log_poisson_loss", [targets, log_input]):
         x, t = same_type("log_poisson_loss", log_input, targets)
-        return arithmetic.exp(x) - x * t
+
+        def build(v: Value, target: Value) -> Value:
+            return poisson_nll_loss(
+                v, target, log_input=True, full=compute_full_loss, eps=0.0, reduction="none"
+            )
+
+        return get_default_graph().emit("Sub", [x, t], build, name="sub").outputs[0]
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:

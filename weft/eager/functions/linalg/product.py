@@ -31,6 +31,7 @@ from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.declaration.fact import Autocast
 from weft.ops.declaration.rule import concrete
+from weft.ops.reduction import distance
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -395,11 +396,7 @@ CDIST_MODES: Final = (
 )  # fmt: skip
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _distances(x: Value, y: Value, *, p: float) -> Value:
-    difference = catalogue.expand_dims(x, axis=-2) - catalogue.expand_dims(y, axis=-3)
-    last = len(concrete(difference)) - 1
-    return ops.vector_norm(difference, ord=p, axes=(last,), keepdims=False)
+_cdist = recorded(distance.cdist)
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
@@ -417,7 +414,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
     if compute_mode not in CDIST_MODES:
         text = f"cdist: expected compute_mode of {CDIST_MODES}, got {compute_mode!r}"
         raise DTypeError(text + at_user_line())
-    return _distances.on(kind_of(x1, x2), *promoted(x1, x2, floats=True), p=float(p))
+    return _cdist.on(kind_of(x1, x2), *promoted(x1, x2, floats=True), p=float(p))
 
 
 class Methods(Handle):

@@ -1,0 +1,1 @@
+"""Losses: entropies, of classes, of regression."""
