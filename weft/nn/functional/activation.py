@@ -8,28 +8,26 @@ from typing import Any
 
 from weft import ops
 from weft.eager.functions.elementwise.from_op import of_one
-from weft.eager.functions.random.generator import SEED, next_counter
+from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import Recorded, lazy_of, promoted, recorded, unary
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.dtype import as_dtype, float32
+from weft.ir.dtype import as_dtype
 from weft.ir.node import Value
-from weft.ir.shape import known, normal_axis, show
-from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ir.shape import known, show
+from weft.ops.base import REGISTRY, at_user_line, catalogue
 from weft.ops.declaration.fact import Autocast
-from weft.ops.random import counter_based as nodes
+from weft.ops.elementwise import piecewise_activation
+from weft.ops.random import relaxed
 
 
 def settle(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:
     """Call an elementwise function, in place if so asked."""
     if inplace:
-        return write(x, function.record((x, *rest), static)[0], function.function.__name__[1:])
+        name = function.function.__name__.strip("_")
+        return write(x, function.record((x, *rest), static)[0], name)
     return function(x, *rest, **static)
-
-
-def _zero(x: Value) -> Value:
-    return constant_of(0, x.dtype)
 
 
 def _plain(name: str, x: Any, inplace: bool = False) -> Any:
@@ -136,9 +134,7 @@ def elu_(input: Any, alpha: float = 1.0) -> Any:
     return elu(input, alpha, True)
 
 
-@recorded
-def _celu(x: Value, *, alpha: float) -> Value:
-    return ops.celu(x, alpha)
+_celu = recorded(ops.celu)
 
 
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
@@ -157,12 +153,7 @@ def celu_(input: Any, alpha: float = 1.0) -> Any:
     return celu(input, alpha, inplace=True)
 
 
-@recorded
-def _hardtanh(x: Value, *, low: float, high: float) -> Value:
-    a, b = constant_of(low, x.dtype), constant_of(high, x.dtype)
-    inside = catalogue.logical_and(catalogue.greater(x, a), catalogue.less(x, b))
-    # Where x lies on a limit the slope is 0, as it is outside.
-    return catalogue.select(inside, x, catalogue.clip(catalogue.stop_gradient(x), a, b))
+_hardtanh = recorded(ops.hardtanh)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
@@ -182,16 +173,7 @@ def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
-def _between(x: Value, inner: Value, high: Value) -> Value:
-    """0 up to -3, `inner` up to 3, then `high`; `x` decides, before anything is rounded."""
-    above = catalogue.greater_equal(x, constant_of(3, x.dtype))
-    below = catalogue.less_equal(x, constant_of(-3, x.dtype))
-    return catalogue.select(above, high, catalogue.select(below, constant_of(0, x.dtype), inner))
-
-
-@recorded
-def _hardsigmoid(x: Value) -> Value:
-    return _between(x, (x + 3.0) / 6.0, constant_of(1, x.dtype))
+_hardsigmoid = recorded(ops.hardsigmoid)
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:
@@ -199,9 +181,7 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     return settle(_hardsigmoid, input, inplace)
 
 
-@recorded
-def _hardswish(x: Value) -> Value:
-    return _between(x, _between(x, x, constant_of(0, x.dtype)) * ((x + 3.0) / 6.0), x)
+_hardswish = recorded(ops.hardswish)
 
 
 def hardswish(input: Any, inplace: bool = False) -> Any:
@@ -209,11 +189,7 @@ def hardswish(input: Any, inplace: bool = False) -> Any:
     return settle(_hardswish, input, inplace)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _softplus(x: Value, *, beta: float, threshold: float) -> Value:
-    scaled = x * beta
-    soft = catalogue.softplus(scaled) / beta
-    return catalogue.select(catalogue.greater(scaled, constant_of(threshold, x.dtype)), x, soft)
+_softplus = recorded(piecewise_activation.softplus)
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
@@ -221,9 +197,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     return _softplus(input, beta=float(beta), threshold=float(threshold))
 
 
-@recorded
-def _logsigmoid(x: Value) -> Value:
-    return ops.log_sigmoid(x)
+_logsigmoid = recorded(ops.log_sigmoid)
 
 
 def logsigmoid(input: Any) -> Any:
@@ -231,9 +205,7 @@ def logsigmoid(input: Any) -> Any:
     return _logsigmoid(input)
 
 
-@recorded
-def _softsign(x: Value) -> Value:
-    return ops.softsign(x)
+_softsign = recorded(ops.softsign)
 
 
 def softsign(input: Any) -> Any:
@@ -241,9 +213,7 @@ def softsign(input: Any) -> Any:
     return _softsign(*promoted(input, floats=True))
 
 
-@recorded
-def _tanhshrink(x: Value) -> Value:
-    return ops.tanhshrink(x)
+_tanhshrink = recorded(ops.tanhshrink)
 
 
 def tanhshrink(input: Any) -> Any:
@@ -251,9 +221,7 @@ def tanhshrink(input: Any) -> Any:
     return _tanhshrink(*promoted(input, floats=True))
 
 
-@recorded
-def _mish(x: Value) -> Value:
-    return ops.mish(x)
+_mish = recorded(ops.mish)
 
 
 def mish(input: Any, inplace: bool = False) -> Any:
@@ -261,10 +229,7 @@ def mish(input: Any, inplace: bool = False) -> Any:
     return settle(_mish, input, inplace)
 
 
-@recorded
-def _hardshrink(x: Value, *, limit: float) -> Value:
-    bound = constant_of(limit, x.dtype)
-    return catalogue.select(catalogue.less_equal(catalogue.abs(x), bound), _zero(x), x)
+_hardshrink = recorded(ops.hardshrink)
 
 
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
@@ -272,10 +237,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     return _hardshrink(input, limit=float(lambd))
 
 
-@recorded
-def _softshrink(x: Value, *, limit: float) -> Value:
-    near = catalogue.less_equal(catalogue.abs(x), constant_of(limit, x.dtype))  # NaN is not
-    return catalogue.select(near, _zero(x), x - catalogue.sign(x) * limit)
+_softshrink = recorded(ops.softshrink)
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
@@ -289,10 +251,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     return _softshrink(input, limit=float(lambd))
 
 
-@recorded
-def _threshold(x: Value, *, limit: float, value: float) -> Value:
-    low = catalogue.less_equal(x, constant_of(limit, x.dtype))  # NaN is not
-    return catalogue.select(low, constant_of(value, x.dtype), x)
+_threshold = recorded(ops.threshold)
 
 
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
@@ -320,7 +279,7 @@ def _prelu(x: Value, weight: Value) -> Value:
             f"prelu: expected one weight, or one a channel (dimension 1) of {show(dims)}, got "
             f"{show(size)}{at_user_line()}"
         )
-    return catalogue.select(catalogue.greater(x, _zero(x)), x, x * _per_channel(weight, len(dims)))
+    return ops.prelu(x, _per_channel(weight, len(dims)))
 
 
 def prelu(input: Any, weight: Any) -> Any:
@@ -328,11 +287,7 @@ def prelu(input: Any, weight: Any) -> Any:
     return _prelu(input, weight)
 
 
-@recorded
-def _rrelu(x: Value, counter: Value, *, lower: float, upper: float) -> Value:
-    slope = nodes.random_uniform(counter, SEED, known(x.shape), float32, lower, upper)
-    slope = catalogue.cast(slope, dtype=x.dtype)
-    return catalogue.select(catalogue.greater(x, _zero(x)), x, x * slope)
+_rrelu = recorded(relaxed.rrelu)
 
 
 def rrelu(
@@ -355,16 +310,7 @@ def rrelu(
     return settle(_leaky_relu, input, inplace, alpha=(lower + upper) / 2)
 
 
-@recorded
-def _glu(x: Value, *, dim: int) -> Value:
-    dims = known(x.shape)
-    axis = normal_axis(dim, len(dims))
-    if dims[axis] % 2:
-        raise ShapeError(
-            f"glu: expected an even size of dimension {dim}, got {show(dims)}{at_user_line()}"
-        )
-    a, b = catalogue.split.all(x, sizes=(dims[axis] // 2,) * 2, axis=axis)
-    return a * catalogue.sigmoid(b)
+_glu = recorded(ops.glu)
 
 
 def glu(input: Any, dim: int = -1) -> Any:
@@ -441,22 +387,10 @@ def _ranked(y: Any, input: Any) -> Any:
     return y if lazy_of(input).type.shape else _as_scalar(y)
 
 
-@recorded
-def _one_hot_of_largest(y: Value, *, dim: int) -> Value:
-    dims = known(y.shape)
-    axis = normal_axis(dim, len(dims))
-    hot = catalogue.one_hot(catalogue.argmax(y, axis=axis), depth=dims[axis], dtype=y.dtype)
-    order = [*range(len(dims) - 1)]
-    order.insert(axis, len(dims) - 1)
-    hot = catalogue.transpose(hot, perm=tuple(order))
-    return hot + (y - catalogue.stop_gradient(y))
+_one_hot_of_largest = recorded(relaxed.one_hot_of_largest)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _gumbel_softmax(x: Value, counter: Value, *, tau: float, dim: int) -> Value:
-    u = nodes.random_uniform(counter, SEED, known(x.shape), float32)
-    noise = -catalogue.log(-catalogue.log(u * (1 - 2.0**-23) + 2.0**-24))
-    return catalogue.softmax((x + catalogue.cast(noise, dtype=x.dtype)) / tau, axis=dim)
+_gumbel_softmax = recorded(relaxed.gumbel_softmax)
 
 
 def gumbel_softmax(

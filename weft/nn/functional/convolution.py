@@ -9,11 +9,12 @@ from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.correlation import correlate, spread
-from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of
-from weft.nn.functional.padding import padded
+from weft.nn.functional.layout import check_image, sizes_of
 from weft.ops.base import at_user_line, catalogue
+from weft.ops.convolution.correlation import correlate, spread
 from weft.ops.declaration.fact import Autocast
+from weft.ops.shape.layout import batched, channels_last
+from weft.ops.shape.padding import padded
 
 
 def _weights_last(w: Value) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.functions.random.generator import SEED, next_counter
+from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.view.inplace import write
@@ -14,6 +14,7 @@ from weft.ir.shape import known, show
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.elementwise.activation import SELU_ALPHA, SELU_SCALE
 from weft.ops.random import counter_based as nodes
+from weft.ops.random.counter_based import SEED
 
 
 @recorded

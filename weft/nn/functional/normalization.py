@@ -5,87 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from weft.eager.functions.creation.constructor import ones
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import Value
-from weft.ir.shape import known, show
-from weft.nn.functional.layout import channels_last
-from weft.ops import normalize as normalized
-from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.declaration.fact import Autocast
-
-
-def _filled(like: Value, shape: tuple[int, ...], value: float) -> Value:
-    return catalogue.broadcast_to(constant_of(value, like.dtype), shape=shape)
-
-
-def _affine(x: Value, weight: Value | None, bias: Value | None, shape: Any) -> tuple[Value, Value]:
-    """Scale and offset, of ones and zeros where there are none."""
-    scale = _filled(x, shape, 1) if weight is None else weight
-    return scale, _filled(x, shape, 0) if bias is None else bias
-
-
-def _wide(x: Value, *others: Value | None) -> Value:
-    """`x` in the type of the parameters beside it."""
-    kinds = [v.dtype for v in others if v is not None]
-    return x if not kinds or x.dtype is kinds[0] else catalogue.cast(x, dtype=kinds[0])
-
+from weft.ir.shape import show
+from weft.ops.base import at_user_line
+from weft.ops.layer import channel_normalization as formulas
 
 # Batch norm
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _batch_norm(x: Value, weight: Value | None, bias: Value | None, *, eps: float) -> Any:
-    """By the batch's statistics: the result, the means, and the variances as of a sample."""
-    dtype, channels = x.dtype, known(x.shape)[1]
-    wide = _wide(x, weight)
-    scale, offset = _affine(wide, weight, bias, (channels,))
-    found: list[Value] = []
-
-    def run(image: Value) -> Value:
-        y, m, v = catalogue.batch_norm.all(image, scale, offset, epsilon=eps)
-        found.extend((m, v))
-        return y
-
-    y = catalogue.cast(channels_last(run)(wide), dtype=dtype)
-    n = math.prod(known(x.shape)) // max(channels, 1)
-    return y, found[0], found[1] * (n / max(n - 1, 1))
+_batch_norm = recorded(formulas.batch_norm)
 
 
-@recorded(differentiable=False)
-def _moved(
-    mean: Value, var: Value, count: Value | None, m: Value, v: Value, *, momentum: float | None
-) -> Any:
-    """What running statistics become."""
-    later = None if count is None else count + constant_of(1, count.dtype)
-    share: Any = momentum
-    if share is None:
-        assert later is not None
-        share = 1 / catalogue.cast(later, dtype=mean.dtype)
-    moved = [
-        old + (catalogue.cast(new, dtype=old.dtype) - old) * share
-        for old, new in ((mean, m), (var, v))
-    ]
-    return tuple(moved) if later is None else (*moved, later)
+_moved = recorded(formulas.moved, differentiable=False)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _batch_norm_eval(
-    x: Value, weight: Value | None, bias: Value | None, mean: Value, var: Value, *, eps: float
-) -> Value:
-    dtype, channels = x.dtype, known(x.shape)[1]
-    wide = _wide(x, weight, mean)
-    scale, offset = _affine(wide, weight, bias, (channels,))
-
-    def run(image: Value) -> Value:
-        return normalized(image, mean, var, scale, offset, eps)
-
-    return catalogue.cast(channels_last(run)(wide), dtype=dtype)
+_batch_norm_eval = recorded(formulas.batch_norm_eval)
 
 
 def batch_norm(
@@ -163,19 +101,7 @@ def _check_many(name: str, shape: tuple[int, ...]) -> None:
 # Layer norm, RMS norm
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _layer_norm(
-    x: Value, weight: Value | None, bias: Value | None, *, count: int, eps: float
-) -> Value:
-    dtype, dims = x.dtype, known(x.shape)
-    wide, inner = _wide(x, weight, bias), math.prod(dims[len(dims) - count :])
-    scale, offset = _affine(wide, weight, bias, (inner,))
-    if count > 1:
-        wide = catalogue.reshape(wide, shape=(*dims[: len(dims) - count], inner))
-        scale, offset = (catalogue.reshape(v, shape=(inner,)) for v in (scale, offset))
-    y = catalogue.layer_norm(wide, scale, offset, epsilon=eps)
-    y = y if count == 1 else catalogue.reshape(y, shape=dims)
-    return catalogue.cast(y, dtype=dtype) if y.dtype is not dtype else y
+_layer_norm = recorded(formulas.layer_norm)
 
 
 def _row_shape(name: str, input: Any, normalized_shape: Any, *given: Any) -> int:
@@ -206,17 +132,7 @@ def layer_norm(
     return _layer_norm(input, weight, bias, count=count, eps=float(eps))
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _rms_norm(x: Value, weight: Value | None, *, count: int, eps: float | None) -> Value:
-    dtype = x.dtype
-    wide = catalogue.cast(x, dtype="float32") if dtype.size == 2 else x
-    least = float(np.finfo(wide.dtype.numpy).eps) if eps is None else eps
-    axes = tuple(range(-count, 0))
-    square = catalogue.mean(catalogue.square(wide), axes=axes, keepdims=True)
-    y = wide * catalogue.rsqrt(square + least)
-    if weight is not None:
-        y = y * catalogue.cast(weight, dtype=y.dtype)
-    return y if y.dtype is dtype else catalogue.cast(y, dtype=dtype)
+_rms_norm = recorded(formulas.rms_norm)
 
 
 def rms_norm(
@@ -233,27 +149,7 @@ def rms_norm(
 # Group norm, instance norm
 
 
-def _grouped(x: Value, groups: int, eps: float) -> Value:
-    """Groups of channels of (N, C, ...) with mean 0 and variance 1."""
-    dims = known(x.shape)
-    inner = math.prod(dims[1:]) // groups
-    rows = catalogue.reshape(x, shape=(dims[0], groups, inner))
-    scale, offset = _affine(x, None, None, (inner,))
-    return catalogue.reshape(catalogue.layer_norm(rows, scale, offset, epsilon=eps), shape=dims)
-
-
-def _per_channel(y: Value, weight: Value | None, bias: Value | None) -> Value:
-    shape = (-1, *[1] * (len(known(y.shape)) - 2))
-    y = y if weight is None else y * catalogue.reshape(weight, shape=shape)
-    return y if bias is None else y + catalogue.reshape(bias, shape=shape)
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _group_norm(
-    x: Value, weight: Value | None, bias: Value | None, *, groups: int, eps: float
-) -> Value:
-    y = _per_channel(_grouped(_wide(x, weight), groups, eps), weight, bias)
-    return y if y.dtype is x.dtype else catalogue.cast(y, dtype=x.dtype)
+_group_norm = recorded(formulas.group_norm)
 
 
 def group_norm(
@@ -278,19 +174,7 @@ def group_norm(
     return _group_norm(input, weight, bias, groups=int(num_groups), eps=float(eps))
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _instance_norm(
-    x: Value, weight: Value | None, bias: Value | None, *, eps: float, statistics: bool
-) -> Any:
-    """By its own statistics: the result, and their means over the batch if asked for."""
-    dims = known(x.shape)
-    y = _per_channel(_grouped(_wide(x, weight), dims[1], eps), weight, bias)
-    if not statistics:
-        return y
-    axes, n = tuple(range(2, len(dims))), math.prod(dims[2:])
-    m = catalogue.mean(x, axes=axes)
-    v = catalogue.variance(x, axes=axes) * (n / max(n - 1, 1))
-    return y, catalogue.mean(m, axes=(0,)), catalogue.mean(v, axes=(0,))
+_instance_norm = recorded(formulas.instance_norm)
 
 
 def instance_norm(
@@ -321,20 +205,7 @@ def instance_norm(
     return y
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _local_response_norm(x: Value, *, size: int, alpha: float, beta: float, k: float) -> Value:
-    dims = known(x.shape)
-    around = [(0, 0)] * len(dims)
-    far = max(dims[1] - 1, 0)  # further neighbours are none
-    around[1] = before, after = min(size // 2, far), min((size - 1) // 2, far)
-    squares = catalogue.pad(catalogue.square(x), paddings=tuple(around))
-    parts: list[Value] = []
-    for i in range(before + 1 + after):
-        begin = tuple([i if axis == 1 else 0 for axis in range(len(dims))])
-        end = tuple([b + d for b, d in zip(begin, dims, strict=True)])
-        parts.append(catalogue.slice(squares, begin=begin, end=end))
-    total = catalogue.add_n(*parts) * (alpha / size) + k
-    return x * catalogue.power(total, -beta)
+_local_response_norm = recorded(formulas.local_response_norm)
 
 
 def local_response_norm(

@@ -4,47 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.eager.tensor.scalar import element
 from weft.errors import ShapeError
 from weft.ir.node import Value
-from weft.ir.shape import known, show
-from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.indexing.gather import gather
+from weft.ir.shape import show
+from weft.ops.base import at_user_line
+from weft.ops.shape.padding import padded
 
 MODES = ("constant", "reflect", "replicate", "circular")
-
-
-def padded(x: Value, pads: Any, mode: str, value: float = 0) -> Value:
-    """`x` with (low, high) more elements a dimension; negative numbers cut."""
-    if mode in ("constant", "circular"):
-        cut = [(max(-low, 0), max(-high, 0)) for low, high in pads]
-        if any(low or high for low, high in cut):
-            dims = known(x.shape)
-            end = tuple([d - high for d, (_, high) in zip(dims, cut, strict=True)])
-            x = catalogue.slice(x, begin=tuple([low for low, _ in cut]), end=end)
-        pads = tuple([(max(low, 0), max(high, 0)) for low, high in pads])
-    if mode == "constant":
-        return catalogue.pad(x, paddings=pads, value=value) if any(map(any, pads)) else x
-    if mode == "reflect" and min(n for pair in pads for n in pair) >= 0:
-        return catalogue.mirror_pad(x, paddings=tuple(pads), mode="reflect")
-    for axis, (low, high) in enumerate(pads):
-        if low or high:
-            x = gather(x, constant_of(_places(known(x.shape)[axis], low, high, mode)), axis=axis)
-    return x
-
-
-def _places(size: int, low: int, high: int, mode: str) -> np.ndarray[Any, Any]:
-    """Which element each element of a padded dimension is."""
-    at = np.arange(-low, size + high)
-    if mode == "circular":
-        return at % size
-    if mode == "replicate":
-        return np.clip(at, 0, size - 1)
-    return size - 1 - np.abs(size - 1 - np.abs(at))
 
 
 @recorded

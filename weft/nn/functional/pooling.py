@@ -10,9 +10,10 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.layout import batched, channels_last, check_image, sizes_of, to_last
+from weft.nn.functional.layout import check_image, sizes_of
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.pooling import pooling as nodes
+from weft.ops.shape.layout import batched, channels_last, to_last
 
 
 def _image(function: Any, x: Value, spatial: int, *rest: Any, **static: Any) -> Any:

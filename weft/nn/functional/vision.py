@@ -12,9 +12,10 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float32, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.layout import channels_last, sizes_of
+from weft.nn.functional.layout import sizes_of
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.image.resample import interpolate_bytes
+from weft.ops.shape.layout import channels_last
 
 # PyTorch's name -> the catalogue's, and how many spatial dimensions it is for
 _MODES = {

@@ -6,11 +6,10 @@ from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.declaration.rule import concrete
-from weft.ops.elementwise.activation import relu6
 from weft.ops.elementwise.compare import greater, greater_equal, less, less_equal, select
-from weft.ops.elementwise.transcendental import expm1, sigmoid, softplus, tanh
-from weft.ops.indexing.slicing import cut
+from weft.ops.elementwise.transcendental import expm1, sigmoid, tanh
 from weft.ops.shape.reshape import axis_of
 
 __all__ = [
@@ -38,12 +37,12 @@ def tanhshrink(x: Value) -> Value:
 
 def log_sigmoid(x: Value) -> Value:
     """`log(sigmoid(x))`, which stays finite for every finite `x`."""
-    return -softplus(-x)
+    return -catalogue.softplus(-x)
 
 
 def mish(x: Value) -> Value:
     """`x * tanh(log(1 + exp(x)))` (Misra, "Mish", 2019)."""
-    return x * tanh(softplus(x))
+    return x * tanh(catalogue.softplus(x))
 
 
 def celu(x: Value, alpha: float = 1.0) -> Value:
@@ -53,18 +52,20 @@ def celu(x: Value, alpha: float = 1.0) -> Value:
     return select(positive, x, expm1(below * (1 / alpha)) * alpha)
 
 
-def glu(x: Value, axis: int = -1) -> Value:
+def glu(x: Value, dim: int = -1) -> Value:
     """One half of `x` along an axis times the sigmoid of the other (Dauphin et al., 2016).
 
     Raises:
         ShapeError: an odd dimension; the shape must be known.
     """
-    at = axis_of("glu", x, axis)
-    size = concrete(x)[at]
-    if size % 2:
-        shape = show(x.shape)
-        raise ShapeError(f"glu: expected an even x.shape[{at}], got shape {shape}{at_user_line()}")
-    return cut(x, at, 0, size // 2) * sigmoid(cut(x, at, size // 2, size))
+    dims = concrete(x)
+    axis = axis_of("glu", x, dim)
+    if dims[axis] % 2:
+        raise ShapeError(
+            f"glu: expected an even size of dimension {dim}, got {show(dims)}{at_user_line()}"
+        )
+    a, b = catalogue.split.all(x, sizes=(dims[axis] // 2,) * 2, axis=axis)
+    return a * sigmoid(b)
 
 
 # With kinks
@@ -72,18 +73,19 @@ def glu(x: Value, axis: int = -1) -> Value:
 
 def prelu(x: Value, slope: Value) -> Value:
     """`x` where it is positive, else `slope * x`; `slope` broadcasts, such as one a channel."""
-    return select(greater(x, _number(0, x)), x, slope * x)
+    return select(greater(x, _number(0, x)), x, x * slope)
 
 
 def threshold(x: Value, limit: float, value: float) -> Value:
     """`x` above a limit, else a value."""
-    return select(less_equal(x, _number(limit, x)), _number(value, x), x)
+    return select(less_equal(x, _number(limit, x)), _number(value, x), x)  # NaN is not below
 
 
 def hardtanh(x: Value, low: float = -1.0, high: float = 1.0) -> Value:
     """`x` clipped to [low, high]; no slope at the limits themselves."""
-    least, most = _number(low, x), _number(high, x)
-    return select(less_equal(x, least), least, select(greater_equal(x, most), most, x))
+    a, b = _number(low, x), _number(high, x)
+    inside = catalogue.logical_and(greater(x, a), less(x, b))
+    return select(inside, x, catalogue.clip(catalogue.stop_gradient(x), a, b))
 
 
 def hardshrink(x: Value, limit: float = 0.5) -> Value:
@@ -94,19 +96,29 @@ def hardshrink(x: Value, limit: float = 0.5) -> Value:
 
 def softshrink(x: Value, limit: float = 0.5) -> Value:
     """`x` brought nearer to 0 by `limit`, and 0 in [-limit, limit]."""
-    above, below = greater(x, _number(limit, x)), less(x, _number(-limit, x))
-    shift = select(above, _number(-limit, x), _number(limit, x))
-    return select(catalogue.logical_or(above, below), x + shift, x * 0)
+    inside = less_equal(catalogue.abs(x), _number(limit, x))  # NaN is not
+    return select(inside, _number(0, x), x - catalogue.sign(x) * limit)
+
+
+def _between(x: Value, inner: Value, high: Value) -> Value:
+    """0 up to -3, `inner` up to 3, then `high`; `x` decides, before anything is rounded."""
+    above, below = greater_equal(x, _number(3, x)), less_equal(x, _number(-3, x))
+    return select(above, high, select(below, _number(0, x), inner))
 
 
 def hardsigmoid(x: Value) -> Value:
     """`(x + 3) / 6` clipped to [0, 1] (Howard et al., "Searching for MobileNetV3", 2019)."""
-    return relu6(x + 3) * (1 / 6)
+    return _between(x, (x + 3.0) / 6.0, _number(1, x))
 
 
 def hardswish(x: Value) -> Value:
     """`x * hardsigmoid(x)` (Howard et al., 2019)."""
-    zero, three = _number(0, x), _number(3, x)
-    low, high = less_equal(x, -three), greater_equal(x, three)
-    inner = select(catalogue.logical_or(low, high), zero, x)  # so that infinity has a slope
-    return select(low, zero, select(high, x, inner * (inner + 3) * (1 / 6)))
+    inner = _between(x, x, _number(0, x))  # so that infinity has a slope
+    return _between(x, inner * ((x + 3.0) / 6.0), x)
+
+
+@autocasting(Autocast.FLOAT32)
+def softplus(x: Value, *, beta: float, threshold: float) -> Value:
+    """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` exceeds `threshold`."""
+    scaled = x * beta
+    return select(greater(scaled, _number(threshold, x)), x, catalogue.softplus(scaled) / beta)

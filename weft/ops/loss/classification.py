@@ -9,12 +9,7 @@ from weft.ir.shape import known
 from weft.ops.base import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.loss.reduction import reduced
-
-
-def _classes_last(x: Value) -> Value:
-    """(N, C, d...) as (N, d..., C); (C) and (N, C) stay."""
-    rank = len(known(x.shape))
-    return x if rank < 3 else catalogue.transpose(x, perm=(0, *range(2, rank), 1))
+from weft.ops.shape.layout import to_last
 
 
 def _masked(target: Value, ignore_index: int) -> tuple[Value, Value]:
@@ -50,7 +45,7 @@ def cross_entropy(
     *, ignore_index: int, reduction: str, smoothing: float,
 ) -> Value:  # fmt: skip
     """`-log(softmax(x)[target])`, of classes along dimension 1."""
-    logits = _classes_last(x)
+    logits = to_last(x)
     valid, labels = _masked(target, ignore_index)
     losses = catalogue.sparse_softmax_cross_entropy(logits, labels)
     factors = _factors(weight, labels)
@@ -72,7 +67,7 @@ def soft_cross_entropy(
     x: Value, target: Value, weight: Value | None, *, reduction: str, smoothing: float
 ) -> Value:
     """`-sum(target * log(softmax(x)))`, of probabilities a class."""
-    logits, probabilities = _classes_last(x), _classes_last(target)
+    logits, probabilities = to_last(x), to_last(target)
     if smoothing:
         classes = known(logits.shape)[-1]
         probabilities = probabilities * (1 - smoothing) + smoothing / classes
@@ -87,7 +82,7 @@ def nll_loss(
     x: Value, target: Value, weight: Value | None, *, ignore_index: int, reduction: str
 ) -> Value:
     """`-x[target]`, of logarithms of probabilities."""
-    logs = _classes_last(x)
+    logs = to_last(x)
     valid, labels = _masked(target, ignore_index)
     rank = len(known(logs.shape))
     chosen = catalogue.gather(logs, labels, axis=-1, batch_dims=rank - 1)

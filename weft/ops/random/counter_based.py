@@ -40,6 +40,7 @@ ROUNDS: Final = 10
 LANES: Final = 16  # blocks side by side: one vector of 16 makes 64 numbers from one Philox call
 WORDS: Final = 4  # numbers in a block
 MASK: Final = 0xFFFFFFFF
+SEED: Final = (0, 0)  # the key where what differs from draw to draw is the counter alone
 
 
 def philox(words: tuple[Array, ...], key: tuple[int, int]) -> tuple[Array, ...]:

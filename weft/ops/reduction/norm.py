@@ -41,6 +41,14 @@ def _power(x: Value, exponent: float) -> Value:
     return catalogue.select(above, catalogue.power(catalogue.select(above, x, one), exponent), zero)
 
 
+def renorm(x: Value, limit: Value, *, p: float, axis: int) -> Value:
+    """Parts along an axis scaled down to a `p`-norm of at most `limit`."""
+    others = tuple([i for i in range(len(dims(x))) if i != axis])
+    size = vector_norm(x, ord=p, axes=others, keepdims=True)
+    scale = limit / (size + constant_of(1e-7, x.dtype))
+    return x * catalogue.select(catalogue.greater(size, limit), scale, constant_of(1.0, x.dtype))
+
+
 def _sum(x: Value, axis: int) -> Value:
     return catalogue.sum(x, axes=(axis,), keepdims=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from weft.eager.functions.random import probability as chance
-from weft.eager.functions.random.generator import SEED, Generator, next_counter, scalar
+from weft.eager.functions.random.generator import Generator, next_counter, scalar
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, float64, int64
@@ -14,6 +14,7 @@ from weft.ir.shape import broadcast, known, show
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.random import counter_based as nodes
 from weft.ops.random import discrete
+from weft.ops.random.counter_based import SEED
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

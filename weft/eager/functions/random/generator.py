@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,11 +30,10 @@ from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.random import counter_based as nodes
+from weft.ops.random.counter_based import SEED
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
-
-SEED: Final = (0, 0)  # the key of Philox, always: what differs is the counter
 
 
 def manual_seed(seed: int) -> Generator:

@@ -16,10 +16,9 @@ from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either
 from weft.eager.tensor.dispatch import kind_of, promoted, recorded, wrap
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import Value
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.linalg.matrix import dims
+from weft.ops.base import at_user_line
+from weft.ops.reduction import norm as formulas
 from weft.ops.reduction.norm import MATRIX_NORMS
 
 if TYPE_CHECKING:
@@ -156,12 +155,7 @@ def dist(x: Any, other: Any, p: float = 2) -> Tensor:
     return norm(subtract(wrap(a, like), wrap(b, like)), p)
 
 
-@recorded
-def _renormed(x: Value, limit: Value, *, p: float, axis: int) -> Value:
-    others = tuple([i for i in range(len(dims(x))) if i != axis])
-    size = ops.vector_norm(x, ord=p, axes=others, keepdims=True)
-    scale = limit / (size + constant_of(1e-7, x.dtype))
-    return x * catalogue.select(catalogue.greater(size, limit), scale, constant_of(1.0, x.dtype))
+_renorm = recorded(formulas.renorm)
 
 
 def renorm(x: Any, p: float, dim: Any, maxnorm: float) -> Tensor:
@@ -179,7 +173,7 @@ def renorm(x: Any, p: float, dim: Any, maxnorm: float) -> Tensor:
     if rank_of(lazy) < 2:
         raise ShapeError(f"renorm: expected rank 2 or more, got {rank_of(lazy)}{at_user_line()}")
     at = axis_of("renorm", dim, rank_of(lazy))
-    return _renormed.on(kind_of(x), *promoted(x, float(maxnorm)), p=float(p), axis=at)
+    return _renorm.on(kind_of(x), *promoted(x, float(maxnorm)), p=float(p), axis=at)
 
 
 def cond(A: Any, p: Any = None) -> Tensor:

@@ -1,0 +1,199 @@
+"""Attention with masks, dropout and projections: what goes around the operation `attention`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from weft.ir import dtype as types
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration.fact import Autocast, autocasting
+from weft.ops.random.counter_based import SEED, bernoulli
+
+
+def _weights(q: Value, k: Value, mask: Value | None, causal: bool, scale: float | None) -> Value:
+    """How much of every value each query takes; a query that sees no key takes nothing."""
+    dims = known(q.shape)
+    factor = 1 / math.sqrt(dims[-1]) if scale is None else scale
+    s = catalogue.matmul(q, k, transpose_y=True) * factor
+    hidden, zero = constant_of(-math.inf, s.dtype), constant_of(0, s.dtype)
+    if mask is not None:
+        s = catalogue.select(mask, s, hidden) if mask.dtype is types.bool_ else s + mask
+    if causal:
+        square = known(s.shape)[-2:]
+        earlier = catalogue.less_equal(
+            catalogue.iota(shape=square, axis=1), catalogue.iota(shape=square)
+        )
+        s = catalogue.select(earlier, s, hidden)
+    top = catalogue.stop_gradient(catalogue.max(s, axes=(-1,), keepdims=True))
+    top = catalogue.select(catalogue.equal(top, hidden), zero, top)
+    e = catalogue.exp(s - top)
+    total = catalogue.sum(e, axes=(-1,), keepdims=True)
+    return e / catalogue.select(catalogue.equal(total, zero), constant_of(1, s.dtype), total)
+
+
+def _dropped(weights: Value, counter: Value | None, rate: float) -> Value:
+    if counter is None:
+        return weights
+    mask = bernoulli(counter, SEED, known(weights.shape), 1.0 - rate)
+    return catalogue.dropout(weights, mask, rate=rate)
+
+
+def _attended(
+    q: Value, k: Value, v: Value, mask: Value | None, counter: Value | None,
+    *, causal: bool, scale: float | None, rate: float,
+) -> Value:  # fmt: skip
+    if counter is None:
+        masks = () if mask is None else (mask,)
+        return catalogue.attention(q, k, v, *masks, causal=causal, scale=scale)
+    return catalogue.matmul(_dropped(_weights(q, k, mask, causal, scale), counter, rate), v)
+
+
+@autocasting(Autocast.LOW)
+def attention(
+    q: Value, k: Value, v: Value, mask: Value | None, counter: Value | None,
+    *, causal: bool, scale: float | None, rate: float, repeats: int,
+) -> Value:  # fmt: skip
+    """`softmax(q @ k.T * scale + mask) @ v`; a head of keys serves `repeats` of queries."""
+    if repeats > 1:
+        k, v = (_repeated(x, repeats) for x in (k, v))
+    if mask is not None and mask.dtype is not types.bool_ and mask.dtype is not q.dtype:
+        mask = catalogue.cast(mask, dtype=q.dtype)
+    return _attended(q, k, v, mask, counter, causal=causal, scale=scale, rate=rate)
+
+
+def _repeated(x: Value, times: int) -> Value:
+    """Every head of (..., heads, rows, width) several times."""
+    *lead, heads, rows, width = known(x.shape)
+    wide = catalogue.expand_dims(x, axis=-3)
+    wide = catalogue.broadcast_to(wide, shape=(*lead, heads, times, rows, width))
+    return catalogue.reshape(wide, shape=(*lead, heads * times, rows, width))
+
+
+def _rows(x: Value, batch_first: bool) -> Value:
+    """(N, L, E) from (N, L, E), (L, N, E) or (L, E)."""
+    if len(known(x.shape)) == 2:
+        return catalogue.expand_dims(x, axis=0)
+    return x if batch_first else catalogue.transpose(x, perm=(1, 0, 2))
+
+
+def _product(x: Value, weight: Value, bias: Value | None) -> Value:
+    """(N, L, E) times (out, E) transposed."""
+    n, length, width = known(x.shape)
+    y = catalogue.matmul(catalogue.reshape(x, shape=(n * length, width)), weight, transpose_y=True)
+    y = y if bias is None else y + bias
+    return catalogue.reshape(y, shape=(n, length, known(weight.shape)[0]))
+
+
+def _parts(x: Value | None, count: int) -> list[Any]:
+    """Equal parts of the first dimension."""
+    if x is None:
+        return [None] * count
+    size = known(x.shape)[0] // count
+    return list(catalogue.split.all(x, sizes=(size,) * count, axis=0))
+
+
+def _projected(xs: list[Value], weights: Any, bias: Value | None) -> list[Value]:
+    """Queries, keys and values, all in one product where they come from the same."""
+    width = known((weights[0] if weights[0] is not None else weights[1]).shape)[0]
+    if weights[0] is not None and len(xs) == 1:
+        y = _product(xs[0], weights[0], bias)
+        return list(catalogue.split.all(y, sizes=(width // 3,) * 3, axis=-1))
+    ws = list(weights[1:]) if weights[0] is None else _parts(weights[0], 3)
+    bs = _parts(bias, 3)
+    xs = xs * 3 if len(xs) == 1 else [*xs, xs[-1]] if len(xs) == 2 else xs
+    return [_product(x, w, b) for x, w, b in zip(xs, ws, bs, strict=True)]
+
+
+def _heads(x: Value, heads: int) -> Value:
+    """(N, L, E) as (N, heads, L, E / heads)."""
+    n, length, width = known(x.shape)
+    split = catalogue.reshape(x, shape=(n, length, heads, width // heads))
+    return catalogue.transpose(split, perm=(0, 2, 1, 3))
+
+
+def _rows_of_heads(x: Value, heads: int) -> Value:
+    """(N heads, S, E / heads) as (N, S, E)."""
+    count, length, width = known(x.shape)
+    split = catalogue.reshape(x, shape=(count // heads, heads, length, width))
+    moved = catalogue.transpose(split, perm=(0, 2, 1, 3))
+    return catalogue.reshape(moved, shape=(count // heads, length, heads * width))
+
+
+def _extended(x: Value, row: Value | None, zeros: bool) -> Value:
+    """Keys or values (N, S, E) with a learned row and a row of zeros."""
+    n, _, width = known(x.shape)
+    parts = [x]
+    if row is not None:
+        parts.append(catalogue.broadcast_to(row, shape=(n, 1, width)))
+    if zeros:
+        parts.append(catalogue.broadcast_to(constant_of(0, x.dtype), shape=(n, 1, width)))
+    return x if len(parts) == 1 else catalogue.concatenate(*parts, axis=1)
+
+
+def _mask_of(
+    mask: Value | None, padding: Value | None, heads: int, more: int, dtype: Any
+) -> Value | None:
+    """One mask for the scores (N, heads, L, S), from masks that say what is hidden."""
+    found: list[Value] = []
+    if mask is not None:
+        dims = known(mask.shape)
+        if len(dims) == 3:
+            mask = catalogue.reshape(mask, shape=(-1, heads, *dims[1:]))
+        found.append(mask)
+    if padding is not None:
+        dims = known(padding.shape)
+        shape = (1, 1, 1, dims[0]) if len(dims) == 1 else (dims[0], 1, 1, dims[1])
+        found.append(catalogue.reshape(padding, shape=shape))
+    if more:
+        found = [
+            catalogue.pad(m, paddings=(*[(0, 0)] * (len(known(m.shape)) - 1), (0, more)))
+            for m in found
+        ]
+    if not found:
+        return None
+    if all(m.dtype is types.bool_ for m in found):
+        hidden = found[0] if len(found) == 1 else catalogue.logical_or(*found)
+        return catalogue.logical_not(hidden)
+    zero, least = constant_of(0, dtype), constant_of(-math.inf, dtype)
+    added = [
+        catalogue.select(m, least, zero)
+        if m.dtype is types.bool_
+        else catalogue.cast(m, dtype=dtype)
+        for m in found
+    ]
+    return added[0] if len(added) == 1 else added[0] + added[1]
+
+
+@autocasting(Autocast.LOW)
+def multi_head_attention(
+    x: Value, key: Value | None, value: Value | None,
+    packed: Value | None, wq: Value | None, wk: Value | None, wv: Value | None,
+    bias: Value | None, out_weight: Value, out_bias: Value | None,
+    bias_k: Value | None, bias_v: Value | None,
+    mask: Value | None, padding: Value | None, counter: Value | None,
+    static_k: Value | None, static_v: Value | None,
+    *, heads: int, causal: bool, rate: float, zeros: bool, batch_first: bool, average: bool,
+) -> tuple[Value, Value]:  # fmt: skip
+    """The result, and the weights: averaged over the heads or not."""
+    single = len(known(x.shape)) == 2
+    given = [_rows(v, batch_first) for v in (x, key, value) if v is not None]
+    q, k, v = _projected(given, (packed, wq, wk, wv), bias)
+    k = k if static_k is None else _rows_of_heads(static_k, heads)
+    v = v if static_v is None else _rows_of_heads(static_v, heads)
+    k, v = _extended(k, bias_k, zeros), _extended(v, bias_v, zeros)
+    n, length, width = known(q.shape)
+    q, k, v = (_heads(part, heads) for part in (q, k, v))
+    more = (bias_k is not None) + zeros
+    whole = _mask_of(mask, padding, heads, more, q.dtype)
+    y = _attended(q, k, v, whole, counter, causal=causal, scale=None, rate=rate)
+    y = catalogue.reshape(catalogue.transpose(y, perm=(0, 2, 1, 3)), shape=(n, length, width))
+    y = _product(y, out_weight, out_bias)
+    # Computed only if somebody looks.
+    weights = _dropped(_weights(q, k, whole, causal, None), counter, rate)
+    weights = catalogue.mean(weights, axes=(1,)) if average else weights
+    if single:
+        return catalogue.squeeze(y, axes=(0,)), catalogue.squeeze(weights, axes=(0,))
+    return (y if batch_first else catalogue.transpose(y, perm=(1, 0, 2))), weights

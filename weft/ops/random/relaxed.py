@@ -1,0 +1,36 @@
+"""Draws through which gradients flow."""
+
+from __future__ import annotations
+
+from weft.ir.dtype import float32
+from weft.ir.node import Value
+from weft.ir.shape import known, normal_axis
+from weft.ops.base import catalogue
+from weft.ops.declaration.fact import Autocast, autocasting
+from weft.ops.elementwise.piecewise_activation import prelu
+from weft.ops.random.counter_based import SEED, random_uniform
+
+
+def rrelu(x: Value, counter: Value, *, lower: float, upper: float) -> Value:
+    """`x`, times a slope drawn from [lower, upper] where it is not positive."""
+    slope = random_uniform(counter, SEED, known(x.shape), float32, lower, upper)
+    return prelu(x, catalogue.cast(slope, dtype=x.dtype))
+
+
+def one_hot_of_largest(y: Value, *, dim: int) -> Value:
+    """One-hot rows of the largest, with the gradient of `y`."""
+    dims = known(y.shape)
+    axis = normal_axis(dim, len(dims))
+    hot = catalogue.one_hot(catalogue.argmax(y, axis=axis), depth=dims[axis], dtype=y.dtype)
+    order = [*range(len(dims) - 1)]
+    order.insert(axis, len(dims) - 1)
+    hot = catalogue.transpose(hot, perm=tuple(order))
+    return hot + (y - catalogue.stop_gradient(y))
+
+
+@autocasting(Autocast.FLOAT32)
+def gumbel_softmax(x: Value, counter: Value, *, tau: float, dim: int) -> Value:
+    """A draw from a categorical distribution (Jang et al., 2016)."""
+    u = random_uniform(counter, SEED, known(x.shape), float32)
+    noise = -catalogue.log(-catalogue.log(u * (1 - 2.0**-23) + 2.0**-24))
+    return catalogue.softmax((x + catalogue.cast(noise, dtype=x.dtype)) / tau, axis=dim)
