@@ -231,7 +231,11 @@ def test_numbers_without_inputs() -> None:
         (lambda x: ops.repeat(x, [1, 2], 0), ShapeError, "a number or 3 numbers"),
         (lambda x: ops.meshgrid(x), ShapeError, "meshgrid: expected rank 0 or 1, got (3, 4)"),
         (lambda x: ops.meshgrid(indexing="yx"), ShapeError, "expected order xy or ij, got 'yx'"),
-        (lambda x: ops.glu(x, 0), ShapeError, "glu: expected an even size of dimension 0, got (3, 4)"),
+        (
+            lambda x: ops.glu(x, 0),
+            ShapeError,
+            "glu: expected an even size of dimension 0, got (3, 4)",
+        ),
         (lambda x: ops.vander(x), ShapeError, "vander: expected x of rank 1, got shape (3, 4)"),
         (lambda x: ops.cross(x, x), ShapeError, "cross: expected 3 elements along axis -1"),
         (lambda x: ops.quantile(x, 1.5), GraphError, "quantile: expected parts between 0 and 1"),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.eager.functions.reduction import numerical_gradient, statistic
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.ir.dtype import bool_
@@ -56,8 +57,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> ndarray:
     step: Any = dx if x is None else diff(x)
     if x is not None and step.ndim == 1:
         step = step.reshape(tuple([-1 if i == at else 1 for i in range(y.ndim)]))
-    before, after = _part(at, None, -1), _part(at, 1, None)
-    return sum((y[before] + y[after]) * step / 2.0, at)
+    return sum(statistic.areas(y, step, at), at)
 
 
 def ediff1d(ary: Any) -> ndarray:
@@ -100,7 +100,4 @@ def _slope(x: Any, axis: int, step: Any) -> Any:
             f"gradient: expected at least 2 samples along axis {axis}, got {x.shape[axis]}"
             f"{at_user_line()}"
         )
-    first = x[_part(axis, 1, 2)] - x[_part(axis, 0, 1)]
-    last = x[_part(axis, -1, None)] - x[_part(axis, -2, -1)]
-    inner = (x[_part(axis, 2, None)] - x[_part(axis, None, -2)]) * 0.5
-    return concat([first, inner, last], axis=axis) / step
+    return numerical_gradient.slope(x, axis, step)

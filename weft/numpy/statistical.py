@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft import ops
 from weft.eager.functions.indexing import gather
 from weft.eager.functions.sort import order
 from weft.eager.tensor.argument import axes_of
 from weft.eager.tensor.dispatch import cast, record, recorded, wrap
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, bool_, int64, uint64
-from weft.ir.node import Value
 from weft.numpy.convert import array_like, floats, hosted, typed
 from weft.numpy.elementwise import isnan
 from weft.numpy.manipulation import axis_within, concat, ravel
-from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.declaration.fact import Autocast
-from weft.ops.declaration.rule import concrete
+from weft.ops.reduction import spread
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -113,28 +112,13 @@ def var(
     x = floats(x)
     free = correction if ddof is None else ddof
     axes = axes_within("var", axis, x.ndim)
-    return _var.on(x, x, axes=axes, keepdims=keepdims, free=float(free))
+    return _spread("variance", _var, x, axes, keepdims, free)
 
 
-def _freedom(x: Value, axes: tuple[int, ...], free: float) -> Value:
-    """What sums of squares are divided by."""
-    count = int(np.prod([concrete(x)[a] for a in axes]))
-    return constant_of(np.array(builtins.max(count - free, 0.0), x.dtype.real.numpy))
+_std = recorded(spread.std_of)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _std(x: Value, *, axes: tuple[int, ...], keepdims: bool, free: float) -> Value:
-    away = catalogue.abs(x - catalogue.mean(x, axes=axes, keepdims=True))
-    size = catalogue.norm(away, axes=axes, keepdims=keepdims)
-    return size / catalogue.sqrt(_freedom(x, axes, free))
-
-
-@recorded
-def _var(x: Value, *, axes: tuple[int, ...], keepdims: bool, free: float) -> Value:
-    away = x - catalogue.mean(x, axes=axes, keepdims=True)
-    squares = catalogue.real(away * catalogue.conj(away)) if x.dtype.is_complex else away * away
-    total = catalogue.sum(squares, axes=axes, keepdims=keepdims)
-    return total / _freedom(x, axes, free)
+_var = recorded(spread.variance_of)
 
 
 def std(
@@ -145,10 +129,15 @@ def std(
     x = floats(x)
     free = correction if ddof is None else ddof
     axes = axes_within("std", axis, x.ndim)
-    if x.dtype.is_complex or float(free) != int(free):
-        return _std.on(x, x, axes=axes, keepdims=keepdims, free=float(free))
-    static = {"axes": axes, "keepdims": keepdims, "ddof": int(free)}
-    return wrap(record(REGISTRY["std"], (x.lazy,), static)[0], x)  # pyright: ignore[reportReturnType]
+    return _spread("std", _std, x, axes, keepdims, free)
+
+
+def _spread(name: str, of_complex: Any, x: Any, axes: Any, keepdims: bool, free: float) -> Any:
+    """A spread by the catalogue's operation, or of complex numbers by a function."""
+    static = {"axes": axes, "keepdims": keepdims, "ddof": int(free) if free == int(free) else free}
+    if x.dtype.is_complex:
+        return of_complex.on(x, x, **static)
+    return wrap(record(REGISTRY[name], (x.lazy,), static)[0], x)
 
 
 def nansum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
@@ -160,9 +149,10 @@ def nansum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fals
 def nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
     """The mean of all that are not NaN; NaN where there is none."""
     x = floats(typed(x, dtype))
-    there: Any = ~isnan(x)  # pyright: ignore[reportOperatorIssue]
-    found: Any = sum(_without_nan(x), axis, keepdims=keepdims)
-    return found / sum(there, axis, keepdims=keepdims)
+    return _nanmean.on(x, x, axes=axes_within("nanmean", axis, x.ndim), keepdims=keepdims)
+
+
+_nanmean = recorded(ops.nanmean, autocast=Autocast.FLOAT32)
 
 
 def _without_nan(x: Any) -> Any:

@@ -18,7 +18,7 @@ from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.declaration.fact import Autocast
-from weft.ops.declaration.rule import concrete
+from weft.ops.reduction import exponential_sum
 from weft.ops.reduction.statistic import in_wider
 from weft.ops.refusal import guard
 from weft.scipy.hosted import function as hosted
@@ -232,16 +232,7 @@ entr: Final = _one(ops.entr, "`-x * log(x)`, 0 at 0, and minus infinity below.")
 # Sums of exponentials
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _logsumexp(x: Value, b: Value | None, *, axes: tuple[int, ...], keepdims: bool) -> Value:
-    if b is None:
-        return catalogue.logsumexp(x, axes=axes, keepdims=keepdims)
-    top = catalogue.stop_gradient(catalogue.max(x, axes=axes, keepdims=True))
-    finite = catalogue.isfinite(top)
-    top = catalogue.select(finite, top, _number(0, x))
-    total = catalogue.log(catalogue.sum(b * catalogue.exp(x - top), axes=axes, keepdims=True))
-    found = total + top
-    return found if keepdims else catalogue.squeeze(found, axes=axes) if concrete(x) else found
+_logsumexp = recorded(exponential_sum.logsumexp)
 
 
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> ndarray:

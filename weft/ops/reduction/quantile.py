@@ -182,7 +182,9 @@ def bincount(x: Value, length: int, weights: Value | None = None) -> Value:
 
 
 def _instead(x: Value, value: float) -> Value:
-    return select(isnan(x), constant_of(value, x.dtype), x) if x.dtype.is_floating else x
+    if not x.dtype.is_inexact:
+        return x
+    return select(catalogue.equal(x, x), x, constant_of(value, x.dtype))
 
 
 def nansum(x: Value, axes: Axes = None, keepdims: bool = False) -> Value:

@@ -25,8 +25,9 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, complex128, float64
 from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.base import at_user_line, catalogue
 from weft.ops.declaration.fact import Autocast
+from weft.ops.elementwise import combination
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -187,20 +188,10 @@ plain_maximum: Final = of_two("maximum")
 plain_minimum: Final = of_two("minimum")
 
 
-def _shared(x: Value, y: Value, extreme: Value) -> Value:
-    """Where both are equal, each gets half of the gradient, as in PyTorch and autograd."""
-    half = constant_of(0.5, x.dtype)
-    return catalogue.select(catalogue.equal(x, y), half * x + half * y, extreme)
+_maximum = recorded(combination.maximum)
 
 
-@recorded
-def _maximum(x: Value, y: Value) -> Value:
-    return _shared(x, y, catalogue.maximum(x, y))
-
-
-@recorded
-def _minimum(x: Value, y: Value) -> Value:
-    return _shared(x, y, catalogue.minimum(x, y))
+_minimum = recorded(combination.minimum)
 
 
 def maximum(x: Any, other: Any) -> Tensor:
@@ -229,12 +220,6 @@ _fmin: Final = recorded(ops.fmin)
 _heaviside: Final = recorded(ops.heaviside)
 
 
-def _logaddexp2(x: Value, y: Value) -> Value:
-    ln2 = constant_of(0.6931471805599453, x.dtype)
-    found = catalogue.logaddexp(x * ln2, y * ln2) / ln2
-    return catalogue.select(catalogue.equal(x, y), 0.5 * x + 0.5 * y + 1.0, found)
-
-
 def fmax(x: Any, other: Any) -> Tensor:
     """The larger one, elementwise; where one is NaN, the other."""
     floats = promoted(x, other)[0].type.dtype.is_floating
@@ -261,7 +246,7 @@ def heaviside(x: Any, values: Any) -> Tensor:
     return logical_or(x, values) if true_or_false else both(_heaviside, x, values)
 
 
-logaddexp2: Final = of_floats("logaddexp2", _logaddexp2, 2)
+logaddexp2: Final = of_floats("logaddexp2", combination.logaddexp2, 2)
 logaddexp2.__doc__ = "`log2(2**x + 2**other)`, elementwise with broadcasting."
 
 

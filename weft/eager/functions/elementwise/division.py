@@ -15,8 +15,9 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DivisionError
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.base import at_user_line
 from weft.ops.boundary import host
+from weft.ops.elementwise import combination
 
 ZERO: Final = "expected divisors of whole numbers other than 0"
 
@@ -74,9 +75,4 @@ def truncated(x: Any, other: Any) -> Any:
     return _cut_off.on(kind_of(x, other), *promoted(x, divisor("divide", x, other)))
 
 
-@recorded
-def _cut_off(x: Value, y: Value) -> Value:
-    if x.dtype.is_floating:
-        return catalogue.trunc(x / y)
-    rest = catalogue.fmod(x, y)
-    return catalogue.floor_divide(x - rest, y)
+_cut_off = recorded(combination.cut_off)

@@ -18,6 +18,7 @@ from weft.errors import DTypeError
 from weft.ir.dtype import bfloat16, bool_, float16
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.elementwise import combination
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -139,14 +140,10 @@ def lerp(x: Any, end: Any, weight: Any) -> Tensor:
     return _lerp.on(like, *promoted(x, end, weight))
 
 
-@recorded
-def _addcmul(x: Value, first: Value, second: Value, value: Value) -> Value:
-    return x + value * first * second
+_addcmul = recorded(combination.addcmul)
 
 
-@recorded
-def _addcdiv(x: Value, first: Value, second: Value, value: Value) -> Value:
-    return x + value * first / second
+_addcdiv = recorded(combination.addcdiv)
 
 
 @older("value")

@@ -28,9 +28,9 @@ from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.base import at_user_line
 from weft.ops.declaration.fact import Autocast
-from weft.ops.declaration.rule import concrete
+from weft.ops.linalg import vector_product
 from weft.ops.reduction import distance
 
 if TYPE_CHECKING:
@@ -44,17 +44,7 @@ __all__ = [
 # Matrix products
 
 
-@recorded(autocast=Autocast.LOW)
-def _matmul(x: Value, w: Value) -> Value:
-    """As `numpy.matmul`: vectors count as a row on the left, as a column on the right."""
-    left, right = len(concrete(x)), len(concrete(w))
-    if left == 1:
-        x = catalogue.expand_dims(x, axis=0)
-    if right == 1:
-        w = catalogue.expand_dims(w, axis=1)
-    y = catalogue.matmul(x, w)
-    gone = [axis for axis, rank in ((-2, left), (-1, right)) if rank == 1]
-    return catalogue.squeeze(y, axes=tuple(gone)) if gone else y
+_matmul = recorded(vector_product.matmul)
 
 
 WIDE: Final = {
@@ -157,18 +147,10 @@ def vdot(x: Any, other: Any) -> Tensor:
     return _product(_vecdot, kind_of(x, other), x, other, axis=0)
 
 
-@recorded(autocast=Autocast.LOW)
-def _added(c: Value, x: Value, y: Value, beta: Value, alpha: Value, *, summed: bool) -> Value:
-    product = _matmul.function(x, y)
-    if summed:
-        product = catalogue.sum(product, axes=(0,))
-    return beta * c + alpha * product
+_added = recorded(vector_product.added)
 
 
-@recorded(autocast=Autocast.LOW)
-def _plainly_added(c: Value, x: Value, y: Value, *, summed: bool) -> Value:
-    product = _matmul.function(x, y)
-    return c + (catalogue.sum(product, axes=(0,)) if summed else product)
+_plainly_added = recorded(vector_product.plainly_added)
 
 
 def _with_product(c: Any, x: Any, y: Any, beta: Any, alpha: Any, summed: bool = False) -> Tensor:
@@ -314,10 +296,7 @@ def cross_of(x: Any, other: Any, dim: int) -> Tensor:
     return _cross.on(kind_of(x, other), *promoted(x, other), axis=dim)
 
 
-@recorded
-def _vecdot(x: Value, y: Value, *, axis: int) -> Value:
-    left = catalogue.conj(x) if x.dtype.is_complex else x
-    return catalogue.sum(left * y, axes=(axis,))
+_vecdot = recorded(vector_product.vecdot)
 
 
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Tensor:

@@ -4,50 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from weft.eager.functions.random import probability as chance
 from weft.eager.functions.random.generator import Generator, next_counter, scalar
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import DType, as_dtype, float32, float64, int64
-from weft.ir.node import Value
+from weft.ir.dtype import as_dtype, float32
 from weft.ir.shape import broadcast, known, show
-from weft.ops.base import at_user_line, catalogue
-from weft.ops.random import counter_based as nodes
-from weft.ops.random import discrete
-from weft.ops.random.counter_based import SEED
+from weft.ops.base import at_user_line
+from weft.ops.random import distribution as draws
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 
-@recorded(differentiable=False)
-def bernoulli_node(
-    counter: Value, p: Value, *, shape: Any, dtype: DType, check: bool = False
-) -> Value:
-    """Ones with the probabilities `p`, which broadcast, and zeros.
-
-    Args:
-        check: whether `p` may be no probabilities, which is an error.
-    """
-    p = chance.chances(p, "bernoulli") if check else p
-    p = catalogue.broadcast_to(catalogue.cast(p, dtype=float32), shape=shape)
-    return catalogue.cast(nodes.bernoulli(counter, SEED, shape, p), dtype=dtype)
+bernoulli_node = recorded(draws.bernoulli_node, differentiable=False)
 
 
-@recorded(differentiable=False)
-def _multinomial(counter: Value, weights: Value, *, count: int, replacement: bool) -> Value:
-    weights = chance.weights(weights, "multinomial")
-    flat = weights if len(known(weights.shape)) == 2 else catalogue.expand_dims(weights, axis=0)
-    logits = catalogue.log(catalogue.cast(flat, dtype=float32))
-    if replacement:
-        drawn = nodes.categorical(counter, SEED, logits, count)
-    else:  # the largest of logits + Gumbel noise are a draw without replacement
-        u = nodes.random_uniform(counter, SEED, known(flat.shape), low=1e-10)
-        noisy = logits - catalogue.log(-catalogue.log(u))
-        order = catalogue.sort.all(catalogue.negative(noisy), axis=1)[1]
-        drawn = order[:, :count]
-    drawn = catalogue.cast(drawn, dtype=int64)
-    return drawn if flat is weights else catalogue.squeeze(drawn, axes=(0,))
+_multinomial = recorded(draws.multinomial, differentiable=False)
 
 
 def bernoulli(
@@ -84,10 +56,7 @@ def probability(p: float, name: str) -> Tensor:
     return scalar(p, float32)
 
 
-@recorded(differentiable=False)
-def _binomial(counter: Value, count: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
-    count, p = (catalogue.cast(x, dtype=float64) for x in (count, p))
-    return catalogue.cast(discrete.binomial(counter, SEED, count, p, shape), dtype=dtype)
+_binomial = recorded(draws.binomial, differentiable=False)
 
 
 def binomial(count: Any, prob: Any, *, generator: Generator | None = None) -> Tensor:
@@ -115,11 +84,7 @@ def binomial(count: Any, prob: Any, *, generator: Generator | None = None) -> Te
     return _binomial(next_counter(generator), count, prob, **static)
 
 
-@recorded(differentiable=False)
-def _poisson(counter: Value, rate: Value, *, dtype: DType) -> Value:
-    given = catalogue.cast(chance.rates(rate, "poisson"), dtype=float64)
-    drawn = discrete.poisson(counter, SEED, given, known(rate.shape))
-    return catalogue.cast(drawn, dtype=dtype)
+_poisson = recorded(draws.poisson, differentiable=False)
 
 
 def poisson(x: Any, generator: Generator | None = None) -> Tensor:

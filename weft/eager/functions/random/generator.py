@@ -6,7 +6,6 @@ another seed nor another call is another program, and a result depends on nothin
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.eager.functions.creation.constructor import dims, finished, floating, given
-from weft.eager.functions.random import probability
 from weft.eager.record.lazy import Drawn, Lazy, begun, next_serial
 from weft.eager.record.plan import intern
 from weft.eager.tensor.device import check_device
@@ -26,11 +24,9 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import number
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, int64, uint64
-from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
-from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.random import counter_based as nodes
-from weft.ops.random.counter_based import SEED
+from weft.ops.base import at_user_line
+from weft.ops.random import distribution as draws
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -108,44 +104,16 @@ def _draw(generator: Generator) -> Drawn:
 # Functions of graph values
 
 
-@recorded(differentiable=False)
-def uniform_node(
-    counter: Value, low: Value | None, high: Value | None, *, shape: Any, dtype: DType
-) -> Value:
-    """Uniform numbers, from 0 to 1 without ends."""
-    if low is None or high is None:
-        return nodes.random_uniform(counter, SEED, shape, dtype)
-    return nodes.random_uniform(counter, SEED, shape, dtype, low, high)
+uniform_node = recorded(draws.uniform_node, differentiable=False)
 
 
-@recorded(differentiable=False)
-def normal_node(
-    counter: Value, mean: Value | None, std: Value | None, *, shape: Any, dtype: DType,
-    check: bool = False,
-) -> Value:  # fmt: skip
-    """Normal numbers, of mean 0 and standard deviation 1 where none is given.
-
-    Args:
-        check: whether `std` may be negative, which is an error.
-    """
-    x = nodes.random_normal(counter, SEED, shape, dtype)
-    std = probability.deviations(std, "normal") if check and std is not None else std
-    x = x if std is None else x * catalogue.cast(std, dtype=dtype)
-    return x if mean is None else x + catalogue.cast(mean, dtype=dtype)
+normal_node = recorded(draws.normal_node, differentiable=False)
 
 
-@recorded(differentiable=False)
-def integers_node(counter: Value, *, shape: Any, low: int, high: int, dtype: DType) -> Value:
-    """Integers from `low` to below `high` as numbers of any type."""
-    if dtype.is_integer:
-        return nodes.random_integers(counter, SEED, shape, low, high, dtype)
-    x = nodes.random_integers(counter, SEED, shape, low, high, int64)
-    return catalogue.cast(x, dtype=dtype)
+integers_node = recorded(draws.integers_node, differentiable=False)
 
 
-@recorded(differentiable=False)
-def _permutation(counter: Value, *, size: int, dtype: DType) -> Value:
-    return catalogue.cast(nodes.random_permutation(counter, SEED, size), dtype=dtype)
+_permutation = recorded(draws.permutation, differentiable=False)
 
 
 # Functions
@@ -178,16 +146,7 @@ def _parts(shape: tuple[int, ...], dtype: DType, generator: Generator | None, no
     return _complex.record((next_counter(generator),), static)[0]
 
 
-@recorded(differentiable=False)
-def _complex(counter: Value, *, shape: Any, dtype: DType, normal: bool) -> Value:
-    """Real and imaginary parts that are drawn alike; of normal ones, the variance is 1 together."""
-    both = (2, *shape)
-    if normal:
-        drawn = nodes.random_normal(counter, SEED, both, dtype.real)
-        drawn = drawn * constant_of(math.sqrt(0.5), dtype.real)
-    else:
-        drawn = nodes.random_uniform(counter, SEED, both, dtype.real)
-    return catalogue.complex(drawn[0], drawn[1])
+_complex = recorded(draws.complex, differentiable=False)
 
 
 def floating_kind(dtype: Any, name: str) -> DType:

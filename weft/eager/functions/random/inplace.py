@@ -14,7 +14,6 @@ from weft.eager.functions.random.distribution import (
     probability,
 )
 from weft.eager.functions.random.generator import (
-    SEED,
     Generator,
     floating_kind,
     integers_node,
@@ -30,40 +29,25 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, float32
-from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.random import counter_based as nodes
+from weft.ops.base import at_user_line
+from weft.ops.random import distribution as draws
 from weft.ops.warning import warn
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 
-def _uniform(counter: Value, shape: Any, dtype: DType) -> Value:
-    return nodes.random_uniform(counter, SEED, shape, dtype)
+_exponential = recorded(draws.exponential, differentiable=False)
 
 
-@recorded(differentiable=False)
-def _exponential(counter: Value, rate: Value, *, shape: Any, dtype: DType) -> Value:
-    return -catalogue.log1p(-_uniform(counter, shape, dtype)) / rate
+_cauchy = recorded(draws.cauchy, differentiable=False)
 
 
-@recorded(differentiable=False)
-def _cauchy(counter: Value, median: Value, sigma: Value, *, shape: Any, dtype: DType) -> Value:
-    turn = (_uniform(counter, shape, dtype) - constant_of(0.5, dtype)) * math.pi
-    return median + sigma * catalogue.tan(turn)
+_log_normal = recorded(draws.log_normal, differentiable=False)
 
 
-@recorded(differentiable=False)
-def _log_normal(counter: Value, mean: Value, std: Value, *, shape: Any, dtype: DType) -> Value:
-    return catalogue.exp(mean + std * nodes.random_normal(counter, SEED, shape, dtype))
-
-
-@recorded(differentiable=False)
-def _geometric(counter: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
-    rest = catalogue.log1p(-_uniform(counter, shape, dtype))
-    return catalogue.maximum(catalogue.ceil(rest / catalogue.log1p(-p)), constant_of(1, dtype))
+_geometric = recorded(draws.geometric, differentiable=False)
 
 
 def check_positive(name: str, **given: float) -> None:

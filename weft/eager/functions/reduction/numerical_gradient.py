@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from weft.eager.functions.shape.joining import cat
-from weft.eager.functions.shape.movement import narrow
-from weft.eager.functions.shape.reshape import reshape
+import numpy as np
+
+from weft.eager.functions.reduction.statistic import beside
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of
-from weft.eager.tensor.dispatch import lazy_of, wrap
+from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.ops.base import at_user_line
+from weft.ops.reduction import numerical_gradient
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -74,47 +75,12 @@ def slope(x: Any, axis: int, spacing: Any, edge_order: int = 1) -> Any:
             f"gradient: expected an edge_order of 1 or 2 and more samples than it along dim {axis},"
             f" got edge_order={edge_order} and {count} samples{at_user_line()}"
         )
-    shape = [-1 if i == axis else 1 for i in range(len(dims))]
-    steps = _steps(spacing, count, shape)
-
-    def at(start: int, length: int = 1) -> Any:
-        return narrow(x, axis, start, length)
-
-    def step(start: int, length: int = 1) -> Any:
-        return narrow(steps, axis, start, length) if isinstance(steps, Handle) else steps
-
-    if not isinstance(steps, Handle):
-        inner = (at(2, count - 2) - at(0, count - 2)) / (2 * steps)
-    else:
-        a, b = step(0, count - 2), step(1, count - 2)
-        weights = -b / (a * (a + b)), (b - a) / (a * b), a / (b * (a + b))
-        inner = _weighed(*weights, [at(i, count - 2) for i in range(3)])
-    if edge_order == 1:
-        first = (at(1) - at(0)) / step(0)
-        last = (at(count - 1) - at(count - 2)) / step(count - 2)
-    else:
-        first = _edge(step(0), step(1), [at(i) for i in range(3)])
-        last = -_edge(step(count - 2), step(count - 3), [at(count - 1 - i) for i in range(3)])
-    return cat([first, inner, last], axis)
-
-
-def _weighed(a: Any, b: Any, c: Any, parts: Sequence[Any]) -> Any:
-    return parts[0] * a + parts[1] * b + parts[2] * c
-
-
-def _edge(a: Any, b: Any, parts: Sequence[Any]) -> Any:
-    """The slope at the first of three samples, of second order."""
-    return _weighed(-(2.0 * a + b) / (a * (a + b)), (a + b) / (a * b), -a / (b * (a + b)), parts)
-
-
-def _steps(spacing: Any, count: int, shape: list[int]) -> Any:
-    """The distances of neighbours: one number, or a tensor that broadcasts along the axis."""
-    dims = () if isinstance(spacing, int | float | complex) else dims_of(spacing)
-    if not dims:
-        return spacing if isinstance(spacing, int | float | complex) else spacing.item()
-    if dims != (count,):
+    spaced = dims_of(spacing) if isinstance(spacing, Handle) or np.ndim(spacing) else ()
+    if spaced not in ((), (count,)):
         raise ShapeError(
-            f"gradient: expected {count} coordinates, got shape {dims}{at_user_line()}"
+            f"gradient: expected {count} coordinates, got shape {spaced}{at_user_line()}"
         )
-    places = spacing if isinstance(spacing, Handle) else wrap(lazy_of(spacing))
-    return reshape(narrow(places, 0, 1, count - 1) - narrow(places, 0, 0, count - 1), shape)
+    return _slopes.on(kind_of(x, spacing), *beside(x, spacing), axis=axis, edge_order=edge_order)
+
+
+_slopes = recorded(numerical_gradient.slopes)

@@ -9,7 +9,6 @@ from weft.eager.functions.elementwise.binary import maximum, minimum
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.argument import axes_of, axis_of, either
 from weft.eager.tensor.dispatch import (
-    call,
     cast,
     converted,
     kind_of,
@@ -25,8 +24,9 @@ from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.ops.base import REGISTRY, Op, at_user_line, catalogue, constant_of
+from weft.ops.base import REGISTRY, Op, at_user_line
 from weft.ops.declaration.fact import Autocast
+from weft.ops.reduction import exponential_sum, order_statistic, spread
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -169,6 +169,10 @@ def nanmean(
 # Spread
 
 
+_variance_of_complex = recorded(spread.variance_of)
+_std_of_complex = recorded(spread.std_of)
+
+
 def _ddof(unbiased: Any, correction: Any, ddof: Any) -> float:
     """How much less than the number of elements is divided by."""
     if correction is not None:
@@ -212,10 +216,11 @@ def _spread(name: str, x: Any, dims: tuple[Any, Any], free: tuple[Any, ...], kee
         dim, free = None, (dim, *free[1:])
     ddof = _ddof(*free)
     ddof = int(ddof) if ddof == int(ddof) else float(ddof)
-    if lazy_of(x).type.dtype.is_complex:  # the parts vary on their own
-        parts = [call(REGISTRY[part], x) for part in ("real", "imag")]
-        one, other = (_spread("variance", part, dims, free, keep) for part in parts)
-        return (one + other).sqrt() if name == "std" else one + other
+    lazy = lazy_of(x)
+    if lazy.type.dtype.is_complex:
+        run = _std_of_complex if name == "std" else _variance_of_complex
+        axes = axes_of(name, either(name, dim, axis), rank_of(lazy))
+        return run.on(kind_of(x), lazy, axes=axes, keepdims=keep, ddof=ddof)
     return _reduced(REGISTRY[name], floating(x), x, either(name, dim, axis), keep, ddof=ddof)
 
 
@@ -250,14 +255,7 @@ def shared(x: Any, y: Tensor) -> Tensor:
     return wrap(record(REGISTRY["elected"], (lazy, y.lazy), {})[0], y)
 
 
-@recorded
-def _best(x: Value, *, axis: int, keepdims: bool, largest: bool) -> tuple[Value, Value]:
-    find = catalogue.argmax if largest else catalogue.argmin
-    places = find(x, axis=axis, keepdims=True)
-    values = catalogue.take_along_axis(x, places, axis=axis)
-    if keepdims:
-        return values, places
-    return catalogue.squeeze(values, axes=(axis,)), catalogue.squeeze(places, axes=(axis,))
+_best = recorded(order_statistic.best)
 
 
 def _extreme(largest: bool, x: Any, dim: Any, keepdim: bool) -> Any:
@@ -355,14 +353,7 @@ def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Range:
     return Range(amin(x, dim, keepdim), amax(x, dim, keepdim))
 
 
-@recorded(differentiable=False)
-def _place(x: Value, *, axis: int | None, keepdims: bool, largest: bool) -> Value:
-    find = catalogue.argmax if largest else catalogue.argmin
-    if axis is not None and x.shape:
-        return find(x, axis=axis, keepdims=keepdims)
-    place = find(catalogue.reshape(x, shape=(-1,)), axis=0)
-    shape = (1,) * len(known(x.shape)) if keepdims else ()
-    return catalogue.reshape(place, shape=shape)
+_place = recorded(order_statistic.place, differentiable=False)
 
 
 def _arg(largest: bool, x: Any, dim: Any, keepdim: bool) -> Tensor:
@@ -432,14 +423,7 @@ def count_nonzero(
 # Softmax
 
 
-@recorded
-def _logsumexp_of_complex(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
-    top = catalogue.max(catalogue.real(x), axes=axes, keepdims=True)
-    top = catalogue.select(catalogue.isinf(top), constant_of(0, top.dtype), top)
-    top = catalogue.cast(catalogue.stop_gradient(top), dtype=x.dtype)
-    total = catalogue.sum(catalogue.exp(x - top), axes=axes, keepdims=True)
-    y = catalogue.log(total) + top
-    return y if keepdims else catalogue.squeeze(y, axes=axes)
+_logsumexp_of_complex = recorded(exponential_sum.logsumexp_of_complex)
 
 
 def logsumexp(

@@ -12,29 +12,35 @@ import numpy as np
 from weft import ops
 from weft.eager.functions.creation.arange import meshgrid
 from weft.eager.functions.elementwise.binary import multiply
-from weft.eager.functions.elementwise.complex_number import adjoint, complex
-from weft.eager.functions.elementwise.selection import clamp
 from weft.eager.functions.indexing.gather import index_select, take
-from weft.eager.functions.linalg.product import matmul
-from weft.eager.functions.random import probability
 from weft.eager.functions.reduction.reduce import Extreme, floating, rank_of, shared, sum
 from weft.eager.functions.shape.joining import cat, stack
-from weft.eager.functions.shape.movement import diag, narrow
 from weft.eager.functions.shape.reshape import reshape
 from weft.eager.functions.sort.order import cumsum, known_parts, quantile
 from weft.eager.record.lazy import Lazy, array_of
 from weft.eager.tensor.argument import axis_of, dims_of, either, sizes
-from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, record, recorded, wrap
+from weft.eager.tensor.dispatch import (
+    cast,
+    check_truths,
+    kind_of,
+    lazy_of,
+    leaf,
+    promoted,
+    record,
+    recorded,
+    wrap,
+)
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.ops.base import REGISTRY, at_user_line, catalogue, constant_of
+from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.boundary import probability
 from weft.ops.boundary.host import call
 from weft.ops.declaration.memory_check import check_table
-from weft.ops.declaration.rule import concrete
+from weft.ops.reduction import covariance, numerical_gradient, order_statistic
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -62,30 +68,10 @@ class HistogramDD(NamedTuple):
 # The middle and the most frequent
 
 
-@recorded
-def _nanmedian(x: Value, *, axis: int) -> tuple[Value, Value]:
-    values, places = catalogue.sort.all(x, axis=axis)
-    proper = catalogue.cast(catalogue.equal(x, x), dtype=types.int64)
-    count = catalogue.sum(proper, axes=(axis,), keepdims=True)
-    least = constant_of(np.int64(0))
-    rank = catalogue.maximum(catalogue.floor_divide(count - 1, constant_of(np.int64(2))), least)
-    found = [catalogue.take_along_axis(y, rank, axis=axis) for y in (values, places)]
-    return found[0], catalogue.cast(found[1], dtype=types.int64)
+_nanmedian = recorded(order_statistic.nanmedian)
 
 
-@recorded
-def _mode(x: Value, *, axis: int) -> tuple[Value, Value]:
-    values, places = catalogue.sort.all(x, axis=axis)
-    dims = concrete(x)
-    shape = tuple([d if i == axis else 1 for i, d in enumerate(dims)])
-    place = catalogue.iota(shape=shape, axis=axis, dtype=types.int64)
-    before = catalogue.take_along_axis(values, catalogue.maximum(place - 1, place * 0), axis=axis)
-    start = catalogue.select(catalogue.equal(values, before), place * 0, place)
-    length = place - catalogue.cummax(start, axis=axis)
-    best = catalogue.expand_dims(catalogue.argmax(length, axis=axis), axis=axis)
-    best = catalogue.cast(best, dtype=types.int64)
-    found = [catalogue.take_along_axis(y, best, axis=axis) for y in (values, places)]
-    return found[0], catalogue.cast(found[1], dtype=types.int64)
+_mode = recorded(order_statistic.mode)
 
 
 def _along(name: str, run: Any, x: Any, dim: Any, keepdim: bool) -> Extreme:
@@ -120,19 +106,7 @@ def mode(x: Any, dim: Any = -1, keepdim: bool = False) -> Extreme:
     return _along("mode", _mode, x, dim, keepdim)
 
 
-@recorded
-def _nanquantile(x: Value, q: Value, *, axis: int, method: str) -> Value:
-    proper = catalogue.cast(catalogue.equal(x, x), dtype=types.int64)
-    count = catalogue.sum(proper, axes=(axis,), keepdims=True)
-    ordered = catalogue.sort(x, axis=axis)
-    last = catalogue.maximum(count - 1, constant_of(np.int64(0)))
-    at = catalogue.cast(last, dtype=x.dtype) * probability.chances(q, "nanquantile")
-    low, high = catalogue.floor(at), catalogue.ceil(at)
-    a, b = (
-        catalogue.take_along_axis(ordered, catalogue.cast(k, dtype=types.int64), axis=axis)
-        for k in (low, high)
-    )
-    return ops.lerp(a, b, ops.part_between(at, low, high, method))
+_nanquantile = recorded(order_statistic.nanquantile)
 
 
 def nanquantile(
@@ -214,29 +188,18 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     rows: Any = wrap(floating(x), kind_of(x))
     rows = reshape(rows, 1, -1) if rows.ndim < 2 else rows
     weights = _weights(rows, fweights, aweights)
-    weighted = rows if weights is None else rows * weights
-    total: Any = rows.shape[1] if weights is None else weights.sum()
-    apart = rows - sum(weighted, 1, True) / total
-    lost: Any = correction
-    if aweights is not None:
-        lost = correction * (weights * aweights).sum() / total
-    count: Any = total - lost
-    count = clamp(count, min=0) if isinstance(count, Handle) else max(count, 0)
-    other = apart if weights is None else apart * weights
-    found = matmul(other, adjoint(apart)) / count
-    return reshape(found, ()) if len(found) == 1 else found
+    real = lazy_of(rows).type.dtype.real
+    important = None if aweights is None else cast(lazy_of(aweights), real)
+    return _covariance(rows, weights, important, correction=correction)
+
+
+_covariance = recorded(covariance.covariance)
+_correlation = recorded(covariance.correlation)
 
 
 def corrcoef(x: Any) -> Tensor:
     """The correlations of variables, a row each, of which columns are observations."""
-    found: Any = cov(x)
-    if not found.ndim:
-        return found / found
-    spread = diag(found).sqrt()
-    found = found / spread[:, None] / spread[None, :]
-    if found.dtype.is_complex:
-        return complex(clamp(found.real, -1, 1), clamp(found.imag, -1, 1))
-    return clamp(found, -1, 1)
+    return _correlation(cov(x))
 
 
 def histogram(
@@ -349,19 +312,33 @@ def diff(
     return _difference.on(kind_of(x), lazy_of(x), n=n, axis=at)
 
 
-def _steps(name: str, y: Any, x: Any, dx: Any, dim: Any) -> Any:
+_areas = recorded(numerical_gradient.areas)
+
+
+def areas(y: Any, width: Any, axis: int) -> Tensor:
+    """The areas between samples that are `width` apart along an axis."""
+    return _areas.on(kind_of(y, width), *beside(y, width), axis=axis)
+
+
+def _between(name: str, y: Any, x: Any, dx: Any, dim: Any) -> Any:
     """The areas between neighbours along an axis."""
     dims = dims_of(y)
     at = axis_of(name, dim, len(dims))
-    count = dims[at]
-    one, other = (narrow(y, at, k, max(count - 1, 0)) for k in (0, 1 if count else 0))
     width: Any = 1 if dx is None else dx
     if x is not None:
         spaced = x
         if len(dims_of(x)) == 1 and len(dims) > 1:
             spaced = reshape(x, *[-1 if i == at else 1 for i in range(len(dims))])
         width = diff(spaced, dim=at - len(dims))
-    return (one + other) * width / 2, at
+    return areas(y, width, at), at
+
+
+def beside(x: Any, other: Any) -> list[Lazy]:
+    """`x`, whose integers stay, and what is beside it in the floating type of both together."""
+    whole, wide = lazy_of(x), promoted(x, other, floats=True)
+    if whole.type.dtype is bool_:
+        check_truths(whole)
+    return [whole if whole.type.dtype.is_integer else wide[0], wide[1]]
 
 
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Tensor:
@@ -370,8 +347,8 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Tensor
     Args:
         x: where the samples are; `dx` apart if it is not given, 1 by default.
     """
-    areas, at = _steps("trapezoid", y, x, dx, dim)
-    return sum(areas, at)
+    found, at = _between("trapezoid", y, x, dx, dim)
+    return sum(found, at)
 
 
 trapz = trapezoid
@@ -379,8 +356,8 @@ trapz = trapezoid
 
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Tensor:
     """The integrals of `y` up to each sample but the first; arguments as of `trapezoid`."""
-    areas, at = _steps("cumulative_trapezoid", y, x, dx, dim)
-    return cumsum(areas, at)
+    found, at = _between("cumulative_trapezoid", y, x, dx, dim)
+    return cumsum(found, at)
 
 
 # Combinations

@@ -19,9 +19,9 @@ from weft.eager.tensor.dtype.promotion import TORCH
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.base import at_user_line
 from weft.ops.boundary.host import call
-from weft.ops.indexing.sort import comes_before
+from weft.ops.indexing import search
 from weft.ops.linalg.matrix import dims
 
 if TYPE_CHECKING:
@@ -184,24 +184,7 @@ def _isin(x: Value, among: Value, *, invert: bool) -> Value:
     return call(run, x, among, types_of=[(types.bool_, dims(x))], title="isin")[0]
 
 
-@recorded(differentiable=False)
-def places_in_order(
-    ordered: Value, values: Value, *, side: str, int32: bool = False, nan_last: bool = False
-) -> Value:
-    """Where values go in sorted rows; `nan_last`: each NaN behind those that are there."""
-    if len(ordered.shape or ()) == 1:
-        places = catalogue.searchsorted(ordered, values, side=side)
-    else:
-        row, column = (
-            catalogue.expand_dims(ordered, axis=-2),
-            catalogue.expand_dims(values, axis=-1),
-        )
-        before = catalogue.cast(comes_before(row, column, side), dtype=types.int32)
-        places = catalogue.sum(before, axes=(-1,))
-    if nan_last and values.dtype.is_floating:
-        end = constant_of(dims(ordered)[-1], types.int32)
-        places = catalogue.select(catalogue.not_equal(values, values), end, places)
-    return catalogue.cast(places, dtype=types.int32 if int32 else types.int64)
+places_in_order = recorded(search.places_in_order, differentiable=False)
 
 
 def searchsorted(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import ops
-from weft.eager.functions.random import probability
 from weft.eager.functions.reduction.reduce import (
     Extreme,
     floating,
@@ -28,8 +27,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.declaration.fact import Autocast
-from weft.ops.declaration.rule import concrete
-from weft.ops.indexing.slicing import cut
+from weft.ops.reduction import order_statistic
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -78,19 +76,7 @@ def msort(x: Any) -> Tensor:
     return sort(x, 0).values
 
 
-@recorded
-def _top(x: Value, *, k: int, axis: int, largest: bool) -> tuple[Value, Value]:
-    if not x.shape:
-        return catalogue.identity(x), constant_of(0, types.int64)
-    last = len(x.shape) - 1
-    rows = ops.moveaxis(x, axis, last)
-    if largest:
-        values, places = catalogue.top_k.all(rows, k=k)
-    else:
-        ordered = catalogue.sort.all(rows, axis=-1)
-        values, places = (cut(y, last, 0, k) for y in ordered)
-    places = catalogue.cast(places, dtype=types.int64)
-    return ops.moveaxis(values, last, axis), ops.moveaxis(places, last, axis)
+_top = recorded(order_statistic.top)
 
 
 def topk(
@@ -117,21 +103,7 @@ def topk(
     return Extreme(*_top.on(kind_of(x), lazy, k=count, axis=at, largest=largest))
 
 
-@recorded
-def _ranked(x: Value, *, rank: int, axis: int, keepdims: bool, nan: bool) -> tuple[Value, Value]:
-    """The element of a rank in the order along an axis; NaN if there is one and `nan` is set."""
-    if not x.shape:
-        return catalogue.identity(x), constant_of(0, types.int64)
-    values, places = catalogue.sort.all(x, axis=axis)
-    size = concrete(x)[axis]
-    found = [cut(y, axis, rank, rank + 1) for y in (values, places)]
-    if nan and x.dtype.is_floating:
-        last = [cut(y, axis, size - 1, size) for y in (values, places)]
-        missing = ops.isnan(last[0])
-        found = [catalogue.select(missing, y, z) for y, z in zip(last, found, strict=True)]
-    if not keepdims:
-        found = [catalogue.squeeze(y, axes=(axis,)) for y in found]
-    return found[0], catalogue.cast(found[1], dtype=types.int64)
+_ranked = recorded(order_statistic.ranked)
 
 
 def kthvalue(x: Any, k: Any, dim: Any = -1, keepdim: bool = False) -> Extreme:
@@ -181,11 +153,7 @@ def _quantile(x: Value, *, q: Any, axes: Any, keepdims: bool, method: str) -> Va
     return ops.quantile(x, q, axes, keepdims, method)
 
 
-@recorded
-def _quantile_at(x: Value, q: Value, *, axes: Any, keepdims: bool, method: str) -> Value:
-    if len(known(q.shape)) > 1:
-        raise ShapeError(f"quantile: expected a number or a vector as q{at_user_line()}")
-    return ops.quantile_at(x, probability.chances(q, "quantile"), axes, keepdims, method)
+_quantile_at = recorded(order_statistic.quantile_at)
 
 
 def quantile(
@@ -258,20 +226,7 @@ def logcumsumexp(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
     return _running("cumlogsumexp", floating(x), either("logcumsumexp", dim, axis, 0))
 
 
-@recorded
-def _running_extreme(x: Value, *, axis: int, largest: bool) -> tuple[Value, Value]:
-    """The running extreme, and the last place where it was met."""
-    if not x.shape:
-        return catalogue.identity(x), constant_of(0, types.int64)
-    best = (ops.cummax if largest else ops.cummin)(x, axis=axis)
-    met = catalogue.equal(x, best)
-    if x.dtype.is_floating:
-        met = catalogue.logical_or(met, ops.isnan(x))
-    dims = concrete(x)
-    shape = tuple([d if i == axis else 1 for i, d in enumerate(dims)])
-    place = catalogue.iota(shape=shape, axis=axis, dtype=types.int64)
-    places = catalogue.cummax(catalogue.select(met, place, constant_of(0, types.int64)), axis=axis)
-    return catalogue.take_along_axis(x, places, axis=axis), places
+_running_extreme = recorded(order_statistic.running_extreme)
 
 
 def cummax(x: Any, dim: Any = None, *, axis: Any = None) -> Extreme:

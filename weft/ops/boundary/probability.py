@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.record.lazy import Array
 from weft.errors import OutOfRangeError
 from weft.ir.node import Value
 from weft.ir.shape import known
+from weft.ops.base import Array
 from weft.ops.boundary.host import call
 
 

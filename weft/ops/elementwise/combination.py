@@ -1,0 +1,47 @@
+"""Elementwise functions of several values that are written in others."""
+
+from __future__ import annotations
+
+from weft.ir.node import Value
+from weft.ops.base import catalogue, constant_of
+
+
+def _shared(x: Value, y: Value, extreme: Value) -> Value:
+    """Where both are equal, each gets half of the gradient, as in PyTorch and autograd."""
+    half = constant_of(0.5, x.dtype)
+    return catalogue.select(catalogue.equal(x, y), half * x + half * y, extreme)
+
+
+def maximum(x: Value, y: Value) -> Value:
+    """The larger one; equal ones share the gradient."""
+    return _shared(x, y, catalogue.maximum(x, y))
+
+
+def minimum(x: Value, y: Value) -> Value:
+    """The smaller one; equal ones share the gradient."""
+    return _shared(x, y, catalogue.minimum(x, y))
+
+
+def logaddexp2(x: Value, y: Value) -> Value:
+    """`log2(2 ** x + 2 ** y)`."""
+    ln2 = constant_of(0.6931471805599453, x.dtype)
+    found = catalogue.logaddexp(x * ln2, y * ln2) / ln2
+    return catalogue.select(catalogue.equal(x, y), 0.5 * x + 0.5 * y + 1.0, found)
+
+
+def cut_off(x: Value, y: Value) -> Value:
+    """`x / y`, rounded towards 0."""
+    if x.dtype.is_floating:
+        return catalogue.trunc(x / y)
+    rest = catalogue.fmod(x, y)
+    return catalogue.floor_divide(x - rest, y)
+
+
+def addcmul(x: Value, first: Value, second: Value, value: Value) -> Value:
+    """`x + value * first * second`."""
+    return x + value * first * second
+
+
+def addcdiv(x: Value, first: Value, second: Value, value: Value) -> Value:
+    """`x + value * first / second`."""
+    return x + value * first / second

@@ -1,0 +1,131 @@
+"""Random numbers of a type and shape: those that only a counter tells from others."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from weft.ir.dtype import DType, float32, float64, int64
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import catalogue, constant_of
+from weft.ops.boundary import probability as chance
+from weft.ops.random import counter_based as nodes
+from weft.ops.random import discrete
+from weft.ops.random.counter_based import SEED
+
+
+def bernoulli_node(
+    counter: Value, p: Value, *, shape: Any, dtype: DType, check: bool = False
+) -> Value:
+    """Ones with the probabilities `p`, which broadcast, and zeros.
+
+    Args:
+        check: whether `p` may be no probabilities, which is an error.
+    """
+    p = chance.chances(p, "bernoulli") if check else p
+    p = catalogue.broadcast_to(catalogue.cast(p, dtype=float32), shape=shape)
+    return catalogue.cast(nodes.bernoulli(counter, SEED, shape, p), dtype=dtype)
+
+
+def multinomial(counter: Value, weights: Value, *, count: int, replacement: bool) -> Value:
+    """Indices, each drawn with a probability proportional to its weight."""
+    weights = chance.weights(weights, "multinomial")
+    flat = weights if len(known(weights.shape)) == 2 else catalogue.expand_dims(weights, axis=0)
+    logits = catalogue.log(catalogue.cast(flat, dtype=float32))
+    if replacement:
+        drawn = nodes.categorical(counter, SEED, logits, count)
+    else:  # the largest of logits + Gumbel noise are a draw without replacement
+        u = nodes.random_uniform(counter, SEED, known(flat.shape), low=1e-10)
+        noisy = logits - catalogue.log(-catalogue.log(u))
+        order = catalogue.sort.all(catalogue.negative(noisy), axis=1)[1]
+        drawn = order[:, :count]
+    drawn = catalogue.cast(drawn, dtype=int64)
+    return drawn if flat is weights else catalogue.squeeze(drawn, axes=(0,))
+
+
+def binomial(counter: Value, count: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
+    """How many of `count` trials succeed, each with probability `p`."""
+    count, p = (catalogue.cast(x, dtype=float64) for x in (count, p))
+    return catalogue.cast(discrete.binomial(counter, SEED, count, p, shape), dtype=dtype)
+
+
+def poisson(counter: Value, rate: Value, *, dtype: DType) -> Value:
+    """How many events there are, where `rate` are expected."""
+    given = catalogue.cast(chance.rates(rate, "poisson"), dtype=float64)
+    drawn = discrete.poisson(counter, SEED, given, known(rate.shape))
+    return catalogue.cast(drawn, dtype=dtype)
+
+
+def uniform_node(
+    counter: Value, low: Value | None, high: Value | None, *, shape: Any, dtype: DType
+) -> Value:
+    """Uniform numbers, from 0 to 1 without ends."""
+    if low is None or high is None:
+        return nodes.random_uniform(counter, SEED, shape, dtype)
+    return nodes.random_uniform(counter, SEED, shape, dtype, low, high)
+
+
+def normal_node(
+    counter: Value, mean: Value | None, std: Value | None, *, shape: Any, dtype: DType,
+    check: bool = False,
+) -> Value:  # fmt: skip
+    """Normal numbers, of mean 0 and standard deviation 1 where none is given.
+
+    Args:
+        check: whether `std` may be negative, which is an error.
+    """
+    x = nodes.random_normal(counter, SEED, shape, dtype)
+    std = chance.deviations(std, "normal") if check and std is not None else std
+    x = x if std is None else x * catalogue.cast(std, dtype=dtype)
+    return x if mean is None else x + catalogue.cast(mean, dtype=dtype)
+
+
+def integers_node(counter: Value, *, shape: Any, low: int, high: int, dtype: DType) -> Value:
+    """Integers from `low` to below `high` as numbers of any type."""
+    if dtype.is_integer:
+        return nodes.random_integers(counter, SEED, shape, low, high, dtype)
+    x = nodes.random_integers(counter, SEED, shape, low, high, int64)
+    return catalogue.cast(x, dtype=dtype)
+
+
+def permutation(counter: Value, *, size: int, dtype: DType) -> Value:
+    """The numbers 0 to size - 1 in random order."""
+    return catalogue.cast(nodes.random_permutation(counter, SEED, size), dtype=dtype)
+
+
+def complex(counter: Value, *, shape: Any, dtype: DType, normal: bool) -> Value:
+    """Real and imaginary parts that are drawn alike; of normal ones, the variance is 1 together."""
+    both = (2, *shape)
+    if normal:
+        drawn = nodes.random_normal(counter, SEED, both, dtype.real)
+        drawn = drawn * constant_of(math.sqrt(0.5), dtype.real)
+    else:
+        drawn = nodes.random_uniform(counter, SEED, both, dtype.real)
+    return catalogue.complex(drawn[0], drawn[1])
+
+
+def _uniform(counter: Value, shape: Any, dtype: DType) -> Value:
+    return nodes.random_uniform(counter, SEED, shape, dtype)
+
+
+def exponential(counter: Value, rate: Value, *, shape: Any, dtype: DType) -> Value:
+    """Exponentially distributed numbers of a rate."""
+    return -catalogue.log1p(-_uniform(counter, shape, dtype)) / rate
+
+
+def cauchy(counter: Value, median: Value, sigma: Value, *, shape: Any, dtype: DType) -> Value:
+    """Numbers of a Cauchy distribution of this median and half width."""
+    turn = (_uniform(counter, shape, dtype) - constant_of(0.5, dtype)) * math.pi
+    return median + sigma * catalogue.tan(turn)
+
+
+def log_normal(counter: Value, mean: Value, std: Value, *, shape: Any, dtype: DType) -> Value:
+    """Numbers whose logarithms are normal."""
+    return catalogue.exp(mean + std * nodes.random_normal(counter, SEED, shape, dtype))
+
+
+def geometric(counter: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
+    """How many trials, each with probability `p`, it takes until one succeeds."""
+    rest = catalogue.log1p(-_uniform(counter, shape, dtype))
+    return catalogue.maximum(catalogue.ceil(rest / catalogue.log1p(-p)), constant_of(1, dtype))

@@ -1,0 +1,31 @@
+"""Logarithms of sums of exponentials: of complex numbers, and with weights."""
+
+from __future__ import annotations
+
+from weft.ir.node import Value
+from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration.fact import Autocast, autocasting
+from weft.ops.declaration.rule import concrete
+
+
+def logsumexp_of_complex(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """`log(sum(exp(x)))` of complex numbers; the largest real part is taken out."""
+    top = catalogue.max(catalogue.real(x), axes=axes, keepdims=True)
+    top = catalogue.select(catalogue.isinf(top), constant_of(0, top.dtype), top)
+    top = catalogue.cast(catalogue.stop_gradient(top), dtype=x.dtype)
+    total = catalogue.sum(catalogue.exp(x - top), axes=axes, keepdims=True)
+    y = catalogue.log(total) + top
+    return y if keepdims else catalogue.squeeze(y, axes=axes)
+
+
+@autocasting(Autocast.FLOAT32)
+def logsumexp(x: Value, b: Value | None, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """`log(sum(b * exp(x)))` over axes; without weights `logsumexp`."""
+    if b is None:
+        return catalogue.logsumexp(x, axes=axes, keepdims=keepdims)
+    top = catalogue.stop_gradient(catalogue.max(x, axes=axes, keepdims=True))
+    finite = catalogue.isfinite(top)
+    top = catalogue.select(finite, top, constant_of(0, x.dtype))
+    total = catalogue.log(catalogue.sum(b * catalogue.exp(x - top), axes=axes, keepdims=True))
+    found = total + top
+    return found if keepdims else catalogue.squeeze(found, axes=axes) if concrete(x) else found

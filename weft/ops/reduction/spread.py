@@ -1,0 +1,26 @@
+"""How far complex numbers are spread: variances and standard deviations."""
+
+from __future__ import annotations
+
+import math
+
+from weft.ir.node import Value
+from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration.fact import Autocast, autocasting
+from weft.ops.reduction.reduce import count
+
+
+@autocasting(Autocast.FLOAT32)
+def variance_of(x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: float) -> Value:
+    """The variance of complex numbers: that of their real parts and that of the imaginary ones."""
+    parts = [catalogue.real(x), catalogue.imag(x)]
+    real, imag = (catalogue.variance(v, axes=axes, keepdims=keepdims, ddof=ddof) for v in parts)
+    return real + imag
+
+
+@autocasting(Autocast.FLOAT32)
+def std_of(x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: float) -> Value:
+    """The root of `variance_of`; its slope where all x are equal is taken as 0."""
+    away = catalogue.abs(x - catalogue.mean(x, axes=axes, keepdims=True))
+    free = math.sqrt(max(count(x, axes) - ddof, 0))
+    return catalogue.norm(away, axes=axes, keepdims=keepdims) / constant_of(free, away.dtype)
