@@ -12,22 +12,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.eager.functions.creation.constructor import as_tensor
-from weft.eager.functions.elementwise.complex_number import conj, real, view_as_real
-from weft.eager.functions.indexing.gather import index_add
+from weft.eager.functions.creation.constructor import as_tensor, zeros
+from weft.eager.functions.elementwise.complex_number import conj, view_as_real
 from weft.eager.functions.out_argument import with_outlet
 from weft.eager.functions.shape.joining import cat
 from weft.eager.tensor.argument import axes_of, dims_of
-from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, recorded, wrap
-from weft.eager.tensor.dtype.promotion import get_default_dtype
+from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, promoted, recorded, wrap
+from weft.eager.tensor.dtype.promotion import get_default_dtype, promote
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, bfloat16, float16, float64
-from weft.ir.node import Value
-from weft.ir.shape import known
 from weft.numpy import fft as transforms
 from weft.ops.base import at_user_line
-from weft.ops.boundary.host import call
 from weft.ops.declaration.memory_check import check_table
+from weft.ops.signal import piece
 from weft.ops.warning import warn
 
 if TYPE_CHECKING:
@@ -38,10 +35,6 @@ __all__ = [
     "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "istft", "rfft",
     "rfft2", "rfftfreq", "rfftn", "stft",
 ]  # fmt: skip
-
-
-LEAST_SHARE: Final = 1e-11
-"""Below this, the weights of a sample count as none; PyTorch's limit."""
 
 
 def _numbers(name: str, x: Any) -> Any:
@@ -208,17 +201,24 @@ def stft(
     if whole and onesided:
         text = "stft: of complex numbers no frequency follows from others; leave out onesided=True"
         raise DTypeError(text + at_user_line())
+    mode = pad_mode if center else None
+    dims = dims_of(x)
     if center:
-        x = _continued(x, n_fft // 2, pad_mode)
-    if len(dims_of(x)) not in (1, 2) or dims_of(x)[-1] < n_fft:
+        _check_continued(dims[-1], n_fft // 2, pad_mode)
+    if len(dims) not in (1, 2) or dims[-1] + 2 * (n_fft // 2) * center < n_fft:
         raise ShapeError(
             f"stft: expected one or more signals of {n_fft} samples or more, got {x.shape}"
             f"{at_user_line()}"
         )
-    function = fft if whole or onesided is False else rfft
-    found = function(x.unfold(-1, n_fft, hop) * weights, norm="ortho" if normalized else None)
-    found = found.transpose(-1, -2)
+    found = _stft.on(
+        kind_of(x), *promoted(x, weights), size=n_fft, hop=hop, pad_mode=mode,
+        onesided=not whole and onesided is not False, norm="ortho" if normalized else "backward",
+    )  # fmt: skip
     return view_as_real(found) if return_complex is False else found
+
+
+_stft = recorded(piece.stft)
+_istft = recorded(piece.istft)
 
 
 def istft(
@@ -247,21 +247,21 @@ def istft(
             f"istft: expected shape (..., {rows} frequencies, pieces), got {dims}{at_user_line()}"
         )
     hop = n_fft // 4 if hop_length is None else hop_length
-    turned = input.transpose(-1, -2)
-    norm = "ortho" if normalized else None
-    pieces = ifft(turned, norm=norm) if whole else irfft(turned, n_fft, norm=norm)
-    pieces = real(pieces) if whole and not return_complex else pieces
-    weights = _weights("istft", window, win_length, n_fft, hop, real(pieces))
+    kind = lazy_of(input).type.dtype
+    kind = kind if whole and return_complex else kind.real
+    weights = _weights("istft", window, win_length, n_fft, hop, zeros(0, dtype=kind.real))
     if weights.dtype.is_complex and not return_complex:
         raise DTypeError(
             f"istft: with a complex window the signal is complex: say return_complex=True"
             f"{at_user_line()}"
         )
-    signal = _overlapped(pieces * weights, hop)
-    shares = _overlapped((weights * weights).expand(dims_of(pieces)[-2:]), hop)
     begin = n_fft // 2 if center else 0
-    end = dims_of(signal)[-1] - begin if length is None else begin + length
-    found = signal[..., begin:end] / _above_zero(shares[begin:end])
+    size = n_fft + (dims[-1] - 1) * hop
+    found = _istft.on(
+        kind_of(input), input, weights, dtype=promote(kind, weights.dtype), size=n_fft, hop=hop,
+        onesided=not whole, norm="ortho" if normalized else "backward",
+        span=(begin, size - begin if length is None else begin + length),
+    )  # fmt: skip
     rest = 0 if length is None else length - dims_of(found)[-1]
     if rest <= 0:
         return found
@@ -271,7 +271,7 @@ def istft(
 
 
 def _weights(name: str, window: Any, length: int | None, n_fft: int, hop: int, like: Any) -> Tensor:
-    """A window, between zeros."""
+    """The weights of a window."""
     count = (n_fft if window is None else dims_of(window)[0]) if length is None else length
     found = like.new_ones(count, dtype=like.dtype.real) if window is None else window
     if dims_of(found) != (count,) or not 0 < count <= n_fft or hop < 1:
@@ -279,54 +279,21 @@ def _weights(name: str, window: Any, length: int | None, n_fft: int, hop: int, l
             f"{name}: expected a window of 1 to {n_fft} weights and a hop above 0, got "
             f"{dims_of(found)}, win_length={length} and {hop}{at_user_line()}"
         )
-    left = (n_fft - count) // 2
-    sides = [found.new_zeros(left), found, found.new_zeros(n_fft - count - left)]
-    return cat(sides, 0) if count < n_fft else found
+    return found
 
 
-_MODES: Final = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # NumPy's names
+_MODES: Final = ("constant", "reflect", "replicate", "circular")
 
 
-def _continued(x: Any, size: int, mode: str) -> Tensor:
-    """A signal with `size` samples more at both ends."""
-    count = dims_of(x)[-1]
+def _check_continued(count: int, size: int, mode: str) -> None:
+    """Refuse to continue a signal by `size` samples at both ends that it does not have."""
     least = {"constant": 0, "replicate": 1, "circular": size, "reflect": size + 1}.get(mode)
     if least is None or count < least:
-        known = f"one of {', '.join(['constant', *_MODES])}" if least is None else repr(mode)
+        known = f"one of {', '.join(_MODES)}" if least is None else repr(mode)
         raise ShapeError(
             f"stft: pad_mode: expected {known}, of {least or 0} samples or more, got {mode!r} of "
             f"{count}{at_user_line()}"
         )
-    if mode == "constant":
-        zeros = x.new_zeros((*dims_of(x)[:-1], size))
-        return cat([zeros, x, zeros], -1)
-    places = np.pad(np.arange(count), size, _MODES[mode])  # pyright: ignore[reportCallIssue, reportArgumentType]
-    return x[..., wrap(leaf(places))]
-
-
-def _overlapped(pieces: Any, hop: int) -> Tensor:
-    """The sum of pieces, shape (..., pieces, samples), each `hop` after the one before."""
-    count, size = dims_of(pieces)[-2:]
-    places = np.arange(count)[:, None] * hop + np.arange(size)
-    flat = pieces.reshape((*dims_of(pieces)[:-2], count * size))
-    empty = flat.new_zeros((*dims_of(flat)[:-1], (count - 1) * hop + size))
-    return index_add(empty, -1, wrap(leaf(places.reshape(-1))), flat)
-
-
-def _check_shares(shares: Any) -> Any:
-    if shares.size and np.abs(shares).min() < LEAST_SHARE:
-        raise ValueError(
-            "istft: no piece weighs on some samples; take a window without zeros, a smaller hop, "
-            "center=True or a shorter length"
-        )
-    return shares
-
-
-@recorded
-def _above_zero(shares: Value) -> Value:
-    """The sums of squared weights of samples, none of which may be 0."""
-    kind = (shares.dtype, known(shares.shape))
-    return call(_check_shares, shares, types_of=[kind], gradient=lambda g, *_: [g[0]])[0]
 
 
 for _name in __all__:

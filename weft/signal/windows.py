@@ -10,25 +10,33 @@ repeats, as transforms need it. `dtype` is float32 or float64.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from weft.eager.functions.api import Tensor
 from weft.eager.functions.creation.arange import arange
 from weft.eager.functions.creation.constructor import finished, floating
-from weft.eager.functions.creation.window import bessel, cosines, triangle
-from weft.eager.functions.elementwise.unary import abs, exp, sin
 from weft.eager.tensor.device import check_device
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import float32, float64
 from weft.ops.base import at_user_line
 from weft.ops.refusal import guard
+from weft.ops.signal import window as formulas
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
     "general_hamming", "hamming", "hann", "kaiser", "nuttall",
 ]  # fmt: skip
+
+
+_cosines = recorded(formulas.cosines)
+_triangle = recorded(formulas.triangle)
+_bessel = recorded(formulas.bessel)
+_half_wave = recorded(formulas.half_wave)
+_exponential = recorded(formulas.exponential)
+_gaussian = recorded(formulas.gaussian)
 
 
 def _check(name: str, expected: str, holds: bool, got: Any) -> None:
@@ -37,10 +45,10 @@ def _check(name: str, expected: str, holds: bool, got: Any) -> None:
 
 
 def _window(
-    name: str, M: int, sym: bool, shape: Callable[[Any, int], Any],
+    name: str, M: int, sym: bool, shape: Callable[..., Any],
     dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Weights `shape(i, last)` at i from 0 on, of which `last` is the one that mirrors the first.
+    """Weights `shape(i, n=n)` at i from 0 on, of which `n` is the one that mirrors the first.
 
     Raises:
         ArgumentError: a negative length, or a type that is not float32 or float64.
@@ -51,7 +59,7 @@ def _window(
     _check(name, "a strided layout", layout is None or str(layout).endswith("strided"), layout)
     check_device(device)
     last = max(M - 1, 0) if sym or M < 2 else M
-    found = shape(arange(M, dtype=float64), last).to(kind)
+    found = shape(arange(M, dtype=float64), n=float(last)).to(kind)
     return finished(found.lazy, requires_grad)
 
 
@@ -66,58 +74,49 @@ def general_cosine(M: int, *, a: Sequence[float], sym: bool = True, **options: A
         text = f"general_cosine: expected a list of coefficients, got {a!r}"
         raise DTypeError(text + at_user_line())
     _check("general_cosine", "coefficients", len(a) > 0, "none")
-    return _cosines("general_cosine", M, a, sym, options)
+    return _of_cosines("general_cosine", M, a, sym, options)
 
 
-def _cosines(name: str, M: int, a: Sequence[float], sym: bool, options: dict[str, Any]) -> Tensor:
-    def shape(i: Any, last: int) -> Any:
-        return cosines(i, last, a) if last else i + 1  # of a single weight
-
-    return _window(name, M, sym, shape, **options)
+def _of_cosines(
+    name: str, M: int, a: Sequence[float], sym: bool, options: dict[str, Any]
+) -> Tensor:
+    return _window(name, M, sym, partial(_cosines, weights=tuple(map(float, a))), **options)
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:
     """`alpha - (1 - alpha) * cos(2 pi i / n)`."""
-    return _cosines("general_hamming", M, (alpha, 1 - alpha), sym, options)
+    return _of_cosines("general_hamming", M, (alpha, 1 - alpha), sym, options)
 
 
 def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """`general_hamming` of 0.54."""
-    return _cosines("hamming", M, (0.54, 0.46), sym, options)
+    return _of_cosines("hamming", M, (0.54, 0.46), sym, options)
 
 
 def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """`general_hamming` of 0.5, which ends at 0."""
-    return _cosines("hann", M, (0.5, 0.5), sym, options)
+    return _of_cosines("hann", M, (0.5, 0.5), sym, options)
 
 
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """Three cosines."""
-    return _cosines("blackman", M, (0.42, 0.5, 0.08), sym, options)
+    return _of_cosines("blackman", M, (0.42, 0.5, 0.08), sym, options)
 
 
 def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """Four cosines, with the smallest side lobes."""
     a = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
-    return _cosines("nuttall", M, a, sym, options)
+    return _of_cosines("nuttall", M, a, sym, options)
 
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """A triangle, 0 at the ends."""
-
-    def shape(i: Any, last: int) -> Any:
-        return triangle(i, last) if last else i + 1
-
-    return _window("bartlett", M, sym, shape, **options)
+    return _window("bartlett", M, sym, _triangle, **options)
 
 
 def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     """Half a wave of the sine."""
-
-    def shape(i: Any, last: int) -> Any:
-        return sin((i + 0.5) * (math.pi / (last + 1)))
-
-    return _window("cosine", M, sym, shape, **options)
+    return _window("cosine", M, sym, _half_wave, **options)
 
 
 def exponential(
@@ -133,10 +132,8 @@ def exponential(
     """
     _check("exponential", "tau > 0", tau > 0, tau)
     _check("exponential", "no center with sym", center is None or not sym, center)
-
-    def shape(i: Any, last: int) -> Any:
-        return exp(abs(i - (last / 2 if center is None else center)) * (-1 / tau))
-
+    middle = None if center is None else float(center)
+    shape = partial(_exponential, center=middle, tau=float(tau))
     return _window("exponential", M, sym, shape, **options)
 
 
@@ -147,11 +144,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> T
         ArgumentError: a deviation that is not positive.
     """
     _check("gaussian", "std > 0", std > 0, std)
-
-    def shape(i: Any, last: int) -> Any:
-        return exp(((i - last / 2) / std) ** 2 * -0.5)
-
-    return _window("gaussian", M, sym, shape, **options)
+    return _window("gaussian", M, sym, partial(_gaussian, std=float(std)), **options)
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
@@ -161,11 +154,7 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> T
         ArgumentError: a negative `beta`.
     """
     _check("kaiser", "beta >= 0", beta >= 0, beta)
-
-    def shape(i: Any, last: int) -> Any:
-        return bessel(i, last, beta) if last else i + 1
-
-    return _window("kaiser", M, sym, shape, **options)
+    return _window("kaiser", M, sym, partial(_bessel, beta=float(beta)), **options)
 
 
 guard(globals())

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats
-from weft.numpy.elementwise import exp, log, log1p
-from weft.scipy.special import betainc, betaln
+from weft.numpy.elementwise import exp
+from weft.ops.random import density
+from weft.scipy.special import betainc
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
 
 def logpdf(x: Any, a: Any, b: Any) -> Any:
     """The logarithm of the density of the shapes `a` and `b`."""
-    y, p, q = alike(floats(x), floats(a), floats(b))
-    return (p - 1) * log(y) + (q - 1) * log1p(-y) - betaln(p, q)
+    return _logpdf(*alike(floats(x), floats(a), floats(b)))
+
+
+_logpdf = recorded(density.beta)
 
 
 def pdf(x: Any, a: Any, b: Any) -> Any:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats
-from weft.numpy.elementwise import exp, log
-from weft.scipy.special import gammainc, gammaln
+from weft.numpy.elementwise import exp
+from weft.ops.random import density
+from weft.scipy.special import gammainc
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
 
 def logpdf(x: Any, df: Any) -> Any:
     """The logarithm of the density of `df` degrees of freedom."""
-    y, n = alike(floats(x), floats(df))
-    half = n / 2
-    return (half - 1) * log(y) - y / 2 - gammaln(half) - half * math.log(2)
+    return _logpdf(*alike(floats(x), floats(df)))
+
+
+_logpdf = recorded(density.chi2)
 
 
 def pdf(x: Any, df: Any) -> Any:

@@ -6,19 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats, hosted
-from weft.numpy.elementwise import exp, log
-from weft.numpy.statistical import sum
-from weft.scipy.special import gammaln
+from weft.numpy.elementwise import exp
+from weft.ops.random import density
 
 __all__ = ["logpdf", "pdf", "rvs"]
 
 
 def logpdf(x: Any, alpha: Any) -> Any:
     """The logarithm of the density at parts `x`, which lie along the first axis."""
-    y, a = alike(floats(x), floats(alpha))
-    whole: Any = gammaln(sum(a))
-    return whole - sum(gammaln(a)) + sum(((a - 1) * log(y).T).T, 0)
+    return _logpdf(*alike(floats(x), floats(alpha)))
+
+
+_logpdf = recorded(density.dirichlet)
 
 
 def pdf(x: Any, alpha: Any) -> Any:

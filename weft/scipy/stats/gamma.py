@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats
-from weft.numpy.elementwise import exp, log
-from weft.scipy.special import gammainc, gammaln
+from weft.numpy.elementwise import exp
+from weft.ops.random import density
+from weft.scipy.special import gammainc
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
 
 def logpdf(x: Any, a: Any) -> Any:
     """The logarithm of the density of the shape `a`."""
-    y, b = alike(floats(x), floats(a))
-    return (b - 1) * log(y) - y - gammaln(b)
+    return _logpdf(*alike(floats(x), floats(a)))
+
+
+_logpdf = recorded(density.gamma)
 
 
 def pdf(x: Any, a: Any) -> Any:

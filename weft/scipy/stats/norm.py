@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from weft.numpy.convert import floats
-from weft.numpy.elementwise import exp, log, square
+from weft.eager.tensor.dispatch import recorded
+from weft.numpy.convert import alike, floats
+from weft.numpy.elementwise import exp
+from weft.ops.random import density
 from weft.scipy.special import log_ndtr, ndtr
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
-
-_HALF_LOG = 0.5 * math.log(2 * math.pi)
 
 
 def _standard(x: Any, loc: Any, scale: Any) -> Any:
@@ -20,8 +19,10 @@ def _standard(x: Any, loc: Any, scale: Any) -> Any:
 
 def logpdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The logarithm of the density."""
-    z = _standard(x, loc, scale)
-    return square(z) * -0.5 - _HALF_LOG - log(scale)  # pyright: ignore[reportOperatorIssue]
+    return _logpdf(*alike(floats(x) - loc, floats(scale)))
+
+
+_logpdf = recorded(density.normal)
 
 
 def pdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:

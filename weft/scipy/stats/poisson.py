@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats
 from weft.numpy.elementwise import exp, floor
-from weft.scipy.special import gammaincc, gammaln, xlogy
+from weft.ops.random import density
+from weft.scipy.special import gammaincc
 
 __all__ = ["cdf", "logpmf", "pmf"]
 
 
 def logpmf(k: Any, mu: Any) -> Any:
     """The logarithm of the probability of `k` events where `mu` are expected."""
-    n, m = alike(floats(k), floats(mu))
-    found: Any = xlogy(n, m)
-    return found - gammaln(n + 1) - m
+    return _logpmf(*alike(floats(k), floats(mu)))
+
+
+_logpmf = recorded(density.poisson)
 
 
 def pmf(k: Any, mu: Any) -> Any:

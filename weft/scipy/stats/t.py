@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats
-from weft.numpy.elementwise import exp, log, log1p
+from weft.numpy.elementwise import exp, log
 from weft.numpy.searching import where
-from weft.scipy.special import betainc, gammaln
+from weft.ops.random import density
+from weft.scipy.special import betainc
 
 __all__ = ["cdf", "logcdf", "logpdf", "pdf"]
 
 
 def logpdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The logarithm of the density of `df` degrees of freedom."""
-    y, n, s = alike(floats(x) - loc, floats(df), floats(scale))
-    z = y / s
-    total = gammaln((n + 1) / 2) - gammaln(n / 2)  # pyright: ignore[reportOperatorIssue]
-    return total - log(n * math.pi) / 2 - (n + 1) / 2 * log1p(z * z / n) - log(s)
+    return _logpdf(*alike(floats(x) - loc, floats(df), floats(scale)))
+
+
+_logpdf = recorded(density.student)
 
 
 def pdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:

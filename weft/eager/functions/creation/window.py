@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from weft.eager.functions.creation.arange import arange
-from weft.eager.functions.creation.constructor import finished, floating, full, ones
-from weft.eager.functions.elementwise.binary import subtract
-from weft.eager.functions.elementwise.unary import abs, cos, i0, sqrt, square
+from weft.eager.functions.creation.constructor import finished, floating, ones
 from weft.eager.functions.shape.movement import narrow
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError, ShapeError
 from weft.ops.base import at_user_line
+from weft.ops.signal import window as formulas
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -20,31 +19,16 @@ if TYPE_CHECKING:
 __all__ = [
     "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window",
 ]  # fmt: skip
-_TURN = 6.283185307179586
 
-
-def cosines(i: Any, n: float, weights: Sequence[float]) -> Any:
-    """A sum of cosines over 0, 1, 2, ... whole turns, with these weights of alternating signs."""
-    parts = [cos(i * (_TURN * k / n)) * ((-1) ** k * w) for k, w in enumerate(weights)]
-    return sum(parts[1:], parts[0])
-
-
-def triangle(i: Any, n: float) -> Any:
-    """A triangle, 0 at both ends."""
-    return subtract(1.0, abs(i * (2.0 / n) - 1.0))
-
-
-def bessel(i: Any, n: float, beta: float) -> Any:
-    """Bessel's `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1."""
-    rest = subtract(1.0, square(i * (2.0 / n) - 1.0))
-    whole = i0(full((), float(beta), dtype="float64"))
-    return i0(sqrt(rest.clamp(min=0.0)) * beta) / whole
+_cosines = recorded(formulas.cosines)
+_triangle = recorded(formulas.triangle)
+_bessel = recorded(formulas.bessel)
 
 
 def _window(
     name: str, length: int, periodic: bool, shape: Any, dtype: Any, requires_grad: bool
 ) -> Tensor:
-    """Weights `shape(i, n)` at i = 0 ... n; without the last one where `periodic`.
+    """Weights `shape(i, n=n)` at i = 0 ... n; without the last one where `periodic`.
 
     Raises:
         ShapeError: a negative length.
@@ -58,7 +42,7 @@ def _window(
     if length < 2:
         return ones(length, dtype=kind, requires_grad=requires_grad)
     count = length + periodic
-    found = shape(arange(count, dtype="float64"), count - 1.0)
+    found = shape(arange(count, dtype="float64"), n=count - 1.0)
     return finished(narrow(found, 0, 0, length).to(kind).lazy, requires_grad)
 
 
@@ -85,7 +69,7 @@ def hamming_window(
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """`alpha - beta * cos` over a whole turn; see `hann_window`."""
-    shape = partial(cosines, weights=(alpha, beta))
+    shape = partial(_cosines, weights=(alpha, beta))
     return _window("window", window_length, periodic, shape, dtype, requires_grad)
 
 
@@ -94,7 +78,7 @@ def blackman_window(
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """`0.42 - 0.5 cos + 0.08 cos` over one turn and over two; see `hann_window`."""
-    shape = partial(cosines, weights=(0.42, 0.5, 0.08))
+    shape = partial(_cosines, weights=(0.42, 0.5, 0.08))
     return _window("blackman_window", window_length, periodic, shape, dtype, requires_grad)
 
 
@@ -103,7 +87,7 @@ def bartlett_window(
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A triangle, 0 at both ends; see `hann_window`."""
-    return _window("bartlett_window", window_length, periodic, triangle, dtype, requires_grad)
+    return _window("bartlett_window", window_length, periodic, _triangle, dtype, requires_grad)
 
 
 def kaiser_window(
@@ -111,5 +95,5 @@ def kaiser_window(
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Bessel's `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1; see `hann_window`."""
-    shape = partial(bessel, beta=beta)
+    shape = partial(_bessel, beta=float(beta))
     return _window("kaiser_window", window_length, periodic, shape, dtype, requires_grad)

@@ -22,23 +22,15 @@ from weft.errors import GradientError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.base import at_user_line, catalogue
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.declaration.rule import concrete
+from weft.ops.signal.piece import pieces_of
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 __all__ = ["as_strided"]
-
-
-def _windows(x: Value, *, axis: int, size: int, step: int) -> Value:
-    if not x.shape:
-        return catalogue.reshape(x, shape=(1,))[:size]
-    first = np.arange(0, concrete(x)[axis] - size + 1, step)
-    check_table("unfold", (len(first), size), int64)
-    places = constant_of(first[:, None] + np.arange(size))
-    return ops.moveaxis(ops.take_nd(x, [*[None] * axis, places]), axis + 1, -1)
 
 
 def _chosen(x: Value, places: Value) -> Value:
@@ -103,7 +95,7 @@ class Windows:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return apply(_windows, (base,), axis=self.axis, size=self.size, step=self.step)
+        return apply(pieces_of, (base,), axis=self.axis, size=self.size, step=self.step)
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`.

@@ -1,0 +1,117 @@
+"""Pieces of a signal: cut out at equal distances, transformed, and added up again."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from weft.ir.dtype import DType, int64
+from weft.ir.node import Value
+from weft.ir.shape import known
+from weft.ops.base import catalogue, constant_of
+from weft.ops.boundary.host import call
+from weft.ops.declaration.memory_check import check_table
+from weft.ops.declaration.rule import concrete
+from weft.ops.indexing.advanced_index import take_nd
+from weft.ops.shape.movement import moveaxis
+from weft.ops.shape.padding import padded
+from weft.ops.signal.fourier import complex_of, fftn, irfftn, rfftn
+
+LEAST_SHARE: Final = 1e-11
+"""Below this, the weights of a sample count as none; PyTorch's limit."""
+
+
+def pieces_of(x: Value, *, axis: int, size: int, step: int) -> Value:
+    """Pieces of `size` along an axis, each `step` after the one before, along a new last axis."""
+    if not x.shape:
+        return catalogue.reshape(x, shape=(1,))[:size]
+    first = np.arange(0, concrete(x)[axis] - size + 1, step)
+    check_table("unfold", (len(first), size), int64)
+    places = constant_of(first[:, None] + np.arange(size))
+    return moveaxis(take_nd(x, [*[None] * axis, places]), axis + 1, -1)
+
+
+def overlapped(pieces: Value, *, hop: int) -> Value:
+    """The sum of pieces, shape (..., pieces, samples), each `hop` after the one before."""
+    *lead, count, size = concrete(pieces)
+    places = constant_of((np.arange(count)[:, None] * hop + np.arange(size)).reshape(-1))
+    flat = catalogue.reshape(pieces, shape=(*lead, count * size))
+    rows = moveaxis(flat, -1, 0)
+    shape = ((count - 1) * hop + size, *lead)
+    empty = catalogue.broadcast_to(constant_of(0, pieces.dtype), shape=shape)
+    return moveaxis(catalogue.scatter_add(empty, places, rows), 0, -1)
+
+
+def _between_zeros(window: Value, size: int) -> Value:
+    count = concrete(window)[0]
+    left = (size - count) // 2
+    if count == size:
+        return window
+    return catalogue.pad(window, paddings=((left, size - count - left),))
+
+
+def stft(
+    x: Value, window: Value, *, size: int, hop: int, pad_mode: str | None, onesided: bool, norm: str
+) -> Value:
+    """Fourier transforms of pieces of signals: (..., frequencies, pieces).
+
+    Args:
+        window: weights of the type of `x`, with zeros to both sides up to `size`.
+        pad_mode: how a signal is continued by half a piece at its ends, if at all.
+        onesided: without the frequencies that follow from others, for real numbers.
+    """
+    rank = len(concrete(x))
+    if pad_mode is not None:
+        x = padded(x, (*[(0, 0)] * (rank - 1), (size // 2, size // 2)), pad_mode)
+    pieces = pieces_of(x, axis=rank - 1, size=size, step=hop) * _between_zeros(window, size)
+    if onesided:
+        y = rfftn(pieces, sizes=(size,), axes=(-1,), norm=norm)
+    else:
+        wide = pieces if pieces.dtype.is_complex else _as(pieces, complex_of(pieces.dtype))
+        y = fftn(wide, sizes=(size,), axes=(-1,), inverse=False, norm=norm)
+    return moveaxis(y, -1, -2)
+
+
+def istft(
+    y: Value, window: Value, *, dtype: DType, size: int, hop: int, onesided: bool, norm: str,
+    span: tuple[int, int | None],
+) -> Value:  # fmt: skip
+    """The samples of a span of the signal of which `stft` gave the transforms.
+
+    Args:
+        dtype: of the signal: real, unless its pieces are complex.
+
+    Raises:
+        ValueError: when run, all weights of a sample are 0.
+    """
+    turned = moveaxis(y, -1, -2)
+    if onesided:
+        pieces = irfftn(turned, sizes=(size,), axes=(-1,), norm=norm)
+    else:
+        pieces = fftn(turned, sizes=(size,), axes=(-1,), inverse=True, norm=norm)
+    pieces = pieces if dtype.is_complex or onesided else catalogue.real(pieces)
+    pieces, weights = _as(pieces, dtype), _as(_between_zeros(window, size), dtype)
+    signal = overlapped(pieces * weights, hop=hop)
+    whole = catalogue.broadcast_to(weights * weights, shape=concrete(pieces)[-2:])
+    part = slice(*span)
+    return signal[..., part] / _above_zero(overlapped(whole, hop=hop)[part])
+
+
+def _as(x: Value, dtype: DType) -> Value:
+    return x if x.dtype is dtype else catalogue.cast(x, dtype=dtype)
+
+
+def _check_shares(shares: Any) -> Any:
+    if shares.size and np.abs(shares).min() < LEAST_SHARE:
+        raise ValueError(
+            "istft: no piece weighs on some samples; take a window without zeros, a smaller hop, "
+            "center=True or a shorter length"
+        )
+    return shares
+
+
+def _above_zero(shares: Value) -> Value:
+    """The sums of squared weights of samples, none of which may be 0."""
+    kind = (shares.dtype, known(shares.shape))
+    return call(_check_shares, shares, types_of=[kind], gradient=lambda g, *_: [g[0]])[0]

@@ -1,0 +1,57 @@
+"""Windows: weights that fade out to both ends, at places i = 0, 1, 2, ... up to n.
+
+Those that are 0 at both ends are 1 where there is a single weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from weft.ir.node import Value
+from weft.ops.base import catalogue, constant_of
+from weft.ops.special.bessel import i0
+
+_TURN: Final = 2 * math.pi
+
+
+def cosines(i: Value, *, n: float, weights: Sequence[float]) -> Value:
+    """A sum of cosines over 0, 1, 2, ... whole turns, with these weights of alternating signs."""
+    if not n:
+        return i + 1.0
+    parts = [
+        catalogue.cos(i * (_TURN * k / n)) * ((-1) ** k * float(w)) for k, w in enumerate(weights)
+    ]
+    return sum(parts[1:], parts[0])
+
+
+def triangle(i: Value, *, n: float) -> Value:
+    """A triangle, 0 at both ends."""
+    if not n:
+        return i + 1.0
+    return 1.0 - catalogue.abs(i * (2.0 / n) - 1.0)
+
+
+def bessel(i: Value, *, n: float, beta: float) -> Value:
+    """Bessel's `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1."""
+    if not n:
+        return i + 1.0
+    rest = 1.0 - catalogue.square(i * (2.0 / n) - 1.0)
+    below = catalogue.sqrt(catalogue.maximum(rest, constant_of(0.0, i.dtype)))
+    return i0(below * beta) / i0(constant_of(beta, i.dtype))
+
+
+def half_wave(i: Value, *, n: float) -> Value:
+    """Half a wave of the sine."""
+    return catalogue.sin((i + 0.5) * (math.pi / (n + 1)))
+
+
+def exponential(i: Value, *, n: float, center: float | None, tau: float) -> Value:
+    """`exp(-|i - center| / tau)`; the center is the middle by default."""
+    return catalogue.exp(catalogue.abs(i - (n / 2 if center is None else center)) * (-1 / tau))
+
+
+def gaussian(i: Value, *, n: float, std: float) -> Value:
+    """A normal distribution of this deviation around the middle."""
+    return catalogue.exp(catalogue.square((i - n / 2) / std) * -0.5)
