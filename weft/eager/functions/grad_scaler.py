@@ -10,28 +10,12 @@ from weft.eager.record.mode import no_grad
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import OptimizerError
-from weft.ir.dtype import bool_, float32, int32
-from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue
+from weft.ir.dtype import float32
+from weft.ops.base import at_user_line
+from weft.ops.reduction import total_norm
 from weft.transport.division import groups_of
 
-
-@recorded(differentiable=False)
-def _unscaled(inverse: Value, *gs: Value, groups: tuple[int, ...]) -> tuple[Value, ...]:
-    """The gradients times a number, and whether all of them are finite.
-
-    Args:
-        groups: numbers of the groups of ranks that have other parts of them.
-    """
-    found = [g * catalogue.cast(inverse, dtype=g.dtype) for g in gs]
-    finite = catalogue.all(catalogue.isfinite(found[0]))
-    for g in found[1:]:
-        finite = catalogue.logical_and(finite, catalogue.all(catalogue.isfinite(g)))
-    for group in groups:
-        least = catalogue.cast(finite, dtype=int32)
-        found_everywhere = catalogue.all_reduce.all(least, reduction="min", group=group)[0]
-        finite = catalogue.cast(found_everywhere, dtype=bool_)
-    return (*found, finite)
+_unscaled = recorded(total_norm.unscaled, differentiable=False)
 
 
 _STATE: Final = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")

@@ -220,5 +220,7 @@ def local_response_norm(
             f"local_response_norm: expected an input of rank 3 or more, got "
             f"{show(dims_of(input))}{at_user_line()}"
         )
-    static = {"alpha": float(alpha), "beta": float(beta), "k": float(k)}
-    return _local_response_norm(input, size=int(size), **static)
+    return _local_response_norm(
+        input, axis=1, before=int(size) // 2, after=(int(size) - 1) // 2,
+        alpha=float(alpha) / int(size), beta=float(beta), k=float(k),
+    )  # fmt: skip

@@ -45,3 +45,16 @@ def addcmul(x: Value, first: Value, second: Value, value: Value) -> Value:
 def addcdiv(x: Value, first: Value, second: Value, value: Value) -> Value:
     """`x + value * first / second`."""
     return x + value * first / second
+
+
+def floored(x: Value, y: Value) -> Value:
+    """`x / y`, rounded down."""
+    if x.dtype.is_floating:
+        return catalogue.floor(x / y)
+    return catalogue.floor_divide(x, y)
+
+
+def safe_quotient(x: Value, y: Value) -> Value:
+    """`x / y`, and 0 where `y` is 0."""
+    none = catalogue.equal(y, 0)
+    return catalogue.select(none, 0, x / catalogue.select(none, 1, y))

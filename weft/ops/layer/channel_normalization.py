@@ -150,17 +150,21 @@ def instance_norm(
 
 
 @autocasting(Autocast.FLOAT32)
-def local_response_norm(x: Value, *, size: int, alpha: float, beta: float, k: float) -> Value:
-    """`x / (k + alpha * mean of squares over size neighbouring channels) ** beta`."""
-    dims = known(x.shape)
-    around = [(0, 0)] * len(dims)
-    far = max(dims[1] - 1, 0)  # further neighbours are none
-    around[1] = before, after = min(size // 2, far), min((size - 1) // 2, far)
-    squares = catalogue.pad(catalogue.square(x), paddings=tuple(around))
-    parts: list[Value] = []
-    for i in range(before + 1 + after):
-        begin = tuple([i if axis == 1 else 0 for axis in range(len(dims))])
-        end = tuple([b + d for b, d in zip(begin, dims, strict=True)])
-        parts.append(catalogue.slice(squares, begin=begin, end=end))
-    total = catalogue.add_n(*parts) * (alpha / size) + k
-    return x * catalogue.power(total, -beta)
+def local_response_norm(
+    x: Value, *, axis: int, before: int, after: int, alpha: float, beta: float, k: float
+) -> Value:
+    """`x / (k + alpha * sum of squares of so many neighbors before and after) ** beta`.
+
+    The size along the axis must be known; others need not.
+
+    Source: Krizhevsky et al., "ImageNet classification" (2012).
+    """
+    rank = len(x.shape or ())
+    size = known(None if x.shape is None else x.shape[axis : axis + 1])[0]
+    far = max(size - 1, 0)  # further neighbours are none
+    before, after = min(before, far), min(after, far)
+    ends = tuple([(before, after) if i == axis else (0, 0) for i in range(rank)])
+    squares = catalogue.pad(catalogue.square(x), paddings=ends)
+    lead = (slice(None),) * axis
+    parts = [squares[(*lead, slice(i, i + size))] for i in range(before + 1 + after)]
+    return x * catalogue.power(catalogue.add_n(*parts) * alpha + k, -beta)

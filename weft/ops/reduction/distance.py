@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from weft.ir.node import Value
@@ -41,6 +43,12 @@ def normalize(x: Value, *, p: float, dim: int, eps: float) -> Value:
     size = _length(vector, p, normal_axis(dim, len(shape) or 1), True)
     y = vector / catalogue.maximum(size, constant_of(eps, x.dtype))
     return y if shape else catalogue.reshape(y, shape=())
+
+
+def l2_normalize(x: Value, *, axes: Any, epsilon: float) -> Value:
+    """`x / sqrt(max(sum(x ** 2), epsilon))` over axes."""
+    total = catalogue.sum(catalogue.square(x), axes=axes, keepdims=True)
+    return x * catalogue.rsqrt(catalogue.maximum(total, epsilon))
 
 
 @autocasting(Autocast.FLOAT32)

@@ -9,6 +9,7 @@ from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.elementwise.combination import cut_off, floored, safe_quotient
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     binary,
@@ -187,43 +188,25 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         graph = get_default_graph()
         if a.dtype.is_floating:
             return graph.emit("RealDiv", [a, b], "divide", name=scope).outputs[0]
-        return graph.emit("FloorDiv", [a, b], _floor_divide, name=scope).outputs[0]
+        return graph.emit("FloorDiv", [a, b], floored, name=scope).outputs[0]
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The quotient, rounded down."""
-    return binary("FloorDiv", _floor_divide, x, y, name, "floordiv")
+    return binary("FloorDiv", floored, x, y, name, "floordiv")
 
 
 floor_div = floordiv
 
 
-def _floor_divide(x: Any, y: Any) -> Any:
-    if x.dtype.is_floating:
-        return ops.floor(ops.divide(x, y))
-    return ops.floor_divide(x, y)
-
-
 def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The quotient, rounded towards zero."""
-    return binary("TruncateDiv", _truncate_divide, x, y, name)
-
-
-def _truncate_divide(x: Any, y: Any) -> Any:
-    if x.dtype.is_floating:
-        return ops.trunc(ops.divide(x, y))
-    return ops.floor_divide(x - ops.fmod(x, y), y)
+    return binary("TruncateDiv", cut_off, x, y, name)
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, and 0 where y is 0."""
-    return binary("DivNoNan", _div_no_nan, x, y, name, "div_no_nan")
-
-
-def _div_no_nan(x: Any, y: Any) -> Any:
-    none = ops.equal(y, 0)
-    safe = ops.divide(x, ops.select(none, 1, y))
-    return ops.select(none, 0, safe)
+    return binary("DivNoNan", safe_quotient, x, y, name, "div_no_nan")
 
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:

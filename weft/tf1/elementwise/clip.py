@@ -8,6 +8,7 @@ from typing import Any
 from weft import ops
 from weft.errors import DTypeError
 from weft.ir.node import Value
+from weft.ops.reduction.total_norm import norm_of
 from weft.tf1.control.dependency import identity
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.convert import convert_to_tensor
@@ -72,9 +73,8 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
         tensors = [convert_to_tensor(t) for t in rows]
 
         def build(*values: Value) -> Value:
-            halves = [ops.l2_loss(v) for v in values]
-            total = halves[0] if len(halves) == 1 else ops.add_n(*halves)
-            return ops.sqrt(total * 2.0)
+            found = norm_of(values, 2, ((),) * len(values))
+            return ops.cast(found, dtype=values[0].dtype)
 
         return get_default_graph().emit("Sqrt", tensors, build, name="global_norm").outputs[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
+from weft.ops.layer.channel_normalization import local_response_norm
+from weft.ops.reduction.distance import l2_normalize as l2_normalize_of
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, require_kind, static_value, unary
@@ -25,11 +28,7 @@ def l2_normalize(
 ) -> Tensor:
     """x / sqrt(max(sum(x ** 2), epsilon)) along `axis`."""
     axes = static_axes(dim if axis is None else axis, "l2_normalize")
-
-    def build(v: Value) -> Value:
-        total = ops.sum(ops.square(v), axes=axes, keepdims=True)
-        return v * ops.rsqrt(ops.maximum(total, epsilon))
-
+    build = partial(l2_normalize_of, axes=axes, epsilon=epsilon)
     return unary("Mul", build, x, name, "l2_normalize")
 
 
@@ -155,10 +154,10 @@ def lrn(
         channels = (x.shape or (None,))[-1]
         if channels is None:
             raise fail(ShapeError, "lrn: expected a known number of channels")
-        r = min(depth_radius, max(channels - 1, 0))  # further neighbours are none
-        squares = ops.pad(ops.square(x), paddings=((0, 0),) * ((x.rank or 4) - 1) + ((r, r),))
-        windows = [ops.subscript(squares, (..., slice(i, i + channels))) for i in range(2 * r + 1)]
-        return x / ops.power(bias + alpha * ops.add_n(*windows), beta)
+        return local_response_norm(
+            x, axis=(x.rank or 4) - 1, before=depth_radius, after=depth_radius, alpha=alpha,
+            beta=beta, k=bias,
+        )  # fmt: skip
 
     return unary("LRN", build, input, name)
 

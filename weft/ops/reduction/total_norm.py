@@ -1,0 +1,104 @@
+"""Norms of all elements of several values, as of one vector; and values limited by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from weft.ir.dtype import bool_, float32, int32
+from weft.ir.node import Value
+from weft.ir.shape import known, size
+from weft.ops.base import catalogue, constant_of
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+def _wide(x: Value) -> Value:
+    return catalogue.cast(x, dtype=float32) if x.dtype.size == 2 else x
+
+
+def norm_of(xs: Sequence[Value], p: float, groups: Groups) -> Value:
+    """The p-norm of all elements of all values.
+
+    Args:
+        groups: for each value the numbers of the groups of ranks that have its other parts.
+    """
+    kinds = dict.fromkeys(groups)
+    parts = [
+        _part(
+            [catalogue.abs(_wide(x)) for x, g in zip(xs, groups, strict=True) if g == kind], p, kind
+        )
+        for kind in kinds
+    ]
+    if p == math.inf:
+        return parts[0] if len(parts) == 1 else catalogue.max(catalogue.stack(*parts))
+    total = parts[0] if len(parts) == 1 else catalogue.add_n(*parts)
+    if p == 2:
+        return catalogue.sqrt(total)
+    return total if p in (0, 1) else catalogue.power(total, 1 / p)
+
+
+def _part(sizes: Sequence[Value], p: float, groups: tuple[int, ...]) -> Value:
+    """What the norm of some absolute values is computed from: a maximum or a sum of powers."""
+    if p in (0, math.inf):
+        most = catalogue.stack(*[_largest(s) for s in sizes])
+        if p == math.inf:
+            return _over_ranks(catalogue.max(most), "max", groups)
+        # in how many values there is something but 0, as in PyTorch
+        some = catalogue.not_equal(_over_ranks(most, "max", groups), constant_of(0, most.dtype))
+        return catalogue.sum(catalogue.cast(some, dtype=most.dtype))
+    if p == 2:
+        powers = [catalogue.sum(s * s) for s in sizes]
+    else:
+        powers = [catalogue.sum(s if p == 1 else catalogue.power(s, p)) for s in sizes]
+    return _over_ranks(catalogue.add_n(*powers), "sum", groups)
+
+
+def _largest(x: Value) -> Value:
+    """The largest of numbers that are not negative; 0 where there are none."""
+    return catalogue.max(x) if size(known(x.shape)) else constant_of(0, x.dtype)
+
+
+def _over_ranks(x: Value, reduction: str, groups: tuple[int, ...]) -> Value:
+    for group in groups:
+        x = catalogue.all_reduce.all(x, reduction=reduction, group=group)[0]
+    return x
+
+
+def limited(most: Value, *grads: Value, p: float, groups: Groups) -> tuple[Value, ...]:
+    """The norm of values, and these scaled down where it exceeds `most`."""
+    total = norm_of(grads, p, groups)
+    share = catalogue.cast(most, dtype=total.dtype) / (total + 1e-6)
+    factor = catalogue.minimum(share, constant_of(1, total.dtype))
+    return total, *[g * catalogue.cast(factor, dtype=g.dtype) for g in grads]
+
+
+def size_of_all(*xs: Value, p: float) -> Value:
+    """The norm of all elements of all values."""
+    return norm_of(xs, p, ((),) * len(xs))
+
+
+def bounded(most: Value, *grads: Value) -> tuple[Value, ...]:
+    """Values limited to `most` in magnitude."""
+    found: list[Value] = []
+    for g in grads:
+        bound = catalogue.cast(most, dtype=g.dtype)
+        found.append(catalogue.minimum(catalogue.maximum(g, -bound), bound))
+    return tuple(found)
+
+
+def unscaled(inverse: Value, *gs: Value, groups: tuple[int, ...]) -> tuple[Value, ...]:
+    """The gradients times a number, and whether all of them are finite.
+
+    Args:
+        groups: numbers of the groups of ranks that have other parts of them.
+    """
+    found = [g * catalogue.cast(inverse, dtype=g.dtype) for g in gs]
+    finite = catalogue.all(catalogue.isfinite(found[0]))
+    for g in found[1:]:
+        finite = catalogue.logical_and(finite, catalogue.all(catalogue.isfinite(g)))
+    for group in groups:
+        least = catalogue.cast(finite, dtype=int32)
+        found_everywhere = catalogue.all_reduce.all(least, reduction="min", group=group)[0]
+        finite = catalogue.cast(found_everywhere, dtype=bool_)
+    return (*found, finite)
