@@ -18,9 +18,8 @@ from weft.errors import DistributedError
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape
-from weft.ops.base import HOSTED, NO_GRADIENT, Array, Opaque, defop
-from weft.ops.boundary.state import no_cases
-from weft.ops.communication.collective import ORDERED, all_reduce, group_of, reduced
+from weft.ops.base import NO_GRADIENT, Array
+from weft.ops.communication.collective import all_reduce, exchange, group_of, reduced
 from weft.transport import session
 from weft.transport.reduction import check_reduction
 
@@ -39,20 +38,10 @@ def _begun_dtype(*dtypes: DType, reduction: str, **_: Any) -> tuple[DType, ...]:
     return (int64,)
 
 
-begin_all_reduce = defop(
-    "begin_all_reduce",
-    inputs="*xs",
-    attrs={"reduction": "sum", "group": 0},
-    dtype=_begun_dtype,
-    shape=lambda *_, **__: ((),),
-    reference=_begin,
-    vjp=NO_GRADIENT,
-    lower=Opaque(HOSTED),
-    cases=no_cases,
-    outputs=-1,
-    stateful=True,
-    facts=ORDERED,
-)
+begin_all_reduce = exchange(
+    "begin_all_reduce", dtype=_begun_dtype, shape=lambda *_, **__: ((),), reference=_begin,
+    vjp=NO_GRADIENT, partial=False, reduction="sum", group=0,
+)  # fmt: skip
 
 
 def _end(ticket: Array, *_: Array) -> tuple[Array, ...]:
@@ -66,20 +55,10 @@ def _ended_shapes(_: Shape, *shapes: Shape) -> tuple[Shape, ...]:
     return shapes
 
 
-end_all_reduce = defop(
-    "end_all_reduce",
-    inputs="ticket *xs",
-    dtype=lambda _, *dtypes: dtypes,
-    shape=_ended_shapes,
-    reference=_end,
-    vjp=NO_GRADIENT,
-    lower=Opaque(HOSTED),
-    cases=no_cases,
-    outputs=-1,
-    stateful=True,
-    partial=True,
-    facts=ORDERED,
-)
+end_all_reduce = exchange(
+    "end_all_reduce", inputs="ticket *xs", dtype=lambda _, *dtypes: dtypes, shape=_ended_shapes,
+    reference=_end, vjp=NO_GRADIENT,
+)  # fmt: skip
 """Results of `begin_all_reduce`; the same inputs, which have to stay as they are until then."""
 
 

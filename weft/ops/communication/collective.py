@@ -7,7 +7,7 @@ schedules change it. The group is told by its number (`weft.transport.session`).
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from weft.errors import DistributedError
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
-from weft.ops.base import HOSTED, Array, Opaque, catalogue, defop
+from weft.ops.base import HOSTED, Array, Op, Opaque, catalogue, defop
 from weft.ops.boundary.state import no_cases
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.shape.creation import zeros_like
@@ -92,18 +92,25 @@ def _shapes(*shapes: Shape, **_: Any) -> tuple[Shape, ...]:
     return shapes
 
 
-all_reduce = defop(
-    "all_reduce",
-    inputs="*xs",
-    attrs={"reduction": "sum", "group": 0},
-    dtype=_dtypes,
-    shape=_shapes,
-    reference=_all_reduce,
-    vjp=_all_reduce_vjp,
-    lower=Opaque(HOSTED),
-    cases=no_cases,
-    outputs=-1,
-    stateful=True,
-    partial=True,
-    facts=ORDERED,
-)
+def exchange(
+    name: str, *, shape: Callable[..., Any], reference: Callable[..., Any], vjp: Callable[..., Any],
+    dtype: Callable[..., Any] = lambda *dtypes, **_: dtypes, inputs: str = "*xs",
+    partial: bool = True, **attrs: Any,
+) -> Op:  # fmt: skip
+    """Declare what the program does with other ranks, in order, in Python; see `defop`.
+
+    Args:
+        dtype: of the results; those of the inputs by default.
+        attrs: attribute names with their defaults.
+    """
+    return defop(
+        name, inputs=inputs, attrs=attrs, dtype=dtype, shape=shape, reference=reference, vjp=vjp,
+        lower=Opaque(HOSTED), cases=no_cases, outputs=-1, stateful=True, partial=partial,
+        facts=ORDERED,
+    )  # fmt: skip
+
+
+all_reduce = exchange(
+    "all_reduce", dtype=_dtypes, shape=_shapes, reference=_all_reduce, vjp=_all_reduce_vjp,
+    reduction="sum", group=0,
+)  # fmt: skip

@@ -16,9 +16,8 @@ from weft.errors import ShapeError
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
-from weft.ops.base import HOSTED, Array, Op, Opaque, catalogue, defop
-from weft.ops.boundary.state import no_cases
-from weft.ops.communication.collective import ORDERED, group_of
+from weft.ops.base import Array, Op, catalogue
+from weft.ops.communication.collective import exchange, group_of
 from weft.transport import collective
 
 
@@ -96,11 +95,9 @@ def _back(gs: Any, ys: Any, x: Value, group: int, pairs: Any) -> tuple[Value, ..
 
 
 def _op(name: str, reference: Any, shape: Any, vjp: Any, **attrs: Any) -> Op:
-    return defop(
-        name, inputs="x", attrs={"group": 0, **attrs}, dtype=_same, shape=shape,
-        reference=reference, vjp=vjp, lower=Opaque(HOSTED), cases=no_cases, outputs=-1,
-        stateful=True, facts=ORDERED,
-    )  # fmt: skip
+    return exchange(
+        name, inputs="x", shape=shape, reference=reference, vjp=vjp, partial=False, group=0, **attrs
+    )
 
 
 all_gather = _op("all_gather", _gather, _rows, _by("reduce_scatter"))

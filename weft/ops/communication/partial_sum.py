@@ -14,9 +14,9 @@ import numpy as np
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
-from weft.ops.base import HOSTED, Array, Composite, Opaque, defop
+from weft.ops.base import Array, Composite, defop
 from weft.ops.boundary.state import no_cases
-from weft.ops.communication.collective import ORDERED, group_of, reduced
+from weft.ops.communication.collective import exchange, group_of, reduced
 from weft.ops.declaration.fact import AS_GIVEN
 
 
@@ -36,20 +36,8 @@ def _sum_vjp(gs: Any, ys: Any, x: Value, group: int) -> tuple[Value, ...]:
     return sum_gradients.all(gs[0], group=group)
 
 
-sum_partial = defop(
-    "sum_partial",
-    inputs="x",
-    attrs={"group": 0},
-    dtype=_dtypes,
-    shape=_shapes,
-    reference=_sum,
-    vjp=_sum_vjp,
-    lower=Opaque(HOSTED),
-    cases=no_cases,
-    outputs=-1,
-    stateful=True,
-    partial=True,
-    facts=ORDERED,
+sum_partial = exchange(
+    "sum_partial", inputs="x", shape=_shapes, reference=_sum, vjp=_sum_vjp, group=0
 )
 """The sum over ranks; the gradient of each rank's part is that of the sum."""
 

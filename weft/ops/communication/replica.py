@@ -19,9 +19,9 @@ from weft.errors import DistributedError
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
-from weft.ops.base import HOSTED, Array, Composite, Op, Opaque, catalogue, defop
+from weft.ops.base import Array, Composite, Op, catalogue, defop
 from weft.ops.boundary.state import no_cases
-from weft.ops.communication.collective import ORDERED, group_of, reduced
+from weft.ops.communication.collective import exchange, group_of, reduced
 from weft.ops.declaration.fact import AS_GIVEN
 from weft.transport import collective
 from weft.transport.group import Group, bytes_of
@@ -61,14 +61,6 @@ def _plain(name: str, gradient: str) -> Op:
     )  # fmt: skip
 
 
-def _together(name: str, reference: Any, vjp: Any, **attrs: Any) -> Op:
-    return defop(
-        name, inputs="*xs", attrs={"group": 0, **attrs}, dtype=_dtypes, shape=_shapes,
-        reference=reference, vjp=vjp, lower=Opaque(HOSTED), cases=no_cases, outputs=-1,
-        stateful=True, partial=True, facts=ORDERED,
-    )  # fmt: skip
-
-
 def _sum(*xs: Array, group: int) -> tuple[Array, ...]:
     return reduced(group_of(group), xs, "sum")
 
@@ -81,8 +73,12 @@ def _to_first(*xs: Array, group: int) -> tuple[Array, ...]:
 shared_by_members = _plain("shared_by_members", "sum_of_members")
 first_of_members = _plain("first_of_members", "given_to_first")
 """As `from_first`, where all are known to have the same."""
-sum_of_members = _together("sum_of_members", _sum, _by("shared_by_members"))
-given_to_first = _together("given_to_first", _to_first, _by("from_first"))
+sum_of_members = exchange(
+    "sum_of_members", shape=_shapes, reference=_sum, vjp=_by("shared_by_members"), group=0
+)
+given_to_first = exchange(
+    "given_to_first", shape=_shapes, reference=_to_first, vjp=_by("from_first"), group=0
+)
 
 
 def _from_first(*xs: Array, group: int, check: bool) -> tuple[Array, ...]:
@@ -127,5 +123,8 @@ def _refuse_others(members: Group, differ: list[bool]) -> None:
         )
 
 
-from_first = _together("from_first", _from_first, _by("given_to_first"), check=False)
+from_first = exchange(
+    "from_first", shape=_shapes, reference=_from_first, vjp=_by("given_to_first"), group=0,
+    check=False,
+)  # fmt: skip
 """The first member's values, on all; `check`: they have the same, but for rounding."""

@@ -17,9 +17,9 @@ from weft.errors import ShapeError
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, known
-from weft.ops.base import HOSTED, Array, Composite, Opaque, catalogue, constant_of, defop
+from weft.ops.base import Array, Composite, catalogue, constant_of, defop
 from weft.ops.boundary.state import no_cases
-from weft.ops.communication.collective import ORDERED, group_of
+from weft.ops.communication.collective import exchange, group_of
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.transport import collective
@@ -126,41 +126,19 @@ def _scatter_vjp(
     return tuple([g / constant_of(size, g.dtype) for g in whole])
 
 
-gather_parts = defop(
-    "gather_parts",
-    inputs="*xs",
-    attrs={"shapes": REQUIRED, "group": 0},
-    dtype=lambda *dtypes, **_: (*dtypes, int64),
-    shape=_whole_shapes,
-    reference=_gather,
-    vjp=_gather_vjp,
-    lower=Opaque(HOSTED),
-    cases=no_cases,
-    outputs=-1,
-    stateful=True,
-    partial=True,
-    facts=ORDERED,
-)
+gather_parts = exchange(
+    "gather_parts", dtype=lambda *dtypes, **_: (*dtypes, int64), shape=_whole_shapes,
+    reference=_gather, vjp=_gather_vjp, shapes=REQUIRED, group=0,
+)  # fmt: skip
 """Whole arrays of these shapes, of which each rank has a padded part; behind them their number.
 
 Who keeps that number sees to it that the exchange happens, and keeps no array for it.
 """
 
-scatter_parts = defop(
-    "scatter_parts",
-    inputs="*xs",
-    attrs={"counts": REQUIRED, "group": 0, "reduction": "sum"},
-    dtype=lambda *dtypes, **_: dtypes,
-    shape=_part_shapes,
-    reference=_scatter,
-    vjp=_scatter_vjp,
-    lower=Opaque(HOSTED),
-    cases=no_cases,
-    outputs=-1,
-    stateful=True,
-    partial=True,
-    facts=ORDERED,
-)
+scatter_parts = exchange(
+    "scatter_parts", shape=_part_shapes, reference=_scatter, vjp=_scatter_vjp, counts=REQUIRED,
+    group=0, reduction="sum",
+)  # fmt: skip
 """This rank's padded parts, of so many rows, of the sum or mean over ranks of whole arrays."""
 
 
