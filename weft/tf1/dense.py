@@ -17,6 +17,20 @@ from weft.tf1.variable.initializer import zeros_initializer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
 
 
+def zeros_unless(initializer: Any) -> Any:
+    """The initializer of a bias: zeros, unless another is given."""
+    return zeros_initializer() if initializer is None else initializer
+
+
+def finished(y: Any, activation: Any, activity_regularizer: Any) -> Any:
+    """A layer's output: activated, and its regularization entered among the losses."""
+    y = y if activation is None else activation(y)
+    if activity_regularizer is not None:
+        losses = GraphKeys.REGULARIZATION_LOSSES
+        get_default_graph().add_to_collection(losses, activity_regularizer(y))
+    return y
+
+
 class Dense:
     """activation(inputs @ kernel + bias), over the last axis.
 
@@ -66,7 +80,7 @@ class Dense:
             "constraint": kernel_constraint, "trainable": trainable,
         }  # fmt: skip
         self._bias_options: dict[str, Any] = {
-            "initializer": zeros_initializer() if bias_initializer is None else bias_initializer,
+            "initializer": zeros_unless(bias_initializer),
             "regularizer": bias_regularizer, "constraint": bias_constraint, "trainable": trainable,
         }  # fmt: skip
         self._activity = activity_regularizer
@@ -122,10 +136,6 @@ class Dense:
             flat = x.shape.ndims == 2
             y: Any = matmul(x, self.kernel) if flat else tensordot(x, self.kernel, 1)
             y = bias_add(y, self.bias) if self.use_bias else y
-            y = y if self.activation is None else self.activation(y)
-            if self._activity is not None:
-                losses = GraphKeys.REGULARIZATION_LOSSES
-                get_default_graph().add_to_collection(losses, self._activity(y))
-            return y
+            return finished(y, self.activation, self._activity)
 
     apply = __call__

@@ -8,6 +8,7 @@ from typing import Any
 from weft.errors import GraphError, ShapeError
 from weft.tf1.control.dependency import identity
 from weft.tf1.dense import Dense as Dense
+from weft.tf1.dense import finished, zeros_unless
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, static_value
 from weft.tf1.framework.graph import fail, get_default_graph
@@ -21,18 +22,6 @@ from weft.tf1.variable.variable import assign
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
 
 Activation = Callable[..., Any] | None
-
-
-def _variable(name: str, shape: Any, dtype: Any, initializer: Any, **options: Any) -> Any:
-    return get_variable(name, shape, dtype, initializer, **options)
-
-
-def _zeros(initializer: Any) -> Any:
-    return init_ops.zeros_initializer() if initializer is None else initializer
-
-
-def _activated(x: Tensor, activation: Activation) -> Any:
-    return x if activation is None else activation(x)
 
 
 def dense(
@@ -59,12 +48,6 @@ def dense(
     )(inputs)  # fmt: skip
 
 
-def _regularized(y: Any, regularizer: Any) -> Any:
-    if regularizer is not None:
-        get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, regularizer(y))
-    return y
-
-
 def _conv(
     spatial: int, inputs: Any, filters: int, kernel_size: Any, strides: Any, padding: str,
     data_format: str, dilation_rate: Any, activation: Activation, use_bias: bool,
@@ -80,17 +63,17 @@ def _conv(
         raise fail(ShapeError, f"conv{spatial}d: expected known channels, got shape {x.shape}")
     window = [kernel_size] * spatial if isinstance(kernel_size, int) else list(kernel_size)
     with variable_scope(name, default_name=f"conv{spatial}d", values=[x], reuse=reuse):
-        kernel = _variable("kernel", [*window, channels, filters], x.dtype, kernel_initializer,
+        kernel = get_variable("kernel", [*window, channels, filters], x.dtype, kernel_initializer,
                            regularizer=kernel_regularizer, constraint=kernel_constraint,
                            trainable=trainable)  # fmt: skip
         op: Any = (conv.conv1d, conv.conv2d, conv.conv3d)[spatial - 1]
         y = op(x, kernel, strides, padding.upper(), data_format=form, dilations=dilation_rate)
         if use_bias:
-            bias = _variable("bias", [filters], x.dtype, _zeros(bias_initializer),
+            bias = get_variable("bias", [filters], x.dtype, zeros_unless(bias_initializer),
                              regularizer=bias_regularizer, constraint=bias_constraint,
                              trainable=trainable)  # fmt: skip
             y = nn_ops.bias_add(y, bias, data_format=form)
-        return _regularized(_activated(y, activation), activity_regularizer)
+        return finished(y, activation, activity_regularizer)
 
 
 def _format(spatial: int, data_format: str) -> str:
@@ -210,16 +193,16 @@ def batch_normalization(
     with variable_scope(name, default_name="batch_normalization", values=[x], reuse=reuse):
         made: dict[str, Any] = {}
         if scale:
-            made["gamma"] = _variable("gamma", [size], x.dtype, gamma_initializer or ones,
+            made["gamma"] = get_variable("gamma", [size], x.dtype, gamma_initializer or ones,
                                       regularizer=gamma_regularizer, constraint=gamma_constraint,
                                       trainable=trainable)  # fmt: skip
         if center:
-            made["beta"] = _variable("beta", [size], x.dtype, _zeros(beta_initializer),
+            made["beta"] = get_variable("beta", [size], x.dtype, zeros_unless(beta_initializer),
                                      regularizer=beta_regularizer, constraint=beta_constraint,
                                      trainable=trainable)  # fmt: skip
-        mean = _variable("moving_mean", [size], x.dtype, _zeros(moving_mean_initializer),
+        mean = get_variable("moving_mean", [size], x.dtype, zeros_unless(moving_mean_initializer),
                          trainable=False)  # fmt: skip
-        variance = _variable("moving_variance", [size], x.dtype,
+        variance = get_variable("moving_variance", [size], x.dtype,
                              moving_variance_initializer or ones, trainable=False)  # fmt: skip
         axes = [i for i in range(rank) if i != channel]
         used = _statistics(x, axes, mean, variance, momentum, training)

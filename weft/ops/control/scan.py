@@ -17,13 +17,13 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, float64
 from weft.ir.shape import Shape, compatible, known, show
-from weft.ops.base import BY_BODY, REGION, Array, Case, Op, Opaque, catalogue, defop
+from weft.ops.base import Array, Case, Op, catalogue
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
 from weft.ops.control.function_reference import prepared
+from weft.ops.control.region import region
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
-from weft.ops.declaration.fact import Autocast, Facts
 
 UNKNOWN_ITERATIONS: Final = 10_000
 """Of a loop that only its run ends: so many that it is compiled before it is run."""
@@ -166,7 +166,7 @@ def _iterations(length: int, **_: Any) -> float:
     return UNKNOWN_ITERATIONS if length == STACKED else length
 
 
-scan = defop(
+scan = region(
     "scan",
     inputs="*xs",
     attrs={
@@ -181,13 +181,9 @@ scan = defop(
     shape=_shape,
     reference=_reference,
     fast=_fast,
-    vjp=BY_BODY,
-    lower=Opaque(REGION),
     cases=_cases,
-    outputs=-1,
-    partial=True,
     normal=_normal,
-    facts=Facts(autocast=Autocast.KEPT, runs=_iterations),
+    runs=_iterations,
 )
 """The carry after the last step, then everything else that the body gave, stacked along axis 0.
 

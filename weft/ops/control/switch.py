@@ -13,13 +13,13 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, int32
 from weft.ir.shape import Shape, compatible, show
-from weft.ops.base import BY_BODY, REGION, Array, Case, Opaque, catalogue, defop
+from weft.ops.base import Array, Case, catalogue
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
 from weft.ops.control.function_reference import prepared
+from weft.ops.control.region import region
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
-from weft.ops.declaration.fact import Autocast, Facts
 
 
 def _dtype(index: DType, *dtypes: DType, branches: Sequence[Subgraph]) -> tuple[DType, ...]:
@@ -81,7 +81,7 @@ def _cases() -> Iterator[Case]:
     yield Case((np.array(0, np.int32), x.astype(np.float64)), {"branches": (only,)})
 
 
-switch = defop(
+switch = region(
     "switch",
     inputs="index *xs",
     attrs={"branches": REQUIRED},
@@ -89,13 +89,9 @@ switch = defop(
     shape=_shape,
     reference=_reference,
     fast=_fast,
-    vjp=BY_BODY,
-    lower=Opaque(REGION),
     cases=_cases,
-    outputs=-1,
-    partial=True,
     normal=_normal,
-    facts=Facts(autocast=Autocast.KEPT, runs=lambda branches: 1 / len(branches)),
+    runs=lambda branches: 1 / len(branches),
 )
 """What one of `branches` (functions) gives of the inputs behind the index.
 

@@ -17,14 +17,14 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, float64
 from weft.ir.shape import Shape, compatible, known, show
-from weft.ops.base import BY_BODY, REGION, Array, Case, Opaque, catalogue, defop
+from weft.ops.base import Array, Case, catalogue
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
 from weft.ops.control.function_reference import prepared
+from weft.ops.control.region import region
 from weft.ops.control.scan import UNKNOWN_ITERATIONS
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
-from weft.ops.declaration.fact import Autocast, Facts
 
 
 def _dtype(
@@ -114,7 +114,7 @@ def _iterations(maximum: int | None, **_: Any) -> float:
     return UNKNOWN_ITERATIONS if maximum is None else min(maximum, UNKNOWN_ITERATIONS)
 
 
-while_loop = defop(
+while_loop = region(
     "while_loop",
     inputs="*xs",
     attrs={"condition": REQUIRED, "body": REQUIRED, "carried": REQUIRED, "maximum": None},
@@ -122,13 +122,9 @@ while_loop = defop(
     shape=_shape,
     reference=_reference,
     fast=_fast,
-    vjp=BY_BODY,
-    lower=Opaque(REGION),
     cases=_cases,
-    outputs=-1,
-    partial=True,
     normal=_normal,
-    facts=Facts(autocast=Autocast.KEPT, runs=_iterations),
+    runs=_iterations,
 )
 """The carry once `condition(*carry, *captured)` does not hold any more, then stacks of the rest.
 
