@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from weft import ops
+from weft.eager.functions.linalg import solve as solve_of_tensors
 from weft.eager.functions.linalg.factorization import QR, SVD, Eigen
 from weft.eager.functions.linalg.solve import SlogDet
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
-from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.numpy import manipulation, product
 from weft.numpy.convert import alike, array_like, floats, typed
 from weft.numpy.manipulation import matrix_transpose, moveaxis
 from weft.numpy.product import matmul, outer, tensordot, vecdot
-from weft.numpy.statistical import axes_within, max, sum
+from weft.numpy.statistical import axes_within
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.boundary.state import LinAlgError
 from weft.ops.linalg import factorization
@@ -224,14 +224,8 @@ def matrix_power(x: Any, n: int, /) -> ndarray:
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> ndarray:
     """How many singular values are more than `rtol` of the largest one."""
     x = _matrices("matrix_rank", x, square=False)
-    s = svdvals(x).detach()
-    limit = rtol
-    if limit is None:
-        limit = builtins.max(x.shape[-2:]) * float(np.finfo(x.dtype.numpy).eps)
-    if not s.shape[-1]:
-        return typed(np.zeros(s.shape[:-1]), int64)
-    bound: Any = max(s, axis=-1) * limit
-    return sum(typed(s > bound[..., None], int64), -1)
+    found: Any = solve_of_tensors.matrix_rank(x, rtol=rtol)
+    return found
 
 
 # Norms

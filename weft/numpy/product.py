@@ -17,7 +17,6 @@ from weft.ir.shape import show
 from weft.numpy.convert import alike, typed
 from weft.numpy.elementwise import conj
 from weft.numpy.manipulation import axis_within, moveaxis, ravel
-from weft.numpy.statistical import sum
 from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
@@ -77,8 +76,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
             f"vecdot: expected vectors of one length, got {x.shape[a]} and {y.shape[b]}"
             f"{at_user_line()}"
         )
-    pair: Any = moveaxis(conj(x) if x.dtype.is_complex else x, a, -1)
-    return sum(pair * moveaxis(y, b, -1), -1, x.dtype)
+    found: Any = product.vecdot(moveaxis(x, a, -1), moveaxis(y, b, -1))
+    return found
 
 
 def outer(x1: Any, x2: Any, /) -> ndarray:

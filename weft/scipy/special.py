@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from weft import ops
 from weft.eager.functions.elementwise import binary, unary
 from weft.eager.functions.reduction import reduce
@@ -16,7 +14,7 @@ from weft.ir.dtype import DType, float32, float64
 from weft.ir.node import Value
 from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.base import at_user_line, catalogue
 from weft.ops.declaration.fact import Autocast
 from weft.ops.reduction import exponential_sum
 from weft.ops.reduction.statistic import in_wider
@@ -105,10 +103,6 @@ def _two(
 
     double.__doc__ = doc
     return double
-
-
-def _number(value: float, like: Value) -> Value:
-    return constant_of(np.array(value, like.dtype.numpy))
 
 
 # Gamma functions

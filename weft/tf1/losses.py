@@ -197,7 +197,7 @@ def hinge_loss(
 ) -> Tensor:  # fmt: skip
     """max(0, 1 - (2 * labels - 1) * logits)"""
     return _elementwise("hinge_loss", labels, logits,
-                        lambda x, t: ops.relu(1.0 - (t * 2.0 - 1.0) * x), weights, scope,
+                        lambda x, t: regression.hinge(x, t * 2.0 - 1.0), weights, scope,
                         loss_collection, reduction)  # fmt: skip
 
 

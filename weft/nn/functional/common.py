@@ -7,9 +7,8 @@ from typing import Any
 from weft.eager.tensor.dispatch import cast, lazy_of, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.errors import ArgumentError, DTypeError
-from weft.ir.node import Value
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.base import at_user_line
 from weft.ops.warning import warn
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -57,11 +56,6 @@ def reduction_of(
             f"{name}: expected reduction {', '.join(valid)}, got {reduction!r}{at_user_line()}"
         )
     return reduction
-
-
-def reduced(losses: Value, reduction: str) -> Value:
-    """All losses, their mean, or their sum."""
-    return losses if reduction == "none" else getattr(catalogue, reduction)(losses)
 
 
 def refuse_complex(name: str, *xs: Any) -> None:

@@ -13,16 +13,11 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
 from weft.ops.base import Array, Op, catalogue
 from weft.ops.communication.collective import exchange, group_of
 from weft.transport import collective
-
-
-def _same(dtype: DType, **_: Any) -> tuple[DType, ...]:
-    return (dtype,)
 
 
 def _rows(shape: Shape, group: int, **_: Any) -> tuple[Shape, ...]:

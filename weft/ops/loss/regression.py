@@ -93,12 +93,17 @@ def hinge_embedding_loss(x: Value, target: Value, *, margin: float, reduction: s
     return reduced(apart + close, reduction)
 
 
+def hinge(x: Value, sign: Value, margin: float = 1.0) -> Value:
+    """`max(0, margin - sign * x)`, signs 1 and -1."""
+    return _above(margin - sign * x)
+
+
 @autocasting(Autocast.FLOAT32)
 def margin_ranking_loss(
     x1: Value, x2: Value, target: Value, *, margin: float, reduction: str
 ) -> Value:
     """`max(0, margin - target * (x1 - x2))`."""
-    return reduced(_above(-target * (x1 - x2) + margin), reduction)
+    return reduced(hinge(x1 - x2, target, margin), reduction)
 
 
 @autocasting(Autocast.FLOAT32)

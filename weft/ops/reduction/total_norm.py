@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from weft.ir.dtype import bool_, float32, int32
 from weft.ir.node import Value
@@ -102,3 +103,23 @@ def unscaled(inverse: Value, *gs: Value, groups: tuple[int, ...]) -> tuple[Value
         found_everywhere = catalogue.all_reduce.all(least, reduction="min", group=group)[0]
         finite = catalogue.cast(found_everywhere, dtype=bool_)
     return (*found, finite)
+
+
+def scaled_to(x: Value, limit: Value, *, axes: Any, average: bool) -> Value:
+    """`x` scaled down to a length over axes of at most `limit`.
+
+    Args:
+        average: whether the length is divided by the number of elements.
+    """
+    squares = catalogue.sum(catalogue.square(x), axes=axes, keepdims=True)
+    above = catalogue.greater(squares, 0)
+    length = catalogue.select(above, catalogue.sqrt(catalogue.select(above, squares, 1)), 0)
+    if average:
+        length = length / catalogue.cast(catalogue.size_of(x), dtype=x.dtype)
+    return x * limit / catalogue.maximum(length, limit)
+
+
+def share_of(norm: Value, limit: Value) -> Value:
+    """limit / max(norm, limit); NaN where the norm is not finite, so that it shows."""
+    factor = limit * catalogue.minimum(1.0 / norm, 1.0 / limit)
+    return catalogue.select(catalogue.isfinite(norm), factor, float("nan"))

@@ -5,6 +5,7 @@ Those that are 0 at both ends are 1 where there is a single weight.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +24,7 @@ def cosines(i: Value, *, n: float, weights: Sequence[float]) -> Value:
     parts = [
         catalogue.cos(i * (_TURN * k / n)) * ((-1) ** k * float(w)) for k, w in enumerate(weights)
     ]
-    return sum(parts[1:], parts[0])
+    return functools.reduce(lambda a, b: a + b, parts)
 
 
 def triangle(i: Value, *, n: float) -> Value:

@@ -8,7 +8,7 @@ from typing import Any
 from weft import ops
 from weft.errors import DTypeError
 from weft.ir.node import Value
-from weft.ops.reduction.total_norm import norm_of
+from weft.ops.reduction.total_norm import norm_of, scaled_to, share_of
 from weft.tf1.control.dependency import identity
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.convert import convert_to_tensor
@@ -32,15 +32,6 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         return graph.emit("Maximum", [smaller, low], "maximum", name=scope).outputs[0]
 
 
-def _scaled_to(x: Value, clip: Value, axes: Any, average: bool) -> Value:
-    squares = ops.sum(ops.square(x), axes=axes, keepdims=True)
-    norm = ops.sqrt(ops.select(ops.greater(squares, 0), squares, 1))
-    norm = ops.select(ops.greater(squares, 0), norm, 0)
-    if average:
-        norm = norm / ops.cast(ops.size_of(x), dtype=x.dtype)
-    return x * clip / ops.maximum(norm, clip)
-
-
 def _clip(t: Any, clip_norm: Any, axes: Any, name: str | None, default: str, average: bool) -> Any:
     if isinstance(t, IndexedSlices):
         rows = _clip(t.values, clip_norm, axes, name, default, average)
@@ -50,7 +41,7 @@ def _clip(t: Any, clip_norm: Any, axes: Any, name: str | None, default: str, ave
         limit = convert_to_tensor(clip_norm, x.dtype.base_dtype, name="clip_norm")
         along = static_axes(axes, default)
         op = get_default_graph().emit(
-            "Identity", [x, limit], _scaled_to, along, average, name=scope
+            "Identity", [x, limit], scaled_to, axes=along, average=average, name=scope
         )
     return op.outputs[0]
 
@@ -96,15 +87,9 @@ def clip_by_global_norm(
     norm = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)
     with name_scope(name, "clip_by_global_norm", [t for t in t_list if t is not None]):
         limit = convert_to_tensor(clip_norm, norm.dtype.base_dtype)
-        scale = get_default_graph().emit("Mul", [norm, limit], _factor, name="mul").outputs[0]
+        scale = get_default_graph().emit("Mul", [norm, limit], share_of, name="mul").outputs[0]
         clipped = [_times(t, scale, i) for i, t in enumerate(t_list)]
     return clipped, norm
-
-
-def _factor(norm: Value, limit: Value) -> Value:
-    """limit / max(norm, limit); NaN where the norm is not finite, so that it shows."""
-    factor = limit * ops.minimum(1.0 / norm, 1.0 / limit)
-    return ops.select(ops.isfinite(norm), factor, float("nan"))
 
 
 def _times(t: Any, scale: Tensor, index: int) -> Any:

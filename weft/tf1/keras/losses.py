@@ -11,6 +11,7 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.ir.node import Value
 from weft.ops.loss.classification import log_loss
+from weft.ops.loss.regression import hinge as hinge_of
 from weft.ops.loss.regression import huber_loss as huber
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.graph_state import snake
@@ -71,13 +72,13 @@ def _signs(t: Any) -> Any:
 def hinge(y_true: Any, y_pred: Any) -> Any:
     """mean(max(0, 1 - y_true * y_pred)), of labels -1 and 1, or 0 and 1"""
     t, p = _same(y_true, y_pred)
-    return _mean(tf.nn.relu(1.0 - _signs(t) * p))
+    return _mean(_by(hinge_of, p, _signs(t)))
 
 
 def squared_hinge(y_true: Any, y_pred: Any) -> Any:
     """mean(max(0, 1 - y_true * y_pred) ** 2), of labels -1 and 1, or 0 and 1"""
     t, p = _same(y_true, y_pred)
-    return _mean(tf.square(tf.nn.relu(1.0 - _signs(t) * p)))
+    return _mean(tf.square(_by(hinge_of, p, _signs(t))))
 
 
 def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
