@@ -50,6 +50,13 @@ def _extreme(find: Callable[..., Any], name: str, x: Any, axis: Any, keepdims: b
 # Order
 
 
+def _ordered(name: str, x: Any, axis: int | None, descending: bool) -> Any:
+    x = array_like(x)
+    x, axis = (ravel(x), 0) if axis is None else (x, axis)
+    axis_within(name, axis, x.ndim)
+    return order.sort(x, axis, descending)
+
+
 def sort(
     x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True
 ) -> ndarray:
@@ -58,11 +65,7 @@ def sort(
     Args:
         stable: of no influence: equal elements keep their order.
     """
-    x = array_like(x)
-    x, axis = (ravel(x), 0) if axis is None else (x, axis)
-    axis_within("sort", axis, x.ndim)
-    found: Any = order.sort(x, axis, descending).values
-    return found
+    return _ordered("sort", x, axis, descending).values
 
 
 def argsort(
@@ -73,11 +76,7 @@ def argsort(
     Args:
         stable: of no influence: equal elements keep their order.
     """
-    x = array_like(x)
-    x, axis = (ravel(x), 0) if axis is None else (x, axis)
-    axis_within("argsort", axis, x.ndim)
-    found: Any = order.argsort(x, axis, descending)
-    return found
+    return _ordered("argsort", x, axis, descending).indices
 
 
 def partition(a: Any, kth: Any, axis: int | None = -1) -> ndarray:

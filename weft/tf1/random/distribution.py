@@ -132,6 +132,22 @@ def _scaled(unit: Tensor, scale: Any, offset: Any, scope: str) -> Tensor:
     return graph.emit("AddV2", [product, offset], "add", name=scope).outputs[0]
 
 
+def _normal(
+    what: str, op: str, function: Any, shape: Any, mean: Any, stddev: Any, dtype: Any,
+    seed: int | None, name: str | None,
+) -> Tensor:  # fmt: skip
+    """Numbers of a distribution of mean 0 and deviation 1, scaled and moved."""
+    kind = _floating(dtype, what)
+    with name_scope(name, what, [shape, mean, stddev]) as scope:
+        shape = Dims(*shape_operand(shape, "shape"))
+        center = convert_to_tensor(mean, kind, name="mean")
+        scale = convert_to_tensor(stddev, kind, name="stddev")
+        unit = draw(
+            op, shape, seed, op, lambda counter, key, dims: function(counter, key, dims, kind.ir)
+        )
+        return _scaled(unit, scale, center, scope)
+
+
 def random_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -141,16 +157,8 @@ def random_normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed."""
-    kind = _floating(dtype, "random_normal")
-    with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
-        shape = Dims(*shape_operand(shape, "shape"))
-        center = convert_to_tensor(mean, kind, name="mean")
-        scale = convert_to_tensor(stddev, kind, name="stddev")
-        unit = draw(
-            "RandomStandardNormal", shape, seed, "RandomStandardNormal",
-            lambda counter, key, dims: ops.random_normal(counter, key, dims, kind.ir),
-        )  # fmt: skip
-        return _scaled(unit, scale, center, scope)
+    given = "random_normal", "RandomStandardNormal", ops.random_normal
+    return _normal(*given, shape, mean, stddev, dtype, seed, name)
 
 
 def truncated_normal(
@@ -162,16 +170,8 @@ def truncated_normal(
     name: str | None = None,
 ) -> Tensor:
     """Normally distributed within two standard deviations of the mean."""
-    kind = _floating(dtype, "truncated_normal")
-    with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
-        shape = Dims(*shape_operand(shape, "shape"))
-        center = convert_to_tensor(mean, kind, name="mean")
-        scale = convert_to_tensor(stddev, kind, name="stddev")
-        unit = draw(
-            "TruncatedNormal", shape, seed, "TruncatedNormal",
-            lambda counter, key, dims: ops.truncated_normal(counter, key, dims, kind.ir),
-        )  # fmt: skip
-        return _scaled(unit, scale, center, scope)
+    given = "truncated_normal", "TruncatedNormal", ops.truncated_normal
+    return _normal(*given, shape, mean, stddev, dtype, seed, name)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
