@@ -15,7 +15,6 @@ OWN = "TensorFlow 1's own definition, of use to no other front end"
 LEFT = {
     "eager/functions/creation/arange.py:arange": NUMBERS,
     "eager/functions/creation/arange.py:range": NUMBERS,
-    "eager/functions/elementwise/complex_number.py:polar": ADDED,
     "eager/functions/elementwise/unary.py:round": ADDED,
     "eager/functions/indexing/gather.py:scatter_reduce": ORDER,
     "eager/functions/linalg/low_rank.py:svd_lowrank": ORDER,
@@ -35,9 +34,7 @@ LEFT = {
     "numpy/creation.py:_between": NUMBERS,
     "numpy/creation.py:arange": NUMBERS,
     "numpy/random.py:uniform": ADDED,
-    "numpy/statistical.py:average": ADDED,
     "numpy/statistical.py:ptp": ADDED,
-    "scipy/special.py:softmax": ADDED,
     "scipy/stats/t.py:cdf": "calls SciPy's functions, which refuse gradients that they lack",
     "tf1/creation.py:linspace": OWN,
     "tf1/creation.py:sequence_mask": NODES,

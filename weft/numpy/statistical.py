@@ -13,7 +13,7 @@ from weft.eager.tensor.argument import axes_of
 from weft.eager.tensor.dispatch import cast, record, recorded, wrap
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, bool_, int64, uint64
-from weft.numpy.convert import array_like, floats, hosted, typed
+from weft.numpy.convert import alike, array_like, floats, hosted, typed
 from weft.numpy.elementwise import isnan
 from weft.numpy.manipulation import axis_within, concat, ravel
 from weft.ops.base import REGISTRY, at_user_line
@@ -96,8 +96,10 @@ def average(a: Any, axis: Any = None, weights: Any = None) -> ndarray:
         at = axis_within("average", axis, x.ndim)
         w = w.reshape(tuple([d if i == at else 1 for i, d in enumerate(x.shape)]))
         w = w.broadcast_to(x.shape)
-    found: Any = sum(x * w, axis)
-    return found / sum(w, axis)
+    return _weighted_mean.on(x, *alike(x, w), axes=axes_within("average", axis, x.ndim))
+
+
+_weighted_mean = recorded(spread.weighted_mean)
 
 
 def var(

@@ -227,6 +227,8 @@ entr: Final = _one(ops.entr, "`-x * log(x)`, 0 at 0, and minus infinity below.")
 
 
 _logsumexp = recorded(exponential_sum.logsumexp)
+_softmax = recorded(exponential_sum.softmax)
+_log_softmax = recorded(exponential_sum.log_softmax)
 
 
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> ndarray:
@@ -244,13 +246,13 @@ def softmax(x: Any, axis: Any = None) -> ndarray:
     if isinstance(axis, int):
         found: Any = reduce.softmax(x, axis)
         return found
-    return (x - logsumexp(x, axis, keepdims=True)).exp()
+    return _softmax.on(x, x, axes=axes_within("softmax", axis, x.ndim))
 
 
 def log_softmax(x: Any, axis: Any = None) -> ndarray:
     """The logarithm of `softmax`, exact where that is tiny."""
     x = floats(x)
-    return x - logsumexp(x, axis, keepdims=True)
+    return _log_softmax.on(x, x, axes=axes_within("log_softmax", axis, x.ndim))
 
 
 guard(globals())

@@ -58,3 +58,8 @@ def safe_quotient(x: Value, y: Value) -> Value:
     """`x / y`, and 0 where `y` is 0."""
     none = catalogue.equal(y, 0)
     return catalogue.select(none, 0, x / catalogue.select(none, 1, y))
+
+
+def polar(size: Value, angle: Value) -> Value:
+    """Complex numbers of magnitudes and angles."""
+    return catalogue.complex(size * catalogue.cos(angle), size * catalogue.sin(angle))

@@ -29,3 +29,15 @@ def logsumexp(x: Value, b: Value | None, *, axes: tuple[int, ...], keepdims: boo
     total = catalogue.log(catalogue.sum(b * catalogue.exp(x - top), axes=axes, keepdims=True))
     found = total + top
     return found if keepdims else catalogue.squeeze(found, axes=axes) if concrete(x) else found
+
+
+@autocasting(Autocast.FLOAT32)
+def log_softmax(x: Value, *, axes: tuple[int, ...]) -> Value:
+    """The logarithm of `exp(x)` divided by its sum over several axes."""
+    return x - catalogue.logsumexp(x, axes=axes, keepdims=True)
+
+
+@autocasting(Autocast.FLOAT32)
+def softmax(x: Value, *, axes: tuple[int, ...]) -> Value:
+    """`exp(x)` divided by its sum over several axes."""
+    return catalogue.exp(log_softmax(x, axes=axes))

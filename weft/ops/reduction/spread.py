@@ -1,4 +1,4 @@
-"""How far complex numbers are spread: variances and standard deviations."""
+"""Means of weighted numbers, and how far complex numbers are spread."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from weft.ir.node import Value
 from weft.ops.base import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.reduction.reduce import count
+
+
+@autocasting(Autocast.FLOAT32)
+def weighted_mean(x: Value, weights: Value, *, axes: tuple[int, ...]) -> Value:
+    """The mean over axes of numbers that count as much as their weights say."""
+    return catalogue.sum(x * weights, axes=axes) / catalogue.sum(weights, axes=axes)
 
 
 @autocasting(Autocast.FLOAT32)

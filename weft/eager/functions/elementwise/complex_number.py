@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from weft.eager.functions.creation.constructor import ones_like
-from weft.eager.functions.elementwise.binary import multiply
 from weft.eager.functions.elementwise.from_op import of_floats, of_one
-from weft.eager.functions.elementwise.unary import cos, sin
 from weft.eager.functions.shape.bit_view import Half, Paired, Pairs
 from weft.eager.functions.shape.reshape import matrix_transpose
 from weft.eager.tensor.argument import dims_of, tensor_of
@@ -19,6 +17,7 @@ from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.elementwise import combination
 from weft.ops.elementwise.complex_number import angle as angle_of
 from weft.ops.elementwise.complex_number import imag as imag_of
 from weft.ops.shape.creation import zeros_like
@@ -101,7 +100,10 @@ def polar(abs: Any, angle: Any) -> Tensor:
         DTypeError: as for `complex`.
     """
     _check_parts("polar", abs, angle)
-    return complex(multiply(abs, cos(angle)), multiply(abs, sin(angle)))
+    return _polar.on(kind_of(abs, angle), *promoted(abs, angle))
+
+
+_polar = recorded(combination.polar)
 
 
 def view_as_real(x: Tensor) -> Tensor:
