@@ -8,6 +8,7 @@ from typing import Final
 
 from weft.codegen.attention.backward import flash_attention_grad
 from weft.codegen.attention.forward import flash_attention
+from weft.codegen.attention.single import query_attention
 from weft.codegen.copy import slice_as_copy
 from weft.codegen.extents import extents_of, with_extents
 from weft.codegen.family.argreduce import argreduce
@@ -57,6 +58,7 @@ FAMILIES: Final[dict[str, Family]] = {
     "avg_pool_grad": avg_pool_grad,
     "flash_attention": flash_attention,
     "flash_attention_grad": flash_attention_grad,
+    "query_attention": query_attention,
     "lstm_sequence": lstm_sequence,
     "lstm_sequence_grad": lstm_sequence_grad,
     "csr_indptr": csr_indptr,
@@ -67,7 +69,9 @@ FAMILIES: Final[dict[str, Family]] = {
     "segment": segment,
 }
 """Kernel families by the name that `Opaque` carries."""
-FOR_MANY: Final = frozenset({matmul, gather, scatter, flash_attention, flash_attention_grad})
+FOR_MANY: Final = frozenset(
+    {matmul, gather, scatter, flash_attention, flash_attention_grad, query_attention}
+)
 """Families whose kernels may have sizes that differ from run to run."""
 
 

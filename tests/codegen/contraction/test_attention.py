@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from families import TARGETS, check, check_cases, group_for, machine
-from harness import check_group
+from harness import check_group, execute
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.codegen.attention.backward import flash_attention_grad
 from weft.codegen.attention.forward import flash_attention
-from weft.ir.dtype import DType, bfloat16, float16, float32
+from weft.codegen.attention.single import query_attention
+from weft.ir.dtype import DType, bfloat16, bool_, float16, float32
 from weft.ops.base import REGISTRY
 from weft.ops.declaration.numeric import draw
 
@@ -22,6 +23,7 @@ FAMILIES = {
     "flash_attention_grad": flash_attention_grad,
     "head_attention": flash_attention,
     "head_attention_grad": flash_attention_grad,
+    "query_attention": query_attention,
 }
 
 
@@ -54,6 +56,36 @@ def test_any_shape(
     g, shared = draw(y.shape, dtype, seed=4), draw(log_sums.shape, float32, seed=5)
     inputs = [g, *arrays, log_sums, shared]
     check(flash_attention_grad, "flash_attention_grad", inputs, attrs, 1e-5, 2e-3, (target,))
+
+
+@settings(deadline=None, max_examples=12)
+@given(
+    st.integers(1, 3), st.integers(1, 90), st.sampled_from((16, 64, 144)),
+    st.sampled_from((16, 144)), st.sampled_from((None, bool_, float32)),
+    st.sampled_from((float32, bfloat16)), st.sampled_from(TARGETS),
+)  # fmt: skip
+def test_one_query_with_any_mask(
+    batch: int, keys: int, width: int, depth: int, kind: DType | None, dtype: DType, target: str
+) -> None:
+    arrays = _arrays(batch, 1, keys, width, depth, dtype)
+    if kind is not None:
+        mask = draw((batch, 1, keys), bool_ if kind is bool_ else dtype, seed=3)
+        mask[0, 0, : keys // 2] = 0 if kind is bool_ else -np.inf
+        mask[-1] = 0 if kind is bool_ else -np.inf  # it sees nothing
+        arrays.append(mask)
+    check(query_attention, "query_attention", arrays, {"scale": 0.3}, 1e-5, 2e-5, (target,))
+
+
+def test_one_query_reads_no_block_that_is_masked() -> None:
+    q, k, v = _arrays(1, 1, 64, 16, 16)
+    seen = np.zeros((1, 1, 64), bool)
+    seen[..., :16] = True
+    k[:, 16:], v[:, 16:] = np.nan, np.nan
+    group = group_for("query_attention", (q, k, v, seen), {"scale": 0.3})
+    feeds = dict(zip(group.inputs, (q, k, v, seen), strict=True))
+    for name in TARGETS:
+        y, _ = execute(query_attention(group, machine(name)), feeds, machine(name)).values()
+        assert np.isfinite(y).all()
 
 
 @pytest.mark.parametrize("causal", [True, False])

@@ -3,9 +3,9 @@
 The columns of y lie one after the other, each along k. A processor fetches ahead along addresses
 that ascend, and begins anew in each page; so y is cut into `STREAMS` equal parts, and the same
 column of each is multiplied at the same time. Neighbouring columns at the same time are slower:
-they share pages. Weights of 6 x 384 decoders, 42 MB, two threads of Zen 4: 4 parts 0.80 ms,
-one 0.99, two neighbours 1.54, sixteen 1.48; one thread 1.10, 1.49, 3.23, 2.42. Asking ahead
-(`prefetch`) makes all of them slower.
+they share pages. Weights of a 6 x 384 decoder, 42 MB, two threads of Zen 4: 6 parts 0.48 ms,
+4 parts 0.51, 2 parts 0.60, one 1.20, sixteen neighbours 0.74; one thread 1.21, 1.38, 1.65, 2.17,
+2.02. Asking ahead (`prefetch`) makes all of them slower.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from weft.ir.node import Value
 from weft.passes.launch import Kernel, Launch
 
 STREAMS = 4
-"""Columns at the same time (2, 3 and 6 are within 15%; 8 are slower)."""
+"""Columns at the same time: 6 give fewer items to share, and gain nothing in a decoder."""
 ROWS = 4
-"""Most rows: sums of 4 x 4 columns stay in registers."""
+"""Most rows: their sums with 4 columns fill half of 32 registers."""
 
 
 def suits(product: Product, target: Target) -> bool:
@@ -56,7 +56,7 @@ class _Streamed:
         self.lanes = target.lanes(self.dtype.size)
         self.type = memory_type(self.dtype, self.lanes)
         self.rows = pinned(product.m)
-        self.streams = min(STREAMS, (target.registers - 4) // self.rows)
+        self.streams = min(STREAMS, target.registers // 2 // self.rows)
         self.part = ceil_div(product.n, self.streams)  # columns of a stream
         self.across = ceil_div(self.part, self.lanes)
         self.items = product.count * self.across

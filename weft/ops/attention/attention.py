@@ -19,6 +19,7 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
+from weft.ir.extent import same
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, broadcast, compatible, known, show, size
 from weft.ops.base import Array, Case, Composite, Opaque, catalogue, constant_of, defop
@@ -192,6 +193,12 @@ def _scores(q: Value, k: Value, mask: list[Value], causal: bool, scale: float) -
 def _expand(
     q: Value, k: Value, v: Value, *mask: Value, causal: bool, scale: float
 ) -> tuple[Value, Value]:
+    if not causal and same(known(q.shape)[-2], 1) and _suits(q, k, v):
+        parts = _of_one_batch(q, k, v)
+        rows = (*known(parts[0].shape)[:-1], known(k.shape)[-2])
+        whole = [m if m.shape == rows else catalogue.broadcast_to(m, shape=rows) for m in mask]
+        y, log_sum = catalogue.query_attention.all(*parts, *whole, scale=scale)
+        return y, log_sum
     if not mask and _suits(q, k, v):
         y, log_sum = flash_attention.all(*_of_one_batch(q, k, v), causal=causal, scale=scale)
         return y, log_sum
