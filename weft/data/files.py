@@ -10,6 +10,7 @@ import numpy as np
 from weft.data.dataset import Dataset
 from weft.formats.example_batch import ExampleParser
 from weft.formats.example_spec import Expected
+from weft.formats.packed import Packed
 
 
 def TextLineDataset(
@@ -62,20 +63,26 @@ class ParseExample:
     [[[0, 1], [1, 2], [2, 3]], [[3, 4]]]
     """
 
+    takes_packed = True  # batches as they were read from files
+
     def __init__(self, features: Mapping[str, Expected]) -> None:
         self.__name__ = "parse_example"
         self.parser = ExampleParser(features)
 
     def __call__(self, record: Any) -> Any:
         """The features of a record, or of an array of records."""
-        if isinstance(record, np.ndarray):
-            return self.parser(record.tolist())
+        if isinstance(record, np.ndarray | Packed):
+            return self.parser(_records(record))
         return {name: _row(x) for name, x in self.parser([record]).items()}
 
     def batched(self, records: Any) -> Any:
         """The features of a batch of records."""
-        found = self.parser(records.tolist())
+        found = self.parser(_records(records))
         return found if all(isinstance(x, np.ndarray) for x in found.values()) else None
+
+
+def _records(batch: Any) -> Any:
+    return batch if isinstance(batch, Packed) else batch.tolist()
 
 
 def _row(x: Any) -> Any:

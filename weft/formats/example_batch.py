@@ -18,10 +18,11 @@ from weft.errors import DataError
 from weft.formats import wire
 from weft.formats.example import BYTES, FLOATS, INTEGERS, KINDS, Feature, features, values
 from weft.formats.example_spec import Column, Expected, Ragged, RawFeature
+from weft.formats.packed import Packed
 
 MOST_LAYOUTS: Final = 64  # that are remembered
 NEW_LAYOUTS: Final = 8  # that are made for one batch; files without a layout cost no more
-_FREE, _CONTINUED, _LAST = 0x00, 0x80, 0xFE
+_FREE, _CONTINUED, _LAST, _WHOLE = 0x00, 0x80, 0xFE, 0xFF
 
 
 class Piece(NamedTuple):
@@ -32,22 +33,53 @@ class Piece(NamedTuple):
     size: int
 
 
+class Integers(NamedTuple):
+    """Integers one behind the other: where each begins, and by how much each byte is shifted."""
+
+    starts: np.ndarray
+    shifts: np.ndarray
+
+    @classmethod
+    def of(cls, raw: bytes) -> Integers:
+        """Those of these bytes."""
+        ends = np.flatnonzero(np.frombuffer(raw, np.uint8) < _CONTINUED)
+        sizes = np.diff(ends, prepend=-1)
+        starts = ends + 1 - sizes
+        places = np.arange(len(raw)) - np.repeat(starts, sizes)
+        return cls(starts, (7 * places).astype(np.uint64))
+
+    @property
+    def longest(self) -> np.ndarray:
+        """The last bytes of those that are as long as any can be."""
+        return np.flatnonzero(self.shifts == 7 * (wire.LONGEST_VARINT - 1))
+
+
+class Run(NamedTuple):
+    """Bytes one behind the other of which all records that look alike have the same bits.
+
+    Attributes:
+        place: of them in a record.
+        content: these bytes, masked.
+        mask: of these bits; `None` for all.
+    """
+
+    place: slice
+    content: np.ndarray
+    mask: np.ndarray | None
+
+
 class Layout(NamedTuple):
     """Where what stands in records that look alike.
 
     Attributes:
-        places: bytes that must be as in `record`, apart from the bits that `mask` leaves out.
-        mask: of those bytes.
-        record: those bytes, masked.
+        runs: what must be the same in all of them.
         pieces: of each feature.
-        sizes: of the integers in each piece, in bytes, by where the piece starts.
+        integers: of each piece that has some, by where it starts.
     """
 
-    places: np.ndarray
-    mask: np.ndarray
-    record: np.ndarray
+    runs: list[Run]
     pieces: dict[str, list[Piece]]
-    sizes: dict[int, np.ndarray]
+    integers: dict[int, Integers]
 
 
 class ExampleParser:
@@ -75,16 +107,18 @@ class ExampleParser:
     def __call__(self, records: Sequence[bytes]) -> dict[str, np.ndarray | Ragged]:
         """The features of these records: arrays with the records first, or `Ragged`.
 
+        Args:
+            records: best as `Packed`.
+
         Raises:
             DataError: a record is damaged, lacks a feature or has another one than expected.
         """
+        packed = records if isinstance(records, Packed) else Packed.of(records)
         columns = self._columns()
-        lengths = np.fromiter(map(len, records), np.int64, len(records))
         budget = NEW_LAYOUTS
-        for length in np.unique(lengths).tolist():
-            rows = np.flatnonzero(lengths == length)
-            budget -= self._parse(columns, records, length, rows, budget)
-        return {column.name: column.result(len(records)) for column in columns}
+        for length, rows in packed.by_length():
+            budget -= self._parse(columns, packed, length, rows, budget)
+        return {column.name: column.result(len(packed)) for column in columns}
 
     def _columns(self) -> list[Column]:
         return [Column(name, expected) for name, expected in self.expected.items()]
@@ -92,7 +126,7 @@ class ExampleParser:
     def _parse(
         self,
         columns: list[Column],
-        records: Sequence[bytes],
+        records: Packed,
         length: int,
         rows: np.ndarray,
         new: int,
@@ -102,14 +136,13 @@ class ExampleParser:
         if not length or (not known and len(rows) < 2):
             self._parse_alone(columns, records, rows)
             return 0
-        same = records if len(rows) == len(records) else [records[row] for row in rows.tolist()]
-        raw = b"".join(same)
-        block = np.frombuffer(raw, np.uint8).reshape(len(rows), length)
+        block = records.rows(rows, length)
         for layout in known:
             rows, block = _read(columns, layout, records, rows, block)
         made = 0
         while len(rows) and made < new:
-            layout = _layout(records[rows[0]], _found(records[rows[0]], int(rows[0])), columns)
+            first = records[rows[0]]
+            layout = _layout(first, _found(first, int(rows[0])), columns)
             if layout is None:
                 self._parse_alone(columns, records, rows[:1])
                 rows, block = rows[1:], block[1:]
@@ -125,9 +158,7 @@ class ExampleParser:
         if sum(map(len, self._layouts.values())) > MOST_LAYOUTS:
             self._layouts.popitem(last=False)
 
-    def _parse_alone(
-        self, columns: list[Column], records: Sequence[bytes], rows: np.ndarray
-    ) -> None:
+    def _parse_alone(self, columns: list[Column], records: Packed, rows: np.ndarray) -> None:
         for row in rows.tolist():
             found = _found(records[row], row)
             for column in columns:
@@ -179,20 +210,28 @@ def _layout(record: bytes, found: dict[str, Feature], columns: list[Column]) -> 
     for column in columns:
         if not _usual(found.get(column.name), column.kind):
             return None
-    mask = np.full(len(record), 0xFF, np.uint8)
-    sizes: dict[int, np.ndarray] = {}
+    mask = np.full(len(record), _WHOLE, np.uint8)
+    integers: dict[int, Integers] = {}
     for piece in [piece for of_one in pieces.values() for piece in of_one]:
         where = slice(piece.start, piece.start + piece.size)
         if piece.kind == INTEGERS:
             mask[where] = _CONTINUED
-            sizes[piece.start] = _integer_sizes(record[where])
-            last = piece.start + np.cumsum(sizes[piece.start]) - 1
-            mask[last[sizes[piece.start] == wire.LONGEST_VARINT]] = _LAST
+            integers[piece.start] = inside = Integers.of(record[where])
+            mask[piece.start + inside.longest] = _LAST
         else:
             mask[where] = _FREE
-    places = np.flatnonzero(mask)
-    mask = mask[places]
-    return Layout(places, mask, np.frombuffer(record, np.uint8)[places] & mask, pieces, sizes)
+    return Layout(_runs(np.frombuffer(record, np.uint8), mask), pieces, integers)
+
+
+def _runs(record: np.ndarray, mask: np.ndarray) -> list[Run]:
+    """The bytes that are not free."""
+    edges = np.flatnonzero(np.diff(mask != _FREE, prepend=False, append=False))
+    found: list[Run] = []
+    for start, stop in edges.reshape(-1, 2).tolist():
+        place = slice(start, stop)
+        part = None if (mask[place] == _WHOLE).all() else mask[place]
+        found.append(Run(place, record[place] & mask[place], part))
+    return found
 
 
 def _usual(feature: Feature | None, kind: int) -> bool:
@@ -215,27 +254,21 @@ def _piece(kind: int, field: wire.Field) -> Piece:
     return Piece(kind, field.offset, size)
 
 
-def _integer_sizes(raw: bytes) -> np.ndarray:
-    ends = np.flatnonzero(np.frombuffer(raw, np.uint8) < _CONTINUED)
-    return np.diff(ends, prepend=-1)
-
-
 def _read(
     columns: list[Column],
     layout: Layout,
-    records: Sequence[bytes],
+    records: Packed,
     rows: np.ndarray,
     block: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Put the records that have a layout into the columns; the others are returned."""
     if not len(rows):
         return rows, block
-    fit = ((block[:, layout.places] & layout.mask) == layout.record).all(axis=1)
-    if not fit.all():
-        rest = rows[~fit], block[~fit]
-        rows, block = rows[fit], block[fit]
-    else:
-        rest = rows[:0], block[:0]
+    rest = rows[:0], block[:0]
+    odd = _unlike(layout, block)
+    if odd is not None:
+        rest = rows[odd], block[odd]
+        rows, block = rows[~odd], block[~odd]
     if len(rows):
         for column in columns:
             pieces = layout.pieces.get(column.name)
@@ -247,11 +280,23 @@ def _read(
     return rest
 
 
+def _unlike(layout: Layout, block: np.ndarray) -> np.ndarray | None:
+    """Which rows do not have a layout; `None` for no row."""
+    found = None
+    for place, content, mask in layout.runs:
+        part = block[:, place]
+        unlike = part != content if mask is None else (part & mask) != content
+        if unlike.any():
+            odd = unlike.any(axis=1)
+            found = odd if found is None else found | odd
+    return found
+
+
 def _block(
     column: Column,
     pieces: list[Piece],
     layout: Layout,
-    records: Sequence[bytes],
+    records: Packed,
     rows: np.ndarray,
     block: np.ndarray,
 ) -> np.ndarray:
@@ -262,9 +307,9 @@ def _block(
             out[:, number] = [records[row][start : start + size] for row in rows.tolist()]
         return out
     if column.kind == INTEGERS:
-        return _integers(block, pieces[0], layout.sizes[pieces[0].start])
+        return _integers(block, pieces[0], layout.integers[pieces[0].start])
     parts = [block[:, start : start + size] for _, start, size in pieces]
-    part = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))
+    part = parts[0].copy() if len(parts) == 1 else np.concatenate(parts, axis=1)
     if column.kind == FLOATS:
         return part.view("<f4").astype(np.float32, copy=False)
     if part.shape[1] != column.count * column.dtype.itemsize:
@@ -272,14 +317,9 @@ def _block(
     return part.view(column.dtype)
 
 
-def _integers(block: np.ndarray, piece: Piece, sizes: np.ndarray) -> np.ndarray:
+def _integers(block: np.ndarray, piece: Piece, integers: Integers) -> np.ndarray:
     part = block[:, piece.start : piece.start + piece.size]
-    if piece.size == len(sizes):
+    if piece.size == len(integers.starts):  # a byte each
         return part.astype(np.int64)
-    starts = np.cumsum(sizes) - sizes
-    out = np.zeros((len(block), len(sizes)), np.uint64)
-    for place in range(int(sizes.max(initial=0))):
-        longer = sizes > place
-        digit = (part[:, starts[longer] + place] & 127).astype(np.uint64)
-        out[:, longer] |= digit << np.uint64(7 * place)
-    return out.view(np.int64)
+    digits = (part & 127).astype(np.uint64) << integers.shifts
+    return np.add.reduceat(digits, integers.starts, axis=1).view(np.int64)

@@ -15,13 +15,14 @@ from typing import Final
 import numpy as np
 
 from weft.formats.crc32c import MASK_DELTA, after_zeros, crc32c, masked_crc32c
+from weft.formats.packed import Packed
 
 HEADER: Final = 12
 FOOTER: Final = 4
 HEAD: Final = struct.Struct("<QI")
-FOOT: Final = struct.Struct("<I")
 _ONES: Final = 0xFFFFFFFF
-_WORD: Final = np.arange(4)
+FEW: Final = 16  # records of one length: fewer are not worth to be looked for
+MANY: Final = 128  # records before they are looked for again
 
 
 class Block:
@@ -37,71 +38,112 @@ class Block:
         good: how many records at the front are undamaged.
     """
 
-    def __init__(self, buffer: bytearray) -> None:
+    def __init__(self, buffer: np.ndarray) -> None:
         self.buffer = buffer
-        self.starts, self.lengths, self.end = _bounds(buffer)
-        self.good = self._good()
+        self.starts, self.lengths = _bounds(buffer)
+        many = len(self.starts)
+        self.end = int(self.starts[-1] + self.lengths[-1]) + FOOTER if many else 0
+        self.good = self._good() if many else 0
 
-    def records(self) -> list[bytes]:
-        """The undamaged records at the front."""
-        view = memoryview(self.buffer)
-        chosen = zip(self.starts[: self.good], self.lengths[: self.good], strict=True)
-        return [bytes(view[start : start + length]) for start, length in chosen]
+    def packed(self, first: int, count: int) -> Packed:
+        """`count` of the undamaged records from the first of these on, or as many as there are."""
+        chosen = slice(first, min(first + count, self.good))
+        starts, lengths = self.starts[chosen], self.lengths[chosen]
+        if not len(starts):
+            return Packed(self.buffer[:0], starts, lengths)
+        begin, end = int(starts[0]) - HEADER, int(starts[-1] + lengths[-1]) + FOOTER
+        return Packed(self.buffer[begin:end], starts - begin, lengths)
+
+    def record(self, number: int) -> bytes:
+        """One of the undamaged records at the front."""
+        start = self.starts[number]
+        return self.buffer[start : start + self.lengths[number]].tobytes()
 
     def _good(self) -> int:
-        if not self.starts:
-            return 0
-        raw = np.frombuffer(self.buffer, np.uint8, self.end)
-        starts, lengths = np.array(self.starts), np.array(self.lengths)
-        heads, feet = (starts - FOOTER)[:, None] + _WORD, (starts + lengths)[:, None] + _WORD
-        kept = raw[heads], raw[feet]
-        raw[heads] = _as_remainders(kept[0], _of_zeros(np.array([8])))
-        raw[feet] = _as_remainders(kept[1], _of_zeros(lengths))
+        raw, ends = self.buffer[: self.end], self.starts + self.lengths
+        words = np.ndarray(len(raw) - 3, "<u4", raw, strides=1)  # at every byte
+        heads, feet = self.starts - FOOTER, ends
+        kept = words[heads], words[feet]
+        words[heads] = _as_remainders(kept[0], _of_one_length(8))
+        words[feet] = _as_remainders(kept[1], _of_zeros(self.lengths))
         if crc32c(raw, _ONES) == _ONES:
-            return len(starts)
-        raw[heads], raw[feet] = kept
-        for number, start in enumerate(self.starts):
-            end = start + self.lengths[number]
-            if not head_is_right(self.buffer, start - HEADER):
+            return len(ends)
+        words[heads], words[feet] = kept
+        for number, (start, end) in enumerate(
+            zip(self.starts.tolist(), ends.tolist(), strict=True)
+        ):
+            if not head_is_right(raw, start - HEADER):
                 return number
-            if masked_crc32c(raw[start:end]) != FOOT.unpack_from(self.buffer, end)[0]:
+            if masked_crc32c(raw[start:end]) != words[end]:
                 return number
-        return len(starts)
+        return len(ends)
 
 
-def head_is_right(buffer: bytes | bytearray, place: int) -> bool:
+def head_is_right(buffer: np.ndarray, place: int) -> bool:
     """Whether the length of the record at `place` has its checksum."""
-    return masked_crc32c(buffer[place : place + 8]) == HEAD.unpack_from(buffer, place)[1]
+    return masked_crc32c(buffer[place : place + 8]) == HEAD.unpack_from(buffer.data, place)[1]
 
 
-def _bounds(buffer: bytearray) -> tuple[list[int], list[int], int]:
+def _bounds(buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where the whole records begin, and how long they are."""
+    starts, lengths = list[np.ndarray](), list[np.ndarray]()
+    place, count = 0, 1
+    while count:
+        count, length = _alike(buffer, place)
+        if count < FEW:
+            found = _one_by_one(buffer, place)
+        else:
+            stride = HEADER + length + FOOTER
+            found = place + HEADER + stride * np.arange(count), np.full(count, length)
+        starts.append(found[0])
+        lengths.append(found[1])
+        count = len(found[0])
+        if count:
+            place = int(found[0][-1] + found[1][-1]) + FOOTER
+    return np.concatenate(starts), np.concatenate(lengths)
+
+
+def _alike(buffer: np.ndarray, place: int) -> tuple[int, int]:
+    """How many records from `place` on have one length, and which."""
+    size = len(buffer) - place
+    length = HEAD.unpack_from(buffer.data, place)[0] if size >= HEADER else size
+    stride = HEADER + length + FOOTER
+    most = size // stride
+    if not most:
+        return 0, 0
+    same = np.ndarray(most, "<u8", buffer.data, place, stride) == length
+    return most if same.all() else int(same.argmin()), length
+
+
+def _one_by_one(buffer: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]:
+    """The next records, up to `MANY`."""
     starts: list[int] = []
     lengths: list[int] = []
-    place, size = 0, len(buffer)
-    unpack = HEAD.unpack_from
-    while place + HEADER <= size:
-        length = unpack(buffer, place)[0]
+    raw, size, unpack = buffer.data, len(buffer), HEAD.unpack_from
+    while place + HEADER <= size and len(starts) < MANY:
+        length = unpack(raw, place)[0]
         end = place + HEADER + length + FOOTER
         if end > size:
             break
         starts.append(place + HEADER)
         lengths.append(length)
         place = end
-    return starts, lengths, place
+    return np.array(starts, np.int64), np.array(lengths, np.int64)
 
 
-def _as_remainders(stored: np.ndarray, zeros: np.ndarray) -> np.ndarray:
-    """Masked checksums, four bytes each, as the remainders of what they are of."""
-    turned = stored.view("<u4")[:, 0] - np.uint32(MASK_DELTA)
+def _as_remainders(stored: np.ndarray, zeros: np.ndarray | int) -> np.ndarray:
+    """Masked checksums as the remainders of what they are of."""
+    turned = stored - np.uint32(MASK_DELTA)
     crc = turned >> np.uint32(17) | turned << np.uint32(15)
-    return (crc ^ np.uint32(_ONES) ^ zeros).astype("<u4")[:, None].view(np.uint8)
+    return crc ^ np.uint32(_ONES) ^ np.asarray(zeros, np.uint32)
 
 
-def _of_zeros(lengths: np.ndarray) -> np.ndarray:
+def _of_zeros(lengths: np.ndarray) -> np.ndarray | int:
     """What the checksum's first state becomes over so many bytes."""
-    if (lengths == lengths[0]).all():
-        return np.array([_of_one_length(int(lengths[0]))], np.uint32)
-    return after_zeros(np.full(len(lengths), _ONES, np.uint32), lengths)
+    different, places = np.unique(lengths, return_inverse=True)
+    if len(different) > FEW:
+        return after_zeros(np.full(len(different), _ONES, np.uint32), different)[places]
+    return np.array([_of_one_length(length) for length in different.tolist()])[places]
 
 
 @functools.lru_cache(64)

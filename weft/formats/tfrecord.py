@@ -9,7 +9,6 @@ is wrong is passed over where the reader is told to, and counted.
 
 from __future__ import annotations
 
-import itertools
 import os
 import struct
 import zlib
@@ -17,13 +16,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import numpy as np
+
 from weft.errors import ArgumentError, ClosedError, DataError
 from weft.formats.crc32c import masked_crc32c
+from weft.formats.packed import Packed
 from weft.formats.record_block import FOOTER, HEAD, HEADER, Block, head_is_right
 
 Compression = Literal["", "GZIP", "ZLIB"]
 Broken = Literal["raise", "skip"]
 PIECE: Final = 1 << 20  # bytes read at once: a length that is wrong allocates no more than is there
+_NOTHING: Final = np.empty(0, np.uint8)
 _COMPRESSIONS: Final = ("", "GZIP", "ZLIB")
 _WBITS: Final = {"GZIP": 31, "ZLIB": 15}
 
@@ -133,46 +136,50 @@ class RecordReader:
         self._ended = False
         self._error: DataError | None = None
         self._cut = ""  # why no more can be read, where that is not the end of the file
-        self._start = offset  # of the buffer
-        self._buffer = bytearray()
-        self._records: Iterator[bytes] = iter(())
+        self._start = offset  # of what is left
+        self._left = _NOTHING  # of what was read: what no block has
+        self._block = Block(_NOTHING)
+        self._at = 0  # the record of the block that is next
         self._file = open(path, "rb")  # noqa: SIM115  (closed by close)
-        self._read = _reader(self._file, compression, offset)
+        self._read_into = _reader(self._file, compression, offset)
 
     def __iter__(self) -> Iterator[bytes]:
         return self
 
     def __next__(self) -> bytes:
-        for record in self._records:
-            self.offset += HEADER + len(record) + FOOTER
-            return record
-        found = self.read(1)
-        if not found:
-            raise StopIteration
-        return found[0]
+        while self._at >= self._block.good:
+            if not self._refilled():
+                raise self._error or StopIteration
+        record = self._block.record(self._at)
+        self._at += 1
+        self.offset += HEADER + len(record) + FOOTER
+        return record
 
-    def read(self, count: int) -> list[bytes]:
+    def read(self, count: int) -> Packed:
         """The next `count` records; fewer at the end of the file, or before a damaged one.
 
         Raises:
             DataError: the next record is damaged.
         """
-        found: list[bytes] = []
-        while len(found) < count:
-            more = list(itertools.islice(self._records, count - len(found)))
-            if more:
-                found += more
-                self.offset += sum(map(len, more)) + (HEADER + FOOTER) * len(more)
+        parts: list[Packed] = []
+        missing = count
+        while missing:
+            part = self._block.packed(self._at, missing)
+            if len(part):
+                parts.append(part)
+                missing -= len(part)
+                self._at += len(part)
+                self.offset += len(part.raw)
             elif not self._refilled():
                 break
-        if self._error is not None and not found:
+        if self._error is not None and not parts:
             raise self._error
-        return found
+        return Packed.joined(parts) if parts else self._block.packed(self._at, 0)
 
     def close(self) -> None:
         """Close the file; nothing more is read from it."""
         self._ended = True
-        self._records = iter(())
+        self._block, self._at = Block(_NOTHING), 0
         self._file.close()
 
     def __enter__(self) -> RecordReader:
@@ -182,7 +189,7 @@ class RecordReader:
         self.close()
 
     def _refilled(self) -> bool:
-        """Whether there are more records; they are in `_records` then."""
+        """Whether there are more records; they are in `_block` then."""
         while not self._ended:
             try:
                 self._load()
@@ -199,51 +206,54 @@ class RecordReader:
     def _load(self) -> None:
         """Read a block of records, or raise what is wrong with the first one and drop it."""
         self.offset = self._start
-        more = self._take(PIECE - len(self._buffer))
-        self._buffer += more
-        block = Block(self._buffer)
-        if not block.starts and (self._buffer or self._cut):
-            self._complete()
-            block = Block(self._buffer)
-        self._records = iter(block.records())
-        if block.good or not block.starts:
+        buffer = self._longer(self._left, PIECE - len(self._left))
+        block = Block(buffer)
+        if not len(block.starts) and (len(buffer) or self._cut):
+            block = Block(self._completed(buffer))
+        self._block, self._at = block, 0
+        if block.good or not len(block.starts):
             whole = block.good == len(block.starts)
-            self._drop(block.end if whole else block.starts[block.good] - HEADER)
-            self._ended = not block.starts
-        elif not head_is_right(self._buffer, 0):
+            self._drop(block.end if whole else int(block.starts[block.good]) - HEADER)
+            self._ended = not len(block.starts)
+        elif not head_is_right(block.buffer, 0):
             raise self._lost("its length")
         else:
-            self._drop(HEADER + block.lengths[0] + FOOTER)
+            self._drop(HEADER + int(block.lengths[0]) + FOOTER)
             raise self._damaged("its checksum is another one")
 
-    def _complete(self) -> None:
-        """Read the rest of a record that is longer than a block."""
-        head = self._buffer[:HEADER]
+    def _completed(self, buffer: np.ndarray) -> np.ndarray:
+        """Bytes with the rest of a record that is longer than a block."""
+        head = buffer[:HEADER]
         if len(head) < HEADER or not head_is_right(head, 0):
-            raise self._lost(self._cut or "its length" + self._hint(head))
-        length = HEAD.unpack(head)[0]
-        missing = HEADER + length + FOOTER - len(self._buffer)
-        more = self._take(missing)
-        if len(more) < missing:
+            raise self._lost(self._cut or "its length" + self._hint(head.tobytes()))
+        length = HEAD.unpack(head.data)[0]
+        size = HEADER + length + FOOTER
+        found = self._longer(buffer, size - len(buffer))
+        if len(found) < size:
             raise self._lost(self._cut or f"the file ends within it: expected {length} bytes")
-        self._buffer += more
+        return found
 
     def _drop(self, size: int) -> None:
-        del self._buffer[:size]
+        """Go on behind so many bytes of the block's."""
+        self._left = self._block.buffer[size:]
         self._start += size
 
-    def _take(self, size: int) -> bytes:
-        """So many bytes, or what is left of the file."""
-        parts: list[bytes] = []
+    def _longer(self, left: np.ndarray, size: int) -> np.ndarray:
+        """These bytes and so many more, or what is left of the file, in memory of their own."""
+        parts, front = list[np.ndarray](), left
         try:
             while size > 0:
-                parts.append(self._read(min(size, PIECE)))
-                size -= len(parts[-1])
-                if not parts[-1]:
+                count = len(front)
+                part = np.empty(count + min(size, PIECE), np.uint8)
+                part[:count] = front
+                read = self._read_into(part.data[count:])
+                parts.append(part[: count + read])
+                front, size = _NOTHING, size - read
+                if not read:
                     break
         except (zlib.error, EOFError) as error:
             self._cut = f"its compression: {error}"
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts or [left])
 
     def _lost(self, why: str) -> DataError:
         """The error for damage behind which nothing can be found."""
@@ -253,7 +263,7 @@ class RecordReader:
     def _damaged(self, why: str) -> DataError:
         return DataError(f"TFRecord: {self.path}: record at byte {self.offset} is damaged: {why}")
 
-    def _hint(self, head: bytes | bytearray) -> str:
+    def _hint(self, head: bytes) -> str:
         if self.offset == 0 and head.startswith(b"\x1f\x8b"):
             return " (the file looks compressed: give compression='GZIP')"
         return ""
@@ -265,18 +275,18 @@ def _check(name: str, value: str, known: tuple[str, ...]) -> None:
         raise ArgumentError(f"TFRecord: {name}: expected one of {expected}, got {value!r}")
 
 
-def _reader(file: Any, compression: str, offset: int) -> Callable[[int], bytes]:
-    """What reads bytes without compression, from `offset` on."""
+def _reader(file: Any, compression: str, offset: int) -> Callable[[memoryview], int]:
+    """What puts bytes without compression into memory, from `offset` on, and says how many."""
     if not compression:
         file.seek(offset)
-        return file.read
-    read = _Inflated(file, _WBITS[compression]).read
+        return file.readinto
+    stream = _Inflated(file, _WBITS[compression])
     while offset:
-        piece = read(min(offset, PIECE))
+        piece = stream.read(min(offset, PIECE))
         if not piece:
             break
         offset -= len(piece)
-    return read
+    return stream.read_into
 
 
 class _Inflated:
@@ -308,6 +318,12 @@ class _Inflated:
             size -= len(part)
             parts.append(part)
         return b"".join(parts)
+
+    def read_into(self, memory: memoryview) -> int:
+        """`read` as many bytes as there is memory for, and say how many there were."""
+        found = self.read(len(memory))
+        memory[: len(found)] = found
+        return len(found)
 
     def _more(self, size: int) -> bytes | None:
         """Some of the next bytes, perhaps none; `None` at the end."""

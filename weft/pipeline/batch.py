@@ -69,7 +69,12 @@ class _Batch(Behind):
         self.drop = batch.drop
 
     def __next__(self) -> Any:
-        found, count = self.source.gather(self.size)
+        return self._checked(*self.source.gather(self.size))
+
+    def next_packed(self) -> Any:
+        return self._checked(*self.source.packed(self.size))
+
+    def _checked(self, found: Any, count: int) -> Any:
         if count == 0 or (self.drop and count < self.size):
             raise StopIteration
         return found

@@ -12,7 +12,7 @@ from weft.pipeline.call import called_with_key, title
 from weft.pipeline.ledger import Ledger
 from weft.pipeline.permutation import mix
 from weft.pipeline.stage import Array, Behind, Context, Counting, Cursor, Stage, State, View
-from weft.pipeline.structure import stack
+from weft.pipeline.structure import split, stack
 from weft.pipeline.tuning import ThreadTuner
 from weft.pipeline.worker import Task, Workers
 
@@ -54,6 +54,8 @@ class Map(Stage):
         """Results in order."""
         function = self._function(context)
         source = self.inputs[0].open(context)
+        if getattr(self.function, "takes_packed", False):
+            source = _Packing(source)
         if self.threads is None:
             return _Map(source, function, self.batched)
         return Ahead(source, function, self.threads)
@@ -103,6 +105,16 @@ class _Mapped(View):
         return super().gather(indices)
 
 
+class _Packing(Behind):
+    """The same elements; records in batches are as they were read."""
+
+    def __next__(self) -> Any:
+        return self.source.next_packed()
+
+    def gather(self, count: int) -> tuple[Any, int]:
+        return self.source.packed(count)
+
+
 class _Map(Counting):
     def __init__(self, source: Cursor, function: Function, batched: Batched) -> None:
         super().__init__(source)
@@ -117,14 +129,14 @@ class _Map(Counting):
     def gather(self, count: int) -> tuple[Any, int]:
         if self.batched is _none or self.position == 0:  # the first tells what the function does
             return super().gather(count)
-        rows = [element for _, element in zip(range(count), self.source, strict=False)]
-        if not rows:
+        rows, number = self.source.gather(count)
+        if not number:
             return None, 0
-        first, self.position = self.position, self.position + len(rows)
-        batch = self.batched(stack(rows))
+        first, self.position = self.position, self.position + number
+        batch = self.batched(rows)
         if batch is None:
-            batch = stack([self.function(x, first + i) for i, x in enumerate(rows)])
-        return batch, len(rows)
+            batch = stack([self.function(x, first + i) for i, x in enumerate(split(rows))])
+        return batch, number
 
 
 class Ahead(Behind):

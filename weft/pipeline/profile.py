@@ -106,6 +106,12 @@ class _TimedCursor(Cursor):
     def gather(self, count: int) -> tuple[Any, int]:
         return self.clock.measure(self.row, self.inner.gather, count)
 
+    def packed(self, count: int) -> tuple[Any, int]:
+        return self.clock.measure(self.row, self.inner.packed, count)
+
+    def next_packed(self) -> Any:
+        return self.clock.measure(self.row, self.inner.next_packed)
+
     def left(self) -> int:
         return self.inner.left()
 

@@ -82,6 +82,14 @@ class Cursor(ABC):
                 break
         return (stack(found) if found else None), len(found)
 
+    def packed(self, count: int) -> tuple[Any, int]:
+        """`gather`, where records of files may be given as they were read: as `Packed`."""
+        return self.gather(count)
+
+    def next_packed(self) -> Any:
+        """`next`, where an element that is a batch may be given as by `packed`."""
+        return next(self)
+
     def left(self) -> int:
         """How many elements are to come, where that is known without looking."""
         return UNKNOWN

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DataError
+from weft.formats.packed import Packed
 from weft.pipeline.stage import UNKNOWN, Context, Cursor, Stage, State
 from weft.pipeline.structure import joined
 
@@ -87,18 +88,31 @@ class _Files(Cursor):
         raise StopIteration
 
     def gather(self, count: int) -> tuple[Any, int]:
+        parts, total = self._parts(count, lambda reader, missing: reader.gather(missing))
+        if len(parts) < 2:
+            return (parts[0] if parts else None), total
+        return joined(parts, lambda column, where: np.concatenate(column)), total
+
+    def packed(self, count: int) -> tuple[Any, int]:
+        parts, total = self._parts(count, lambda reader, missing: reader.packed(missing))
+        if not all([isinstance(part, Packed) for part in parts]):
+            return joined(parts, lambda column, where: np.concatenate(column)), total
+        return (Packed.joined(parts) if parts else None), total
+
+    def _parts(
+        self, count: int, take: Callable[[Cursor, int], tuple[Any, int]]
+    ) -> tuple[list[Any], int]:
+        """Up to so many elements, by file, with their number."""
         parts: list[Any] = []
         total = 0
         while total < count and (reader := self._opened()) is not None:
-            part, number = reader.gather(count - total)
+            part, number = take(reader, count - total)
             if number:
                 parts.append(part)
                 total += number
             else:
                 self._next_file()
-        if len(parts) < 2:
-            return (parts[0] if parts else None), total
-        return joined(parts, lambda column, where: np.concatenate(column)), total
+        return parts, total
 
     def state(self) -> State:
         return {"file": self.number, "at": None if self.reader is None else self.reader.state()}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, BinaryIO
 
-import numpy as np
-
 from weft.errors import ArgumentError, DataError
 from weft.formats.tfrecord import RecordReader
 from weft.pipeline.file.reader import Reader
@@ -30,9 +28,12 @@ class Records(Reader):
     def gather(self, count: int) -> tuple[Any, int]:
         """Records in an object array."""
         records = self.reader.read(count)
-        found = np.empty(len(records), object)
-        found[:] = records
-        return found, len(records)
+        return records.array(), len(records)
+
+    def packed(self, count: int) -> tuple[Any, int]:
+        """Records as they were read."""
+        records = self.reader.read(count)
+        return records, len(records)
 
     def state(self) -> State:
         """Where the next record begins."""
