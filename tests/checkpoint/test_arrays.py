@@ -1,5 +1,6 @@
 """Files of arrays: what is written comes back, other libraries read it, damage is found."""
 
+import itertools
 import json
 import random
 import time
@@ -15,8 +16,10 @@ from safetensors.numpy import load_file, save_file
 
 import weft as wf
 from weft import errors
+from weft.checkpoint import arrays as arrays_module
 from weft.checkpoint import header as header_module
 from weft.checkpoint.arrays import read_arrays, write_arrays
+from weft.eager.record import memory_pool
 
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"]
 DTYPES += ["float16", "float32", "float64", ml_dtypes.bfloat16]
@@ -220,3 +223,23 @@ def test_a_file_that_is_missing_is_named(tmp_path):
         read_arrays(tmp_path / "nothing")
     with pytest.raises(FileNotFoundError):
         write_arrays(tmp_path / "no folder" / "a", {})
+
+
+@pytest.mark.parametrize("most", [0, 256, 1 << 24])
+def test_small_arrays_share_memory_that_each_lends_alone(tmp_path, monkeypatch, most):
+    monkeypatch.setattr(arrays_module, "SHARED_BYTES", most)
+    written = {f"a{n}": np.arange(n * 7, dtype=np.float32) for n in range(12)}
+    path = tmp_path / "a"
+    write_arrays(path, written)
+    found = read_arrays(path).arrays
+    assert found.keys() == written.keys()
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, written[name])
+        assert array.ctypes.data % 64 == 0 and array.flags.writeable
+    places = sorted([array.ctypes.data for array in found.values() if array.size])
+    near = [b - a <= 384 for a, b in itertools.pairwise(places)]
+    assert all(near) or most != 1 << 24
+    tensors = wf.load(path)
+    shown = tensors["a3"].numpy()
+    lent = {name: memory_pool.is_lent(tensor.array) for name, tensor in tensors.items()}
+    assert lent == {name: name == "a3" for name in written} and len(shown) == 21

@@ -5,8 +5,9 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,9 +16,11 @@ from weft.checkpoint.header import METADATA, Entry, damaged, digest_of, read_hea
 from weft.checkpoint.parallel import crc32, in_threads, read_summed
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import DType, as_dtype
-from weft.runtime.memory.state import aligned
+from weft.runtime.memory.state import ALIGNMENT, aligned
 
 Array = np.ndarray[Any, Any]
+SHARED_BYTES: Final = 1 << 24
+"""Arrays that are read into one memory take no more together; eight huge pages."""
 
 
 def write_arrays(
@@ -94,8 +97,13 @@ def read_arrays(path: Path, mapped: bool = False) -> Stored:
         header = read_header(file, os.fstat(file.fileno()).st_size, path)
         first, entries = file.tell(), list(header.entries.values())
         pages = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE) if mapped else None
+        if pages is None:
+            places = _memories(entries)
+        else:
+            places = [(pages, first + entry.start) for entry in entries]
         arrays = {
-            name: _memory(name, entry, path, pages, first) for name, entry in header.entries.items()
+            name: _array(name, entry, path, *place)
+            for (name, entry), place in zip(header.entries.items(), places, strict=True)
         }
         contents = [array.reshape(-1).view(np.uint8).data for array in arrays.values()]
 
@@ -126,11 +134,38 @@ def _check(
             raise damaged(path, f"the bytes of {name!r} are not those saved")
 
 
-def _memory(name: str, entry: Entry, path: Path, pages: mmap.mmap | None, first: int) -> Array:
-    """Memory for an array, or the pages of the file that hold it."""
+def _memories(entries: Sequence[Entry]) -> list[tuple[Any, int]]:
+    """For each array a buffer, and where in it the array begins.
+
+    Small ones share huge pages: every other page costs as long as it takes to read it. What shares
+    memory is free again when nobody refers to any of it, so it is not much.
+    """
+    shared: list[list[int]] = []  # sizes
+    for entry in entries:
+        size = -(-(entry.end - entry.start) // ALIGNMENT) * ALIGNMENT
+        if shared and sum(shared[-1]) + size <= SHARED_BYTES:
+            shared[-1].append(size)
+        else:
+            shared.append([size])
+    found: list[tuple[Any, int]] = []
+    for sizes in shared:
+        memory = aligned((sum(sizes),), np.dtype(np.uint8))
+        for size, end in zip(sizes, accumulate(sizes), strict=True):
+            found.append((np.asarray(_Part(memory[end - size : end])), 0))
+    return found
+
+
+class _Part:
+    """A part of some memory, as memory of its own: who lends it lends nothing beside it."""
+
+    def __init__(self, part: Array) -> None:
+        self.part = part
+        self.__array_interface__ = part.__array_interface__
+
+
+def _array(name: str, entry: Entry, path: Path, buffer: Any, place: int) -> Array:
+    """An array in memory, or on the pages of the file that hold it."""
     try:
-        if pages is None:
-            return aligned(entry.shape, entry.dtype.numpy)
-        return np.ndarray(entry.shape, entry.dtype.numpy, pages, first + entry.start)
+        return np.ndarray(entry.shape, entry.dtype.numpy, buffer, place)
     except ValueError as error:  # dimensions that no array has, beside one of 0
         raise damaged(path, f"{name!r}: {error}") from None
