@@ -235,7 +235,8 @@ def test_small_arrays_share_memory_that_each_lends_alone(tmp_path, monkeypatch, 
     assert found.keys() == written.keys()
     for name, array in found.items():
         np.testing.assert_array_equal(array, written[name])
-        assert array.ctypes.data % 64 == 0 and array.flags.writeable
+        assert array.ctypes.data % 64 == 0 or not array.size
+        assert array.flags.writeable
     places = sorted([array.ctypes.data for array in found.values() if array.size])
     near = [b - a <= 384 for a, b in itertools.pairwise(places)]
     assert all(near) or most != 1 << 24
