@@ -14,6 +14,7 @@ from weft.eager.functions.linalg.factorization import QR, SVD, Eigen
 from weft.eager.functions.linalg.solve import SlogDet
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
+from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.numpy import manipulation, product
@@ -21,10 +22,10 @@ from weft.numpy.convert import alike, array_like, floats, typed
 from weft.numpy.manipulation import matrix_transpose, moveaxis
 from weft.numpy.product import matmul, outer, tensordot, vecdot
 from weft.numpy.statistical import axes_within
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.base import at_user_line
 from weft.ops.boundary.state import LinAlgError
-from weft.ops.linalg import factorization
-from weft.ops.linalg.matrix import H, column
+from weft.ops.linalg import factorization, solution
+from weft.ops.linalg.matrix import H
 from weft.ops.reduction.norm import MATRIX_NORMS
 
 if TYPE_CHECKING:
@@ -159,11 +160,7 @@ def inv(x: Any, /) -> ndarray:
     return _inv(_matrices("inv", x))
 
 
-@recorded
-def _solve(a: Value, b: Value, *, vector: bool) -> Value:
-    if not vector:
-        return factorization.solve(a, b)
-    return catalogue.squeeze(factorization.solve(a, column(b)), axes=(-1,))
+_solve = recorded(solution.solve)
 
 
 def solve(x1: Any, x2: Any, /) -> ndarray:
@@ -207,18 +204,8 @@ def matrix_power(x: Any, n: int, /) -> ndarray:
     """Square matrices to a whole power, by repeated squaring."""
     x = array_like(x)
     x = _matrices("matrix_power", x) if n < 0 or x.dtype.is_inexact else x
-    if n == 0:
-        ones = np.broadcast_to(np.eye(x.shape[-1]), x.shape)
-        return typed(ones, x.dtype)
-    base: Any = inv(x) if n < 0 else x
-    n = builtins.abs(n)
-    found: Any = None
-    while n:
-        if n & 1:
-            found = base if found is None else matmul(found, base)
-        n >>= 1
-        base = matmul(base, base) if n else base
-    return found
+    base: Any = inv(x) if n < 0 else x if x.dtype.is_inexact else typed(x, int64)
+    return typed(solve_of_tensors.power_of(x, base, builtins.abs(n)), x.dtype)
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> ndarray:

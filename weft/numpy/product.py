@@ -12,7 +12,6 @@ from weft.eager.functions.shape import joining, movement
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import int64, uint64
-from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.numpy.convert import alike, typed
 from weft.numpy.elementwise import conj
@@ -147,9 +146,7 @@ def _lettered(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 _LETTERS = string.ascii_letters
 
 
-@recorded
-def _trace(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
-    return ops.trace(x, offset, *axes)
+_trace = recorded(ops.trace)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> ndarray:
@@ -157,7 +154,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     x = typed(a, dtype)
     if dtype is None and not x.dtype.is_inexact:
         x = typed(x, uint64 if x.dtype.kind == "u" else int64)
-    return _trace(x, offset=operator.index(offset), axes=(axis1, axis2))
+    return _trace(x, offset=operator.index(offset), axis1=axis1, axis2=axis2)
 
 
 def block_diag(*arrays: Any) -> ndarray:

@@ -242,9 +242,7 @@ def _tensordot(x: Value, y: Value, *, axes: Any) -> Value:
     return ops.tensordot(x, y, axes)
 
 
-@recorded
-def _trace(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
-    return ops.trace(x, offset, *axes)
+_trace = recorded(ops.trace)
 
 
 def outer(x: Any, vec2: Any) -> Tensor:
@@ -363,7 +361,7 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """
     if isinstance(x, Handle) and x.rules is TORCH and len(dims_of(x)) != 2:
         raise ShapeError(f"trace: expected a matrix, got shape {show(dims_of(x))}{at_user_line()}")
-    return _trace.on(kind_of(x), counted(x), offset=offset, axes=(axis1, axis2))
+    return _trace.on(kind_of(x), counted(x), offset=offset, axis1=axis1, axis2=axis2)
 
 
 # Distances

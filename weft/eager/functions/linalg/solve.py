@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from weft import ops
 from weft.eager.functions.creation.constructor import as_tensor
 from weft.eager.functions.elementwise.selection import chosen, maximum
 from weft.eager.functions.elementwise.unary import log
@@ -21,10 +20,9 @@ from weft.eager.record.lazy import array_if_known
 from weft.eager.tensor.argument import dims_of, integer
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.errors import DTypeError
-from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue
-from weft.ops.linalg import elimination, factorization, symmetric_factorization
-from weft.ops.linalg.matrix import H, T, column, dims, eye
+from weft.ops.base import at_user_line
+from weft.ops.declaration.fact import Autocast
+from weft.ops.linalg import elimination, factorization, solution, symmetric_factorization
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -175,12 +173,7 @@ def matrix_rank(
 # Equations
 
 
-@recorded
-def _solve(a: Value, b: Value, *, vector: bool, left: bool, possible: bool) -> Value:
-    solve = factorization.solve if possible else factorization.solve_where_possible
-    if vector:
-        return catalogue.squeeze(solve(a, column(b)), axes=(-1,))
-    return solve(a, b) if left else T(solve(T(a), T(b)))
+_solve = recorded(solution.solve)
 
 
 def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
@@ -209,10 +202,7 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
     return Solution(_solution("solve_ex", A, B, left, check_errors), info)
 
 
-@recorded
-def _solve_triangle(a: Value, b: Value, *, upper: bool, left: bool, unit: bool) -> Value:
-    part = elimination.triangle(a, upper, unit)
-    return factorization.solve(part, b) if left else T(factorization.solve(T(part), T(b)))
+_solve_triangle = recorded(solution.solve_triangle)
 
 
 def solve_triangular(
@@ -244,11 +234,7 @@ def triangular_solve(
     return Triangular(solve_triangular(turned, x, **how), A.clone())
 
 
-@recorded
-def _cholesky_solve(b: Value, factors: Value, *, upper: bool) -> Value:
-    left = elimination.triangle(factors, upper, False)
-    left = H(left) if upper else left
-    return factorization.solve(H(left), factorization.solve(left, b))
+_cholesky_solve = recorded(solution.cholesky_solve)
 
 
 def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Tensor:
@@ -263,9 +249,7 @@ def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Tensor:
     return _cholesky_solve.on(kind_of(x, L), b, a, upper=upper)
 
 
-@recorded
-def _cholesky_inverse(factors: Value, *, upper: bool) -> Value:
-    return _cholesky_solve.function(eye(dims(factors)[-1], factors.dtype), factors, upper=upper)
+_cholesky_inverse = recorded(solution.cholesky_inverse)
 
 
 def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
@@ -274,22 +258,7 @@ def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
     return _cholesky_inverse.on(kind_of(x), lazy, upper=upper)
 
 
-@recorded
-def _lu_solve(both: Value, pivots: Value, b: Value, *, left: bool, adjoint: bool) -> Value:
-    if not left:
-        turned = _lu_solve.function(both, pivots, H(b), left=True, adjoint=not adjoint)
-        return H(turned)
-    lower, upper = (elimination.triangle(both, side, not side) for side in (False, True))
-    order = elimination.row_order(pivots, dims(both)[-1])
-    lead = np.broadcast_shapes(dims(both)[:-2], dims(b)[:-2])
-    b = catalogue.broadcast_to(b, shape=(*lead, *dims(b)[-2:]))
-    order = catalogue.broadcast_to(order, shape=(*lead, dims(both)[-1]))
-    if adjoint:
-        found = factorization.solve(H(lower), factorization.solve(H(upper), b))
-        return elimination.rows_put_back(found, order)
-    return factorization.solve(
-        upper, factorization.solve(lower, elimination.rows_in_order(b, order))
-    )
+_lu_solve = recorded(solution.lu_solve)
 
 
 def lu_solve_of(
@@ -425,19 +394,14 @@ def matrix_power(x: Any, n: Any) -> Tensor:
     """Square matrices to a whole power, by repeated squaring; negative ones of the inverse."""
     count = integer("matrix_power", n)
     lazy = matrices("matrix_power", x, square=True)
-    if not count:
-        return _one.on(kind_of(x), lazy)
-    base: Any = inverse(x) if count < 0 else x
-    found: Any = None
-    left = builtins.abs(count)
-    while left:
-        if left & 1:
-            found = base if found is None else matmul(found, base)
-        left >>= 1
-        base = matmul(base, base) if left else base
-    return found.clone() if found is x else found
+    base = inverse(x).lazy if count < 0 else lazy
+    return power_of(kind_of(x), base, builtins.abs(count))
 
 
-@recorded
-def _one(x: Value) -> Value:
-    return catalogue.broadcast_to(eye(dims(x)[-1], x.dtype), shape=dims(x)) + ops.zeros_like(x)
+def power_of(like: Any, base: Any, count: int) -> Any:
+    """Matrices to a power from 0 on; products run in half precision while casts are automatic."""
+    return (_power if count > 1 else _no_product).on(like, base, n=count)
+
+
+_power = recorded(solution.matrix_power)
+_no_product = recorded(solution.matrix_power, autocast=Autocast.KEPT)

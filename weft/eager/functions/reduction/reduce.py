@@ -22,7 +22,6 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
-from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, Op, at_user_line
 from weft.ops.declaration.fact import Autocast
@@ -132,14 +131,10 @@ def mean(
     return _reduced(REGISTRY["mean"], floating(x, dtype), x, dims, keepdim or keepdims)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _nansum(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
-    return ops.nansum(x, axes, keepdims)
+_nansum = recorded(ops.nansum, autocast=Autocast.FLOAT32)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _nanmean(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
-    return ops.nanmean(x, axes, keepdims)
+_nanmean = recorded(ops.nanmean, autocast=Autocast.FLOAT32)
 
 
 def nansum(

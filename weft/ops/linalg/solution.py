@@ -1,0 +1,71 @@
+"""Solutions of equations, from matrices and from their factors; whole powers of matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.ir.node import Value
+from weft.ops.base import catalogue
+from weft.ops.declaration.fact import Autocast, autocasting
+from weft.ops.linalg import elimination, factorization
+from weft.ops.linalg.matrix import H, T, column, dims, eye
+from weft.ops.shape.creation import zeros_like
+
+
+def solve(a: Value, b: Value, *, vector: bool, left: bool = True, possible: bool = True) -> Value:
+    """`x` such that `a @ x` is `b`, or with `left` unset `x @ a`; a `vector` is a column."""
+    run = factorization.solve if possible else factorization.solve_where_possible
+    if vector:
+        return catalogue.squeeze(run(a, column(b)), axes=(-1,))
+    return run(a, b) if left else T(run(T(a), T(b)))
+
+
+def solve_triangle(a: Value, b: Value, *, upper: bool, left: bool, unit: bool) -> Value:
+    """`solve` where only one triangle of `a` counts; `unit`: its diagonal counts as ones."""
+    part = elimination.triangle(a, upper, unit)
+    return factorization.solve(part, b) if left else T(factorization.solve(T(part), T(b)))
+
+
+def cholesky_solve(b: Value, factors: Value, *, upper: bool) -> Value:
+    """`solve` from factors that `cholesky` gives."""
+    left = elimination.triangle(factors, upper, False)
+    left = H(left) if upper else left
+    return factorization.solve(H(left), factorization.solve(left, b))
+
+
+def cholesky_inverse(factors: Value, *, upper: bool) -> Value:
+    """Inverses from factors that `cholesky` gives."""
+    return cholesky_solve(eye(dims(factors)[-1], factors.dtype), factors, upper=upper)
+
+
+def lu_solve(both: Value, pivots: Value, b: Value, *, left: bool, adjoint: bool) -> Value:
+    """`solve` from factors side by side and pivots; `adjoint`: of the adjoint matrices."""
+    if not left:
+        turned = lu_solve(both, pivots, H(b), left=True, adjoint=not adjoint)
+        return H(turned)
+    lower, upper = (elimination.triangle(both, side, not side) for side in (False, True))
+    order = elimination.row_order(pivots, dims(both)[-1])
+    lead = np.broadcast_shapes(dims(both)[:-2], dims(b)[:-2])
+    b = catalogue.broadcast_to(b, shape=(*lead, *dims(b)[-2:]))
+    order = catalogue.broadcast_to(order, shape=(*lead, dims(both)[-1]))
+    if adjoint:
+        found = factorization.solve(H(lower), factorization.solve(H(upper), b))
+        return elimination.rows_put_back(found, order)
+    return factorization.solve(
+        upper, factorization.solve(lower, elimination.rows_in_order(b, order))
+    )
+
+
+@autocasting(Autocast.LOW)
+def matrix_power(x: Value, *, n: int) -> Value:
+    """Square matrices to a whole power from 0 on, by repeated squaring."""
+    if not n:
+        return catalogue.broadcast_to(eye(dims(x)[-1], x.dtype), shape=dims(x)) + zeros_like(x)
+    base, found = x, None
+    while n:
+        if n & 1:
+            found = base if found is None else catalogue.matmul(found, base)
+        n >>= 1
+        base = catalogue.matmul(base, base) if n else base
+    assert found is not None
+    return catalogue.identity(found) if found is x else found
