@@ -205,3 +205,23 @@ def test_products_of_integers_keep_their_type(dtype):
     x = (draw(np.random.default_rng(0), (3, 3), dtype) * 97).astype(dtype)
     same(wnp.asarray(x) @ wnp.asarray(x), x @ x)
     same(wnp.tensordot(wnp.asarray(x), wnp.asarray(x), axes=1), np.tensordot(x, x, 1))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_statistics_of_any_type(axis):
+    x = np.random.default_rng(3).normal(size=(4, 5)) * 5
+    for dtype in ("int8", "int32", "float32", "float64"):
+        y = wnp.asarray(x.astype(dtype))
+        wide = x.astype(dtype).astype("float64")
+        for found, expected in (
+            (wnp.trapezoid(y, axis=axis), np.trapezoid(wide, axis=axis)),
+            (wnp.gradient(y, 0.5, axis=axis), np.gradient(wide, 0.5, axis=axis)),
+            (wnp.average(y, axis, np.arange(x.shape[axis])), None),
+        ):
+            if expected is None:
+                expected = np.average(wide, axis, np.arange(x.shape[axis]))
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)
+    holds = x > 0
+    same(wnp.trapezoid(wnp.asarray(holds), axis=axis), np.trapezoid(holds, axis=axis), 1e-6, 0)
+    gaps = np.where(holds, x, np.nan).astype("float32")
+    same(wnp.nanmean(wnp.asarray(gaps), axis), np.nanmean(gaps, axis), 1e-5, 1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from weft.ir.dtype import bool_
 from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.ops.declaration.rule import concrete
@@ -88,4 +89,5 @@ def areas(y: Value, width: Value, *, axis: int) -> Value:
     """
     count = concrete(y)[axis]
     before, after = cut(y, axis, 0, max(count - 1, 0)), cut(y, axis, min(count, 1), count)
-    return catalogue.cast(before + after, dtype=width.dtype) * width / 2.0
+    both = catalogue.logical_or(before, after) if y.dtype is bool_ else before + after
+    return catalogue.cast(both, dtype=width.dtype) * width / 2.0

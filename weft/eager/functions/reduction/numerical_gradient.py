@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.eager.functions.reduction.statistic import beside
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of
-from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
+from weft.eager.tensor.dispatch import check_truths, kind_of, lazy_of, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.ops.base import at_user_line
@@ -80,6 +80,7 @@ def slope(x: Any, axis: int, spacing: Any, edge_order: int = 1) -> Any:
         raise ShapeError(
             f"gradient: expected {count} coordinates, got shape {spaced}{at_user_line()}"
         )
+    check_truths(x)
     return _slopes.on(kind_of(x, spacing), *beside(x, spacing), axis=axis, edge_order=edge_order)
 
 

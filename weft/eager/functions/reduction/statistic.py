@@ -21,7 +21,6 @@ from weft.eager.record.lazy import Lazy, array_of
 from weft.eager.tensor.argument import axis_of, dims_of, either, sizes
 from weft.eager.tensor.dispatch import (
     cast,
-    check_truths,
     kind_of,
     lazy_of,
     leaf,
@@ -336,9 +335,7 @@ def _between(name: str, y: Any, x: Any, dx: Any, dim: Any) -> Any:
 def beside(x: Any, other: Any) -> list[Lazy]:
     """`x`, whose integers stay, and what is beside it in the floating type of both together."""
     whole, wide = lazy_of(x), promoted(x, other, floats=True)
-    if whole.type.dtype is bool_:
-        check_truths(whole)
-    return [whole if whole.type.dtype.is_integer else wide[0], wide[1]]
+    return [wide[0] if whole.type.dtype.is_inexact else whole, wide[1]]
 
 
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Tensor:
