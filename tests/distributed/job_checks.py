@@ -3,6 +3,7 @@
 import hashlib
 import sys
 import time
+from pathlib import Path
 
 import horovod_checks
 import horovod_graph_checks
@@ -23,7 +24,7 @@ from weft import func
 from weft.datasets import load_digits
 from weft.eager.tensor import lookup
 from weft.eager.tensor.dispatch import call
-from weft.errors import DistributedError
+from weft.errors import DistributedError, OptimizerError
 from weft.ops.base import REGISTRY
 from weft.transport import session
 
@@ -361,8 +362,36 @@ def check_divided_state(rank: int, size: int) -> None:
     except DistributedError as error:
         assert "ZeroRedundancyOptimizer: parameters differ: rank 0 has parameter 0" in str(error)
     parts.consolidate_state_dict()
+    # The state is that of the whole optimizer: on any number of ranks it goes on from there.
+    file = Path(sys.argv[2], "zero.safetensors")
     if rank == 0:
-        assert len(parts.state_dict()["ranks"]) == size
+        found = parts.state_dict()
+        assert_same_state(found, whole.state_dict())
+        earlier = wf.load(file) if file.exists() else found  # of a job of other ranks
+        assert_same_state(earlier, found)
+        wf.save(found, file)
+    dist.barrier()
+    again = wf.optim.ZeroRedundancyOptimizer(nets[1].parameters(), wf.optim.Adam, lr=1.0)
+    again.load_state_dict(wf.load(file))
+    for net, optimizer in zip(nets, (whole, again), strict=True):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+    for p, q in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+        np.testing.assert_allclose(p.detach(), q.detach(), rtol=1e-5, atol=1e-6)
+    try:
+        apart.load_state_dict(wf.load(file))
+        raise AssertionError("expected an error")
+    except OptimizerError as error:
+        assert "expected a state of groups of [2] parameters, got [4]" in str(error)
+
+
+def assert_same_state(found, wanted) -> None:
+    assert list(found["state"]) == list(wanted["state"])
+    assert found["param_groups"] == wanted["param_groups"]
+    for number, entries in wanted["state"].items():
+        for name, value in entries.items():
+            np.testing.assert_allclose(found["state"][number][name], value, rtol=1e-4, atol=1e-7)
 
 
 def check_horovod(rank: int, size: int) -> None:

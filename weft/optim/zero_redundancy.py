@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from weft import distributed as dist
@@ -108,14 +108,37 @@ class ZeroRedundancyOptimizer:
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Collect the whole state on rank `to`, for `state_dict` there; all ranks call it."""
-        states = [None] * self.process_group.size
-        state = None if self.optim is None else self.optim.state_dict()
-        dist.gather_object(state, states, to, self.process_group)
+        found: list[Any] = [None] * self.process_group.size
+        dist.gather_object(self._own_state(), found, to, self.process_group)
         if self.process_group.ranks[self.process_group.index] == to:
-            self._whole = {"ranks": states}
+            options = next(state["options"] for state in found if state is not None)
+            pairs = [pair for state in found if state is not None for pair in state["entries"]]
+            numbers = list(range(len(self._params)))
+            self._whole = {
+                "state": dict(sorted(pairs, key=lambda pair: pair[0])),
+                "param_groups": [{**options, "params": numbers}],
+            }
+
+    def _own_state(self) -> dict[str, Any] | None:
+        """The options, and this rank's entries with the numbers of their parameters."""
+        if self.optim is None:
+            return None
+        state, numbers = self.optim.state_dict(), self._numbers()
+        (group,) = state["param_groups"]
+        return {
+            "options": {k: v for k, v in group.items() if k != "params"},
+            "entries": [(numbers[i], entries) for i, entries in state["state"].items()],
+        }
+
+    def _numbers(self) -> list[int]:
+        """The numbers of this rank's parameters among all."""
+        places = {id(p): i for i, p in enumerate(self._params)}
+        return [places[id(p)] for p in self._owned[self.process_group.index]]
 
     def state_dict(self) -> dict[str, Any]:
         """The whole state, which `consolidate_state_dict` has collected.
+
+        It is that of the optimizer for all parameters, and does not depend on the number of ranks.
 
         Raises:
             OptimizerError: it has not, here.
@@ -127,17 +150,20 @@ class ZeroRedundancyOptimizer:
             )
         return self._whole
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take this rank's part of a whole state of as many ranks.
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take this rank's part of a whole state, of any number of ranks or of a plain optimizer.
 
         Raises:
-            OptimizerError: it is of another number of ranks.
+            OptimizerError: it is of other groups, or of another number of parameters.
         """
-        states = state_dict["ranks"]
-        if len(states) != self.process_group.size:
+        sizes = [len(group["params"]) for group in state_dict["param_groups"]]
+        if sizes != [len(self._params)]:
             raise OptimizerError(
-                f"ZeroRedundancyOptimizer: expected a state of {self.process_group.size} ranks, "
-                f"got one of {len(states)}{at_user_line()}"
+                f"ZeroRedundancyOptimizer: expected a state of groups of {[len(self._params)]} "
+                f"parameters, got {sizes}{at_user_line()}"
             )
         if self.optim is not None:
-            self.optim.load_state_dict(states[self.process_group.index])
+            (group,) = state_dict["param_groups"]
+            entries = [state_dict["state"].get(group["params"][i], {}) for i in self._numbers()]
+            own = {**group, "params": list(range(len(entries)))}
+            self.optim.load_state_dict({"state": dict(enumerate(entries)), "param_groups": [own]})
