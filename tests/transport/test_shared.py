@@ -5,7 +5,7 @@ import pytest
 
 from weft.ir.dtype import bfloat16
 from weft.runtime.execution import driver
-from weft.transport import collective
+from weft.transport import collective, shared
 from weft.transport.channel import REGION_BYTES, Channel
 from weft.transport.group import Group
 from weft.transport.local import in_threads
@@ -14,7 +14,7 @@ SIZES = [2, 3, 4]
 COUNTS = [0, 1, 7, 20_000, 600_001]  # nothing, small, more than all read whole, several pieces
 
 
-def shared(size, work):
+def sharing(size, work):
     """What `work` gives on each of so many ranks that share memory."""
     memory = [np.zeros(REGION_BYTES, np.uint8) for _ in range(size)]
 
@@ -31,7 +31,7 @@ def shared(size, work):
 
 def both(size, work):
     """The same in shared memory, and by messages."""
-    return shared(size, work), in_threads(size, lambda t: work(Group(t, range(size))))
+    return sharing(size, work), in_threads(size, lambda t: work(Group(t, range(size))))
 
 
 def drawn(count, dtype, seed):
@@ -54,6 +54,26 @@ def test_reductions_have_the_bits_of_messages(size, name, dtype):
     for found, wanted in zip(*both(size, work), strict=True):
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(a.view(np.uint8), b.view(np.uint8))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("shapes", [[(3,), (), (2, 5)], [(700, 500), (0,), (3,), (40, 9)]])
+def test_several_arrays_are_reduced_as_one(size, shapes):
+    """Of members too that give them as one array, as those do that have joined."""
+
+    def work(group, whole):
+        xs = [drawn(shape, np.float32, group.index + i) for i, shape in enumerate(shapes)]
+        flat = np.concatenate([x.ravel() for x in xs])
+        given = [flat] if whole or group.index == 1 else xs
+        if group.channel is None:
+            collective.all_reduce(group, flat, flat, "mean", "several")
+        else:
+            shared.all_reduce(group, group.channel, given, given, "mean", "several")
+        return np.concatenate([x.ravel() for x in given])
+
+    wanted = in_threads(size, lambda t: work(Group(t, range(size)), True))
+    for found in sharing(size, lambda group: work(group, False)):
+        np.testing.assert_array_equal(found, wanted[0])
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -81,4 +101,4 @@ def test_calls_that_differ_do_not_meet():
         collective.all_reduce(group, x, x, "sum", f"call {group.index}")
 
     with pytest.raises(Exception, match=r"call \d.*: no answer from rank \d for 0.3 s"):
-        shared(2, work)
+        sharing(2, work)

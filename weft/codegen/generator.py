@@ -8,7 +8,7 @@ from weft.codegen.copy import copy
 from weft.codegen.loop.scalar import scalar_kernel
 from weft.codegen.lower import lower
 from weft.codegen.target import Target
-from weft.ops.base import is_hosted
+from weft.ops.base import is_hosted, writes_into
 from weft.passes.group import Group
 from weft.passes.launch import Argument, Kernel, Launch, ScalarLoop
 
@@ -24,9 +24,11 @@ class Generator:
         node = group.nodes[0]
         if not is_hosted(node):
             return lower(group, self.target)
-        writes = tuple(range(len(node.inputs), len(node.inputs) + len(node.outputs)))
-        kernel = Kernel(node.op, "")
-        return (Launch(kernel, (*node.inputs, *node.outputs), writes, check=True),)
+        count, total = len(node.inputs), len(node.inputs) + len(node.outputs)
+        args, kernel = (*node.inputs, *node.outputs), Kernel(node.op, "")
+        pairs = [(total - i, count - i) for i in range(1, min(count, total - count) + 1)]
+        inplace = tuple(pairs) if writes_into(node) is not None else ()
+        return (Launch(kernel, args, tuple(range(count, total)), inplace=inplace, check=True),)
 
     def numbers(self, loop: ScalarLoop) -> Launch:
         """Some turns of a loop of a few numbers."""

@@ -435,6 +435,12 @@ def is_hosted(node: Node) -> bool:
     return family_of(node).family == HOSTED or any(map(is_hosted, inner))
 
 
+def writes_into(node: Node) -> Callable[..., None] | None:
+    """What computes a call into Python in memory that is given; `None` where there is no such."""
+    lower = op_of(node).lower
+    return lower.into if isinstance(lower, Opaque) else None
+
+
 def is_region(node: Node) -> bool:
     """Whether a node is a loop or a choice that is compiled."""
     return family_of(node).family == REGION and not is_hosted(node)

@@ -26,6 +26,8 @@ from weft.passes.group import Fused, Group, nbytes
 
 LITTLE: Final = 1 << 16
 """Bytes that a group may take without being put off."""
+FEW: Final = 64
+"""Bytes of a number or so, which do not count beside an array."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,8 @@ class _Ledger:
 
     def is_frugal(self, group: Group) -> bool:
         """Whether a group frees as much as it takes, or takes next to nothing."""
-        taken = sum(_bytes(v) for v in group.outputs if v not in self.in_place)
+        sizes = [_bytes(v) for v in group.outputs if v not in self.in_place]
+        taken = sum([size for size in sizes if size > FEW])
         return taken <= LITTLE or taken <= sum(map(_bytes, self._last_read(group)))
 
     def _last_read(self, group: Group) -> list[Value]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from weft.errors import UserOpError, WeftError
 from weft.ir.shape import compatible
-from weft.ops.base import op_of
+from weft.ops.base import op_of, writes_into
 from weft.passes.blueprint import External, InArena, Place, Placed
 from weft.runtime.memory.views import ProgramMemory
 
@@ -25,6 +25,20 @@ def host_function(placed: Placed, memory: ProgramMemory) -> Callable[[], None]:
         memory.reader(_place(a), v.type)
         for a, v in zip(placed.args[:count], node.inputs, strict=True)
     ]
+    into = writes_into(node)
+    if into is not None:
+        places = [
+            memory.reader(_place(a), v.type)
+            for a, v in zip(placed.args[count:], node.outputs, strict=True)
+        ]
+
+        def fill() -> None:
+            try:
+                into([read() for read in inputs], [read() for read in places], **attrs)
+            except WeftError as error:
+                raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
+
+        return fill
     outputs = [
         memory.writer(_place(a), v.type)
         for a, v in zip(placed.args[count:], node.outputs, strict=True)

@@ -117,7 +117,7 @@ def all_reduce(group: Group, x: Array, out: Array, name: str, what: str) -> None
     2 (p - 1) (a + n / p b).
     """
     if group.channel is not None:
-        shared.all_reduce(group, group.channel, x, out, name, what)
+        shared.all_reduce(group, group.channel, (x,), (out,), name, what)
         return
     limit = SMALL_BYTES if group.size > 2 else SMALL_OF_TWO
     if group.size > 1 and is_small(group, x.nbytes, limit):
@@ -134,6 +134,22 @@ def all_reduce(group: Group, x: Array, out: Array, name: str, what: str) -> None
             reduced(rows, name, result)
             return
         _all_reduce_pieces(group, tag, flat, result, name)
+
+
+def all_reduce_many(
+    group: Group, xs: Sequence[Array], outs: Sequence[Array], name: str, what: str
+) -> None:  # fmt: skip
+    """`all_reduce` of several arrays of one type, as one vector."""
+    if group.channel is not None:
+        shared.all_reduce(group, group.channel, xs, outs, name, what)
+    elif len(xs) == 1:
+        all_reduce(group, xs[0], outs[0], name, what)
+    else:
+        flat = np.concatenate([x.reshape(-1) for x in xs])
+        all_reduce(group, flat, flat, name, what)
+        ends = np.cumsum([0, *[x.size for x in xs]]).tolist()
+        for out, (a, b) in zip(outs, itertools.pairwise(ends), strict=True):
+            out.reshape(-1)[...] = flat[a:b]
 
 
 def _all_reduce_pieces(group: Group, tag: int, x: Array, out: Array, name: str) -> None:

@@ -142,6 +142,11 @@ class Group:
             transport.waiting = outer
             self._count(what, begin)
 
+    def meet(self, channel: Channel) -> None:
+        """Wait until all members have shown what they have; within a call."""
+        if not channel.run():
+            self.wait(channel)
+
     def exchange(self, tag: int, sends: Mapping[int, Array], receives: Mapping[int, Array]) -> None:
         """Send arrays to members and receive from members; by index, all at once.
 

@@ -33,6 +33,12 @@ def check_reduction(name: str, dtype: Any) -> None:
         raise DTypeError(f"{name}: expected integers, got {kind}")
 
 
+def is_plain(dtype: Any) -> bool:
+    """Whether two arrays are reduced by one operation: halves are added up in float32."""
+    kind = as_dtype(dtype)
+    return not (kind.is_inexact and kind.size == 2)
+
+
 def reduced(rows: list[Array], name: str, out: Array, count: int | None = None) -> None:
     """Reduce arrays of one shape in a fixed tree into `out`; see `Tree`."""
     Tree(rows, name, count).into(out)
@@ -52,7 +58,7 @@ class Tree:
     def __init__(self, rows: list[Array], name: str, count: int | None = None) -> None:
         kind = as_dtype(rows[0].dtype)
         self._given = rows
-        self._halves = kind.is_inexact and kind.size == 2
+        self._halves = not is_plain(kind.numpy)
         self._rows = [np.empty(r.shape, np.float32) for r in rows] if self._halves else rows
         self._function = REDUCTIONS[name]
         self._pairs = _pairs(self._rows)

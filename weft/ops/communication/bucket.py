@@ -19,36 +19,61 @@ from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape
 from weft.ops.base import NO_GRADIENT, Array
-from weft.ops.communication.collective import all_reduce, exchange, group_of, reduced
+from weft.ops.communication.collective import all_reduce, exchange, group_of, reduce_into
 from weft.transport import session
 from weft.transport.reduction import check_reduction
 
 
 def _begin(*xs: Array, reduction: str, group: int) -> tuple[Array, ...]:
-    members = group_of(group)
+    found = [np.empty((), np.int64), *[np.empty(x.shape, x.dtype) for x in xs]]
+    _begin_into(xs, found, reduction, group)
+    return tuple(found)
+
+
+def _begin_into(xs: Sequence[Array], outs: Sequence[Array], reduction: str, group: int) -> None:
+    members, (ticket, *ys) = group_of(group), outs
+    for x, y in zip(xs, ys, strict=True):
+        if not is_same(x, y):
+            y[...] = x
     transport = members.transport
-    number = next(transport.numbers)
-    transport.tickets[number] = transport.submit(lambda: reduced(members, xs, reduction))
-    return (np.array(number),)
+    ticket[...] = number = next(transport.numbers)
+    transport.tickets[number] = transport.submit(lambda: reduce_into(members, ys, ys, reduction))
+
+
+def is_same(x: Array, y: Array) -> bool:
+    """Whether two arrays of one type and shape are the same memory."""
+    return x.ctypes.data == y.ctypes.data
 
 
 def _begun_dtype(*dtypes: DType, reduction: str, **_: Any) -> tuple[DType, ...]:
     for dtype in dtypes:
         check_reduction(reduction, dtype.numpy)
-    return (int64,)
+    return (int64, *dtypes)
+
+
+def _begun_shapes(*shapes: Shape, **_: Any) -> tuple[Shape, ...]:
+    return ((), *shapes)
 
 
 begin_all_reduce = exchange(
-    "begin_all_reduce", dtype=_begun_dtype, shape=lambda *_, **__: ((),), reference=_begin,
-    vjp=NO_GRADIENT, partial=False, reduction="sum", group=0,
+    "begin_all_reduce", dtype=_begun_dtype, shape=_begun_shapes, reference=_begin,
+    into=_begin_into, vjp=NO_GRADIENT, partial=False, reduction="sum", group=0,
 )  # fmt: skip
+"""A number that `end_all_reduce` takes, and memory that is written to until then."""
 
 
-def _end(ticket: Array, *_: Array) -> tuple[Array, ...]:
+def _end(ticket: Array, *ys: Array) -> tuple[Array, ...]:
     joined = session.current()
     if joined is None:
         raise DistributedError("the process group has ended before a call that it has begun")
-    return joined.transport.tickets.pop(int(ticket)).result()
+    joined.transport.tickets.pop(int(ticket)).result()
+    return ys
+
+
+def _end_into(given: Sequence[Array], outs: Sequence[Array]) -> None:
+    for y, out in zip(_end(*given), outs, strict=True):
+        if not is_same(y, out):
+            out[...] = y
 
 
 def _ended_shapes(_: Shape, *shapes: Shape) -> tuple[Shape, ...]:
@@ -56,10 +81,10 @@ def _ended_shapes(_: Shape, *shapes: Shape) -> tuple[Shape, ...]:
 
 
 end_all_reduce = exchange(
-    "end_all_reduce", inputs="ticket *xs", dtype=lambda _, *dtypes: dtypes, shape=_ended_shapes,
-    reference=_end, vjp=NO_GRADIENT,
+    "end_all_reduce", inputs="ticket *ys", dtype=lambda _, *dtypes: dtypes, shape=_ended_shapes,
+    reference=_end, into=_end_into, vjp=NO_GRADIENT,
 )  # fmt: skip
-"""Results of `begin_all_reduce`; the same inputs, which have to stay as they are until then."""
+"""What `begin_all_reduce` has given, once it is reduced."""
 
 
 def reduced_later(
@@ -71,10 +96,9 @@ def reduced_later(
     ends = np.cumsum([0, *buckets]).tolist()
     parts = [xs[a:b] for a, b in itertools.pairwise(ends)]
     begin = functools.partial(begin_all_reduce.all, reduction=reduction, group=group)
-    tickets = [begin(*part)[0] for part in parts]
     found: list[Value] = []
-    for ticket, part in zip(tickets, parts, strict=True):
-        found += end_all_reduce.all(ticket, *part)
+    for begun in [begin(*part) for part in parts]:
+        found += end_all_reduce.all(*begun)
     return tuple(found)
 
 

@@ -50,24 +50,29 @@ def _all_reduce(*xs: Array, reduction: str, group: int) -> tuple[Array, ...]:
     return reduced(group_of(group), xs, reduction)
 
 
+def _all_reduce_into(
+    xs: Sequence[Array], outs: Sequence[Array], reduction: str, group: int
+) -> None:  # fmt: skip
+    reduce_into(group_of(group), xs, outs, reduction)
+
+
 def reduced(members: Group, xs: Sequence[Array], reduction: str) -> tuple[Array, ...]:
     """Reduce arrays over ranks, those of one type as one vector."""
-    if len(xs) == 1:
-        out = np.empty(xs[0].shape, xs[0].dtype)
-        what = _what(reduction, 1, out.size, out.dtype)
-        collective.all_reduce(members, xs[0], out, reduction, what)
-        return (out,)
-    found: list[Array] = list(xs)
-    for dtype in dict.fromkeys([x.dtype for x in xs]):
-        places = [i for i, x in enumerate(xs) if x.dtype == dtype]
-        flat = np.concatenate([xs[i].reshape(-1) for i in places])
-        what = _what(reduction, len(places), flat.size, dtype)
-        collective.all_reduce(members, flat, flat, reduction, what)
-        begin = 0
-        for i in places:
-            found[i] = flat[begin : begin + xs[i].size].reshape(xs[i].shape)
-            begin += xs[i].size
+    found = [np.empty(x.shape, x.dtype) for x in xs]
+    reduce_into(members, xs, found, reduction)
     return tuple(found)
+
+
+def reduce_into(
+    members: Group, xs: Sequence[Array], outs: Sequence[Array], reduction: str
+) -> None:  # fmt: skip
+    """Reduce arrays over ranks, those of one type as one vector; `outs` may be the same."""
+    kinds = dict.fromkeys([x.dtype for x in xs])
+    for dtype in kinds:
+        pairs = [(x, y) for x, y in zip(xs, outs, strict=True) if x.dtype == dtype]
+        own, found = zip(*pairs, strict=True)
+        what = _what(reduction, len(own), sum([x.size for x in own]), dtype)
+        collective.all_reduce_many(members, own, found, reduction, what)
 
 
 @functools.cache
@@ -95,22 +100,23 @@ def _shapes(*shapes: Shape, **_: Any) -> tuple[Shape, ...]:
 def exchange(
     name: str, *, shape: Callable[..., Any], reference: Callable[..., Any], vjp: Callable[..., Any],
     dtype: Callable[..., Any] = lambda *dtypes, **_: dtypes, inputs: str = "*xs",
-    partial: bool = True, **attrs: Any,
+    into: Callable[..., None] | None = None, partial: bool = True, **attrs: Any,
 ) -> Op:  # fmt: skip
     """Declare what the program does with other ranks, in order, in Python; see `defop`.
 
     Args:
         dtype: of the results; those of the inputs by default.
+        into: see `weft.ops.declaration.lowering.Opaque`.
         attrs: attribute names with their defaults.
     """
     return defop(
         name, inputs=inputs, attrs=attrs, dtype=dtype, shape=shape, reference=reference, vjp=vjp,
-        lower=Opaque(HOSTED), cases=no_cases, outputs=-1, stateful=True, partial=partial,
-        facts=ORDERED,
+        lower=Opaque(HOSTED, into=into), cases=no_cases, outputs=-1, stateful=True,
+        partial=partial, facts=ORDERED,
     )  # fmt: skip
 
 
 all_reduce = exchange(
     "all_reduce", dtype=_dtypes, shape=_shapes, reference=_all_reduce, vjp=_all_reduce_vjp,
-    reduction="sum", group=0,
+    into=_all_reduce_into, reduction="sum", group=0,
 )  # fmt: skip

@@ -49,6 +49,10 @@ class Opaque:
     goes through it. `combine` is what it does with elements, where families share that: as of
     `Reduce`, or "" where the last one stays. `abilities` are what its kernels do besides.
     `fault(node, position, value)` says what is wrong with a value that the kernel has reported.
+
+    Of a call into Python, `into(inputs, outputs, **attrs)` does the same as the reference in memory
+    that is given: the last output may be that of the last input, the one before it that of the
+    input before it, and so on.
     """
 
     family: str
@@ -56,6 +60,7 @@ class Opaque:
     abilities: Ability = Ability.NONE
     combine: str = ""
     fault: Callable[[Node, int, int], str] | None = None
+    into: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True)

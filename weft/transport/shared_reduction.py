@@ -1,0 +1,174 @@
+"""All-reduces of arrays of given shapes in shared memory, prepared once.
+
+The arrays of a call lie behind one another, and pass through the slots in rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.transport.base import Array
+from weft.transport.channel import SLOT_BYTES, Channel
+from weft.transport.group import Group
+from weft.transport.reduction import REDUCTIONS, Tree, is_plain, zeros_for
+
+
+class _Segment(NamedTuple):
+    """Elements of an array, and where they lie in a slot."""
+
+    array: int
+    begin: int
+    end: int
+    place: int
+
+
+class _Round(NamedTuple):
+    """What passes through the slots at a time.
+
+    Attributes:
+        size: elements in the slot.
+        rows: of each slot, each member's memory.
+        parts: the same by segments.
+    """
+
+    segments: list[_Segment]
+    size: int
+    rows: list[list[Array]]
+    parts: list[list[list[Array]]]
+
+
+class Reduction:
+    """Each member reads what all have, and reduces it for itself.
+
+    Args:
+        xs: arrays like those that are to be reduced.
+        what: the call, as it is to be named.
+    """
+
+    def __init__(
+        self, group: Group, channel: Channel, xs: Sequence[Array], name: str, what: str
+    ) -> None:
+        group.check_member(what)
+        self._group, self._channel, self._what = group, channel, what
+        self._index, self._tag, self._name = group.index, group.tag_of(what), name
+        dtype = xs[0].dtype
+        self._rounds = [
+            self._round(segments, size, dtype)
+            for segments, size in _rounds([x.size for x in xs], dtype.itemsize)
+        ]
+        whole = np.empty(sum([x.size for x in xs]), dtype)
+        self._sent, self._neutral = whole.nbytes * (group.size - 1), zeros_for(name, whole)
+        plain = group.size == 2 and is_plain(dtype)
+        self._function: Any = REDUCTIONS[name] if plain else None
+        self._mean = name == "mean"
+        self._single = len(self._rounds) == 1 and not isinstance(self, ReductionInParts)
+
+        # One array in one round: what takes microseconds is not to wait for loops of Python.
+        alone = self._single and self._function is not None and len(xs) == 1 and xs[0].size
+        self._alone = [
+            [row.reshape(xs[0].shape) for row in self._rounds[0].rows[turn]] for turn in (0, 1)
+        ] if alone else None  # fmt: skip
+
+    def _round(self, segments: list[_Segment], size: int, dtype: Any) -> _Round:
+        rows = [self._channel.slots(turn, dtype, size) for turn in (0, 1)]
+        parts = [
+            [[row[s.place : s.place + s.end - s.begin] for row in slot] for s in segments]
+            for slot in rows
+        ]
+        return _Round(segments, size, rows, parts)
+
+    def run(self, xs: Sequence[Array], outs: Sequence[Array]) -> None:
+        """Reduce `xs` over the members into each one's `outs`, which may be the same."""
+        group, transport = self._group, self._group.transport
+        if self._alone is not None:
+            self._run_alone(self._alone, xs[0], outs[0])
+            return
+        xs, outs = [x.reshape(-1) for x in xs], [out.reshape(-1) for out in outs]
+        if not self._single:
+            with group.call(self._what, self._neutral):
+                self._channel.call(self._tag)
+                for each in self._rounds:
+                    turn = self._show(each, xs)
+                    group.meet(self._channel)
+                    self._reduce(each, turn, outs)
+            transport.tally.sent += self._sent
+            return
+        if transport.worker.busy:
+            transport.worker.drain()
+        with transport.lock:
+            (each,) = self._rounds
+            turn = self._show(each, xs)
+            group.repeat(self._what, self._channel.call(self._tag), self._neutral)
+            transport.tally.sent += self._sent
+            self._reduce(each, turn, outs)
+
+    def _run_alone(self, slots: Sequence[Sequence[Array]], x: Array, out: Array) -> None:
+        transport = self._group.transport
+        if transport.worker.busy:
+            transport.worker.drain()
+        with transport.lock:
+            a, b = pair = slots[self._channel.next_turn()]
+            np.copyto(pair[self._index], x)
+            self._group.repeat(self._what, self._channel.call(self._tag), self._neutral)
+            transport.tally.sent += self._sent
+            self._function(a, b, out=out)
+            if self._mean:
+                np.divide(out, 2, out)
+
+    def _show(self, each: _Round, xs: Sequence[Array]) -> int:
+        """Write this member's elements to its slot."""
+        turn, own = self._channel.next_turn(), self._index
+        for segment, part in zip(each.segments, each.parts[turn], strict=True):
+            np.copyto(part[own], xs[segment.array][segment.begin : segment.end])
+        return turn
+
+    def _reduce(self, each: _Round, turn: int, outs: Sequence[Array]) -> None:
+        """Reduce what all have shown."""
+        if self._function is None:
+            rows = [row.copy() for row in each.rows[turn]]  # others read them, too
+            Tree(rows, self._name).into(rows[0])
+            for array, begin, end, place in each.segments:
+                np.copyto(outs[array][begin:end], rows[0][place : place + end - begin])
+            return
+        for (array, begin, end, _), (a, b) in zip(each.segments, each.parts[turn], strict=True):
+            out = outs[array][begin:end]
+            self._function(a, b, out=out)
+            if self._mean:
+                np.divide(out, 2, out)
+
+
+class ReductionInParts(Reduction):
+    """Each member reduces a part in the slots, then all read the parts."""
+
+    def _reduce(self, each: _Round, turn: int, outs: Sequence[Array]) -> None:
+        size, rows = self._group.size, each.rows[turn]
+        ends = [each.size * i // size for i in range(size + 1)]
+        own = [row[ends[self._index] : ends[self._index + 1]] for row in rows]
+        Tree(own, self._name).into(own[self._index])
+        self._group.meet(self._channel)
+        for array, begin, end, place in each.segments:
+            for row, low, high in zip(rows, ends[:-1], ends[1:], strict=True):
+                a, b = max(low, place), min(high, place + end - begin)
+                if a < b:
+                    shift = begin - place
+                    np.copyto(outs[array][a + shift : b + shift], row[a:b])
+
+
+def _rounds(sizes: Sequence[int], itemsize: int) -> list[tuple[list[_Segment], int]]:
+    """Arrays of so many elements, cut into what fits a slot: the same as of one long array."""
+    room = SLOT_BYTES // itemsize
+    found: list[tuple[list[_Segment], int]] = [([], 0)]
+    for array, size in enumerate(sizes):
+        begin = 0
+        while begin < size:
+            if found[-1][1] == room:
+                found.append(([], 0))
+            segments, place = found[-1]
+            end = min(size, begin + room - place)
+            segments.append(_Segment(array, begin, end, place))
+            found[-1] = segments, place + end - begin
+            begin = end
+    return found
