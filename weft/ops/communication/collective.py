@@ -15,7 +15,6 @@ import numpy as np
 from weft.errors import DistributedError
 from weft.ir.dtype import DType
 from weft.ir.node import Value
-from weft.ir.shape import Shape
 from weft.ops.base import HOSTED, Array, Op, Opaque, catalogue, defop
 from weft.ops.boundary.state import no_cases
 from weft.ops.declaration.fact import Autocast, Facts
@@ -93,19 +92,20 @@ def _all_reduce_vjp(gs: Any, ys: Any, *xs: Value, reduction: str, group: int) ->
     return tuple([catalogue.select(catalogue.equal(x, y), g, zeros_like(g)) for g, y, x in found])
 
 
-def _shapes(*shapes: Shape, **_: Any) -> tuple[Shape, ...]:
-    return shapes
+def alike(*kinds: Any, **_: Any) -> tuple[Any, ...]:
+    """Types or shapes of results: those of the inputs."""
+    return kinds
 
 
 def exchange(
-    name: str, *, shape: Callable[..., Any], reference: Callable[..., Any], vjp: Callable[..., Any],
-    dtype: Callable[..., Any] = lambda *dtypes, **_: dtypes, inputs: str = "*xs",
+    name: str, *, reference: Callable[..., Any], vjp: Callable[..., Any],
+    dtype: Callable[..., Any] = alike, shape: Callable[..., Any] = alike, inputs: str = "*xs",
     into: Callable[..., None] | None = None, partial: bool = True, **attrs: Any,
 ) -> Op:  # fmt: skip
     """Declare what the program does with other ranks, in order, in Python; see `defop`.
 
     Args:
-        dtype: of the results; those of the inputs by default.
+        dtype, shape: of the results; those of the inputs by default.
         into: see `weft.ops.declaration.lowering.Opaque`.
         attrs: attribute names with their defaults.
     """
@@ -117,6 +117,6 @@ def exchange(
 
 
 all_reduce = exchange(
-    "all_reduce", dtype=_dtypes, shape=_shapes, reference=_all_reduce, vjp=_all_reduce_vjp,
+    "all_reduce", dtype=_dtypes, reference=_all_reduce, vjp=_all_reduce_vjp,
     into=_all_reduce_into, reduction="sum", group=0,
 )  # fmt: skip

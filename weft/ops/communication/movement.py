@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from weft.ir.node import Value
-from weft.ir.shape import Shape
 from weft.ops.base import Array, catalogue
 from weft.ops.communication.collective import exchange, group_of
 from weft.transport import collective
@@ -20,10 +19,6 @@ def _broadcast(x: Array, root: int, group: int) -> tuple[Array, ...]:
     return (found,)
 
 
-def _shapes(shape: Shape, **_: Any) -> tuple[Shape, ...]:
-    return (shape,)
-
-
 def _vjp(gs: Any, ys: Any, x: Value, root: int, group: int) -> tuple[Value, ...]:
     """All ranks' results depend on the root's input; the others' inputs have no influence."""
     total = catalogue.all_reduce.all(gs[0], reduction="sum", group=group)[0]
@@ -31,7 +26,7 @@ def _vjp(gs: Any, ys: Any, x: Value, root: int, group: int) -> tuple[Value, ...]
 
 
 broadcast_from = exchange(
-    "broadcast_from", inputs="x", shape=_shapes, reference=_broadcast, vjp=_vjp, root=0, group=0
+    "broadcast_from", inputs="x", reference=_broadcast, vjp=_vjp, root=0, group=0
 )
 
 
@@ -46,7 +41,7 @@ def _where_vjp(gs: Any, ys: Any, x: Value, member: int, group: int) -> tuple[Val
 
 
 where_member = exchange(
-    "where_member", inputs="x", shape=_shapes, reference=_where_member, vjp=_where_vjp, member=0,
+    "where_member", inputs="x", reference=_where_member, vjp=_where_vjp, member=0,
     group=0,
 )  # fmt: skip
 """The value on one member of a group, zeros on the others."""

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.ir.dtype import DType
 from weft.ir.node import Value
-from weft.ir.shape import Shape
 from weft.ops.base import Array, Composite, defop
 from weft.ops.boundary.state import no_cases
-from weft.ops.communication.collective import exchange, group_of, reduced
+from weft.ops.communication.collective import alike, exchange, group_of, reduced
 from weft.ops.declaration.fact import AS_GIVEN
 
 
@@ -24,21 +22,11 @@ def _sum(x: Array, group: int) -> tuple[Array, ...]:
     return reduced(group_of(group), (x,), "sum")
 
 
-def _dtypes(dtype: DType, group: int) -> tuple[DType, ...]:
-    return (dtype,)
-
-
-def _shapes(shape: Shape, group: int) -> tuple[Shape, ...]:
-    return (shape,)
-
-
 def _sum_vjp(gs: Any, ys: Any, x: Value, group: int) -> tuple[Value, ...]:
     return sum_gradients.all(gs[0], group=group)
 
 
-sum_partial = exchange(
-    "sum_partial", inputs="x", shape=_shapes, reference=_sum, vjp=_sum_vjp, group=0
-)
+sum_partial = exchange("sum_partial", inputs="x", reference=_sum, vjp=_sum_vjp, group=0)
 """The sum over ranks; the gradient of each rank's part is that of the sum."""
 
 
@@ -54,8 +42,8 @@ sum_gradients = defop(
     "sum_gradients",
     inputs="x",
     attrs={"group": 0},
-    dtype=_dtypes,
-    shape=_shapes,
+    dtype=alike,
+    shape=alike,
     reference=lambda x, group: (np.array(x),),
     vjp=_gradients_vjp,
     lower=Composite(_same),

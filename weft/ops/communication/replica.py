@@ -16,12 +16,10 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import DistributedError
-from weft.ir.dtype import DType
 from weft.ir.node import Value
-from weft.ir.shape import Shape
 from weft.ops.base import Array, Composite, Op, catalogue, defop
 from weft.ops.boundary.state import no_cases
-from weft.ops.communication.collective import exchange, group_of, reduced
+from weft.ops.communication.collective import alike, exchange, group_of, reduced
 from weft.ops.declaration.fact import AS_GIVEN
 from weft.transport import collective
 from weft.transport.group import Group, bytes_of
@@ -29,18 +27,6 @@ from weft.transport.group import Group, bytes_of
 _LEAST_BITS: Final = 5
 """Sums of other orders and other kernels differ in the last bits; ranks that forgot to add up
 differ in the first."""
-
-
-def _dtypes(*dtypes: DType, **_: Any) -> tuple[DType, ...]:
-    return dtypes
-
-
-def _shapes(*shapes: Shape, **_: Any) -> tuple[Shape, ...]:
-    return shapes
-
-
-def _same(*xs: Any, group: int) -> tuple[Any, ...]:
-    return xs
 
 
 def _by(name: str, **attrs: Any) -> Callable[..., tuple[Value, ...]]:
@@ -55,8 +41,8 @@ def _by(name: str, **attrs: Any) -> Callable[..., tuple[Value, ...]]:
 def _plain(name: str, gradient: str) -> Op:
     """The identity, with a gradient of its own."""
     return defop(
-        name, inputs="*xs", attrs={"group": 0}, dtype=_dtypes, shape=_shapes, reference=_same,
-        vjp=_by(gradient), lower=Composite(_same), cases=no_cases, outputs=-1, partial=True,
+        name, inputs="*xs", attrs={"group": 0}, dtype=alike, shape=alike, reference=alike,
+        vjp=_by(gradient), lower=Composite(alike), cases=no_cases, outputs=-1, partial=True,
         facts=AS_GIVEN,
     )  # fmt: skip
 
@@ -73,12 +59,8 @@ def _to_first(*xs: Array, group: int) -> tuple[Array, ...]:
 shared_by_members = _plain("shared_by_members", "sum_of_members")
 first_of_members = _plain("first_of_members", "given_to_first")
 """As `from_first`, where all are known to have the same."""
-sum_of_members = exchange(
-    "sum_of_members", shape=_shapes, reference=_sum, vjp=_by("shared_by_members"), group=0
-)
-given_to_first = exchange(
-    "given_to_first", shape=_shapes, reference=_to_first, vjp=_by("from_first"), group=0
-)
+sum_of_members = exchange("sum_of_members", reference=_sum, vjp=_by("shared_by_members"), group=0)
+given_to_first = exchange("given_to_first", reference=_to_first, vjp=_by("from_first"), group=0)
 
 
 def _from_first(*xs: Array, group: int, check: bool) -> tuple[Array, ...]:
@@ -124,7 +106,7 @@ def _refuse_others(members: Group, differ: list[bool]) -> None:
 
 
 from_first = exchange(
-    "from_first", shape=_shapes, reference=_from_first, vjp=_by("given_to_first"), group=0,
+    "from_first", reference=_from_first, vjp=_by("given_to_first"), group=0,
     check=False,
 )  # fmt: skip
 """The first member's values, on all; `check`: they have the same, but for rounding."""
