@@ -15,7 +15,6 @@ from weft.ir.node import Value
 from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
 from weft.ops.base import at_user_line, catalogue
-from weft.ops.declaration.fact import Autocast
 from weft.ops.reduction import exponential_sum
 from weft.ops.reduction.statistic import in_wider
 from weft.ops.refusal import guard
@@ -123,11 +122,6 @@ beta: Final = _two(
 betaln: Final = _two(ops.betaln, "The logarithm of the size of `beta`.", float64)
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _polygamma(x: Value, *, n: int) -> Value:
-    return catalogue.polygamma(x, n=n)
-
-
 def polygamma(n: Any, x: Any, /) -> ndarray:
     """The `n`-th derivative of `digamma`.
 
@@ -137,7 +131,8 @@ def polygamma(n: Any, x: Any, /) -> ndarray:
     order = n.item() if hasattr(n, "item") else n
     if order != int(order):
         raise DTypeError(f"polygamma: expected a whole number n, got {order}{at_user_line()}")
-    return _polygamma(floats(x), n=int(order)) if order else digamma(x)
+    found: Any = unary.polygamma(int(order), floats(x)) if order else digamma(x)
+    return found
 
 
 _multigammaln = recorded(ops.multigammaln)

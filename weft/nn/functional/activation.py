@@ -7,6 +7,13 @@ import math
 from typing import Any
 
 from weft import ops
+from weft.eager.functions.elementwise.activation import (
+    celu_of,
+    elu_of,
+    gelu_of,
+    hardshrink_of,
+    leaky_relu_of,
+)
 from weft.eager.functions.elementwise.from_op import of_one
 from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
@@ -38,11 +45,6 @@ def _plain(name: str, x: Any, inplace: bool = False) -> Any:
 
 
 _function = functools.cache(lambda name: of_one(name, floats=name not in ("relu", "relu6")))
-
-
-@recorded
-def _tanh_gelu(x: Value) -> Value:
-    return catalogue.gelu(x, approximate=True)
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
@@ -101,17 +103,12 @@ def gelu(input: Any, approximate: str = "none") -> Any:
         raise ArgumentError(
             f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}{at_user_line()}"
         )
-    return _plain("gelu", input) if approximate == "none" else _tanh_gelu(input)
-
-
-@recorded
-def _leaky_relu(x: Value, *, alpha: float) -> Value:
-    return catalogue.leaky_relu(x, alpha=alpha)
+    return _plain("gelu", input) if approximate == "none" else gelu_of(input, approximate=True)
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """`x` where it is positive, else `negative_slope * x`."""
-    return settle(_leaky_relu, input, inplace, alpha=float(negative_slope))
+    return settle(leaky_relu_of, input, inplace, alpha=float(negative_slope))
 
 
 def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
@@ -119,22 +116,14 @@ def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
     return leaky_relu(input, negative_slope, True)
 
 
-@recorded
-def _elu(x: Value, *, alpha: float) -> Value:
-    return catalogue.elu(x, alpha=alpha)
-
-
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """`x` where it is positive, else `alpha * (exp(x) - 1)`."""
-    return settle(_elu, input, inplace, alpha=float(alpha))
+    return settle(elu_of, input, inplace, alpha=float(alpha))
 
 
 def elu_(input: Any, alpha: float = 1.0) -> Any:
     """`elu` in place."""
     return elu(input, alpha, True)
-
-
-_celu = recorded(ops.celu)
 
 
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
@@ -145,7 +134,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """
     if not alpha:
         raise ArgumentError(f"celu: expected alpha other than 0, got {alpha}{at_user_line()}")
-    return settle(_celu, input, inplace, alpha=float(alpha))
+    return settle(celu_of, input, inplace, alpha=float(alpha))
 
 
 def celu_(input: Any, alpha: float = 1.0) -> Any:
@@ -229,12 +218,9 @@ def mish(input: Any, inplace: bool = False) -> Any:
     return settle(_mish, input, inplace)
 
 
-_hardshrink = recorded(ops.hardshrink)
-
-
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
     """`x` where `|x| > lambd`, else 0."""
-    return _hardshrink(input, limit=float(lambd))
+    return hardshrink_of(input, limit=float(lambd))
 
 
 _softshrink = recorded(ops.softshrink)
@@ -307,7 +293,7 @@ def rrelu(
         raise ArgumentError(text + at_user_line())
     if training:
         return settle(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)
-    return settle(_leaky_relu, input, inplace, alpha=(lower + upper) / 2)
+    return settle(leaky_relu_of, input, inplace, alpha=(lower + upper) / 2)
 
 
 _glu = recorded(ops.glu)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
-from weft.eager.functions.elementwise.from_op import of_floats, of_one
+from weft.eager.functions.elementwise.from_op import of_floats, of_one, with_attributes
 from weft.eager.tensor.dispatch import kind_of, promoted, recorded
 from weft.errors import DTypeError
-from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
 
 if TYPE_CHECKING:
@@ -22,44 +21,26 @@ silu = of_one("silu", floats=True)
 softplus = of_floats("softplus", catalogue.softplus)
 
 
-@recorded
-def _leaky_relu(x: Value, *, alpha: float) -> Value:
-    return catalogue.leaky_relu(x, alpha=alpha)
-
-
-@recorded
-def _elu(x: Value, *, alpha: float) -> Value:
-    return catalogue.elu(x, alpha=alpha)
-
-
-@recorded
-def _celu(x: Value, *, alpha: float) -> Value:
-    return ops.celu(x, alpha)
-
-
-@recorded
-def _gelu(x: Value, *, approximate: bool) -> Value:
-    return catalogue.gelu(x, approximate=approximate)
-
-
-@recorded
-def _hardshrink(x: Value, *, limit: float) -> Value:
-    return ops.hardshrink(x, limit)
+leaky_relu_of: Final = with_attributes("leaky_relu")
+elu_of: Final = with_attributes("elu")
+gelu_of: Final = with_attributes("gelu")
+celu_of: Final = recorded(ops.celu)
+hardshrink_of: Final = recorded(ops.hardshrink)
 
 
 def leaky_relu(x: Any, negative_slope: float = 0.01) -> Tensor:
     """`x`, times a slope where it is negative."""
-    return _leaky_relu.on(kind_of(x), *promoted(x, floats=True), alpha=float(negative_slope))
+    return leaky_relu_of.on(kind_of(x), *promoted(x, floats=True), alpha=float(negative_slope))
 
 
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
     """`x`, or `alpha * (exp(x) - 1)` where it is negative."""
-    return _elu.on(kind_of(x), *promoted(x, floats=True), alpha=float(alpha))
+    return elu_of.on(kind_of(x), *promoted(x, floats=True), alpha=float(alpha))
 
 
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
     """`x`, or `alpha * (exp(x / alpha) - 1)` where it is negative."""
-    return _celu.on(kind_of(x), *promoted(x, floats=True), alpha=float(alpha))
+    return celu_of.on(kind_of(x), *promoted(x, floats=True), alpha=float(alpha))
 
 
 def gelu(x: Any, approximate: str = "none") -> Tensor:
@@ -75,9 +56,9 @@ def gelu(x: Any, approximate: str = "none") -> Tensor:
         raise DTypeError(
             f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}{at_user_line()}"
         )
-    return _gelu.on(kind_of(x), *promoted(x, floats=True), approximate=approximate == "tanh")
+    return gelu_of.on(kind_of(x), *promoted(x, floats=True), approximate=approximate == "tanh")
 
 
 def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """`x`, or 0 where it is between `-lambd` and `lambd`."""
-    return _hardshrink.on(kind_of(x), *promoted(x, floats=True), limit=float(lambd))
+    return hardshrink_of.on(kind_of(x), *promoted(x, floats=True), limit=float(lambd))

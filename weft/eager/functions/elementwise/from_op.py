@@ -13,6 +13,7 @@ import numpy as np
 from weft.eager.record.lazy import Lazy, trace
 from weft.eager.tensor.dispatch import (
     Plans,
+    Recorded,
     binary,
     cast,
     kind_of,
@@ -179,6 +180,17 @@ def of_floats(name: str, function: Callable[..., Value], arity: int = 1) -> Call
     found.__name__ = found.__qualname__ = name
     found.__doc__ = function.__doc__
     return found
+
+
+def with_attributes(name: str) -> Recorded:
+    """A catalogue operation of one input as a recorded function; attributes are keywords."""
+    op: Op = REGISTRY[name]
+
+    def function(x: Value, **attrs: Any) -> Value:
+        return op(x, **attrs)
+
+    function.__name__ = function.__qualname__ = name
+    return recorded(function)
 
 
 def both(run: Any, x: Any, other: Any, floats: bool = False) -> Tensor:
