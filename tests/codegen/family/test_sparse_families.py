@@ -54,6 +54,23 @@ def test_any_segments(degrees: list[int], width: int, dtype: str, op: str) -> No
 
 @settings(max_examples=25, deadline=None)
 @given(
+    degrees=DEGREES.filter(len),
+    width=st.sampled_from([1, 3, 16, 70]),
+    dtype=st.sampled_from(["float32", "float64", "float16", "uint8"]),
+    op=st.sampled_from([name for name in OPS if name.startswith("segment")]),
+    spare=st.booleans(),
+)
+def test_any_segments_in_any_order(
+    degrees: list[int], width: int, dtype: str, op: str, spare: bool
+) -> None:
+    indptr, random = rows(degrees), np.random.default_rng(1)
+    order = random.integers(0, 11, indptr[-1]).astype(np.int32)
+    x = random.integers(0, 5, (11, width)).astype(dtype)
+    check(OPS[op], op, (x, indptr, order), {"spare": spare}, names=TARGETS[:1])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
     degrees=DEGREES,
     heads=st.sampled_from([(), (1,), (3,), (2, 2)]),
     depth=st.sampled_from([1, 3, 16, 70]),
@@ -95,6 +112,8 @@ BAD: Final = [
     ("csr_indptr", (AT,), {"size": 3}, "ids[2]: expected sorted ids, got 1 after a larger one"),
     ("csr_rows", (PTR,), {"size": 5}, "indptr[2]: expected 0 first, no decrease, and 5 last, got"),
     ("segment_sum", (X, PTR), {}, "indptr[2]: expected 0 first, no decrease, and 3 last, got 4"),
+    ("segment_sum", (X, PTR, AT + 1), {}, "order[1]: expected 0 <= index < 3, got 3"),
+    ("segment_max", (X, PTR[::-1].copy(), AT), {}, "indptr[0]: expected 0 first"),
     ("csr_matmul", (PTR, AT + 1, W, X), {}, "indices[1]: expected 0 <= index < 3, got 3"),
     ("csr_matmul", (PTR[::-1].copy(), AT, W, X), {}, "indptr[0]: expected 0 first"),
     ("csr_sampled_matmul", (PTR, AT - 1, X[:2], X), {}, "indices[0]: expected 0 <= index < 3"),
@@ -121,8 +140,9 @@ def test_many_blocks_and_threads_give_the_same_bits() -> None:
     np.testing.assert_array_equal(order, np.argsort(ids, kind="stable"))
     np.testing.assert_array_equal(indptr, run("csr_indptr", (ids[order],), size=5000)[0])
     np.testing.assert_array_equal(ids[order], run("csr_rows", (indptr,), size=len(ids))[0])
-    found = []
-    for threads in (1, 2, 4):
-        with wf.config.override(threads=threads):
-            found.append(run("segment_sum", (x, indptr))[0].tobytes())
-    assert found[0] == found[1] == found[2]
+    for arrays in ((x, indptr), (x, indptr, order)):
+        found = []
+        for threads in (1, 2, 4):
+            with wf.config.override(threads=threads):
+                found.append(run("segment_sum", arrays)[0].tobytes())
+        assert found[0] == found[1] == found[2]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
@@ -86,17 +86,21 @@ def _rows_of(indptr: Value, index: Value, x: Value, heads: int, target: Target) 
 
 
 def segment(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Rows of an array that follow each other, combined."""
+    """Rows of an array that follow each other, or that an order names, combined."""
     node = group.nodes[0]
-    (x, indptr), y = node.data_inputs, node.outputs[0]
-    problem = _rows_of(indptr, x, x, 1, target)
+    (x, indptr, *order), y = node.data_inputs, node.outputs[0]
+    problem = _rows_of(indptr, order[0] if order else x, x, 1, target)
+    problem = replace(problem, rows=count_of(y))
     f = kernel_builder()
     walk = _Walk(f, problem, f.argument(0))
-    walk.segments(family_of(node).combine, node.attrs.get("initial", 0))
-    kernel = Kernel(f"{node.op}_{problem.label}", f.module())
+    walk.segments(family_of(node).combine, node.attrs.get("initial", 0), bool(order))
+    kernel = Kernel(f"{node.op}_{problem.label}{'_in_order' if order else ''}", f.module())
     moved = float((problem.entries + problem.rows) * problem.width * x.dtype.size)
-    launch = Launch(kernel, (indptr, x, y), (2,), walk.chunks, bytes=moved)
-    return check_bounds(indptr, problem.entries, 0), launch
+    named = (order[0], ERROR, 0) if order else ()
+    launch = Launch(
+        kernel, (indptr, x, y, *named), (2,), walk.chunks, bytes=moved, check=bool(order)
+    )
+    return check_bounds(indptr, problem.entries, problem.entries if order else 0), launch
 
 
 def csr_matmul(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -171,21 +175,28 @@ class _Walk:
         place = self.f.offset(pointer, part.first * self.problem.dtype.size)
         write(self.f, value, place, self.problem.dtype, part.mask)
 
-    def segments(self, op: str, initial: float) -> None:
-        """Rows that follow each other, combined."""
+    def segments(self, op: str, initial: float, in_order: bool) -> None:
+        """Rows that follow each other, or `in_order` that indices name, combined."""
         f, problem = self.f, self.problem
         x, y = f.argument(1), f.argument(2)
+        indices = f.argument(3) if in_order else None
         start = literal(identity(op, problem.kind), problem.kind, problem.lanes)
         none = literal(initial, problem.kind, problem.lanes)
 
         def row(number: Reg, begin: Reg, end: Reg) -> None:
             def block(first: Reg, parts: Sequence[Part]) -> None:
+                ahead = self.place(x, integer(0), integer(0), first)
+                count = len(parts) * problem.lanes
                 with f.loop(begin, end, carried=[start] * len(parts)) as loop:
-                    pointer = self.place(x, loop.index, integer(0), first)
-                    loop.next = [
-                        combine(f, op, problem.kind, old, self.load(pointer, part))
-                        for old, part in zip(loop.carried, parts, strict=True)
-                    ]
+                    source = loop.index
+                    if indices is not None:
+                        source = self.index(indices, source, ahead, count, slot=4)
+                    if problem.source:
+                        pointer = self.place(x, source, integer(0), first)
+                        loop.next = [
+                            combine(f, op, problem.kind, old, self.load(pointer, part))
+                            for old, part in zip(loop.carried, parts, strict=True)
+                        ]
                 empty = f.compare("icmp sge", begin, end)
                 to = self.place(y, number, integer(0), first)
                 for total, part in zip(loop.results, parts, strict=True):
@@ -203,11 +214,12 @@ class _Walk:
         with self.f.loop(0, self.problem.heads) as loop:
             body(loop.index)
 
-    def index(self, indices: Reg, entry: Reg, ahead: Reg, count: int) -> Reg:
+    def index(self, indices: Reg, entry: Reg, ahead: Reg, count: int, slot: int = 5) -> Reg:
         """Which row an entry names; that of a later one is asked for.
 
         Args:
             ahead: where row 0 has the `count` elements that are read of each row.
+            slot: of the error cell.
         """
         f, problem = self.f, self.problem
         row_size, size = problem.width * problem.dtype.size, count * problem.dtype.size
@@ -220,7 +232,7 @@ class _Walk:
         for at in lines[:MOST_LINES]:
             prefetch(f, f.offset(row, at), NEAR)
         found = load_index(f, indices, entry, problem.index)
-        return check_index(f, found, problem.source, entry, slot=5)
+        return check_index(f, found, problem.source, entry, slot)
 
     def products(self) -> None:
         """Rows by index, times values, added."""

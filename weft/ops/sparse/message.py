@@ -139,11 +139,11 @@ def gathered_edges(x: Value, edge_index: Value, *, nodes: int, aggr: str) -> Val
         raise ArgumentError(text + at_user_line())
     edges = sorted_edges(edge_index, concrete(x)[0], nodes)
     if aggr == "max":
-        return segment_max(gather(x, edges.source), edges.indptr)
-    ones = _ones(concrete(edge_index)[1], x.dtype)
-    total = csr_matmul(edges.indptr, edges.source, ones, x)
+        return segment_max(x, edges.indptr, edges.source)
+    total = segment_sum(x, edges.indptr, edges.source)
     if aggr != "mean":
         return total
+    ones = _ones(concrete(edge_index)[1], x.dtype)
     return total / _column(catalogue.maximum(segment_sum(ones, edges.indptr), 1), x)
 
 

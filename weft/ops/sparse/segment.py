@@ -1,6 +1,7 @@
 """Reductions of rows by segments: `y[r] = reduce(x[indptr[r] : indptr[r + 1]])`.
 
-Rows are taken in their order, so the result does not depend on the number of threads.
+With an `order`, of `x[order]`, which is not made. Rows are taken in their order, so the result does
+not depend on the number of threads. With `spare` the last segment is left out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from weft.ops.declaration.example import NUMBERS, count
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.declaration.numeric import widened
 from weft.ops.declaration.rule import concrete, index_dtype, numeric
-from weft.ops.indexing.gather import check_indices, gather
+from weft.ops.indexing.gather import check_indices, gather, outside
 from weft.ops.shape.creation import full
 from weft.ops.shape.reshape import dimension
 from weft.ops.sparse.index import (
@@ -32,46 +33,81 @@ from weft.ops.sparse.index import (
     csr_order,
     csr_rows,
     indptr_text,
+    vector,
 )
-from weft.ops.sparse.product import csr_matmul
 
 __all__ = ["identity_of", "reduce_by_ids", "softmax_by_ids"]
 
 
-def _dtype(x: DType, indptr: DType, **_: Any) -> DType:
+def _dtype(x: DType, indptr: DType, *order: DType, **_: Any) -> DType:
     index_dtype(indptr, "indptr")
+    for one in order:
+        index_dtype(one, "order")
     return numeric(x)
 
 
-def _shape(x: Shape, indptr: Shape, **_: Any) -> Shape:
+def _shape(x: Shape, indptr: Shape, *order: Shape, spare: bool, **_: Any) -> Shape:
+    for one in order:
+        if one is not None:
+            vector(one, "order")
     if x is None:
         return None
     if not x:
         raise ShapeError("x: expected rank at least 1, got shape ()")
-    return (None if indptr is None else check_indptr_shape(indptr), *x[1:])
+    rows = None if indptr is None else check_indptr_shape(indptr)
+    if rows is not None and rows < spare:
+        raise ShapeError("indptr: expected a spare row at least, got shape (1,)")
+    return (None if rows is None else rows - spare, *x[1:])
 
 
 def _fault(node: Node, position: int, value: int) -> str:
-    return indptr_text(position, value, known(node.inputs[0].shape)[0])
+    """A bad entry of `indptr`, or of an order, after whose positions those of `indptr` come."""
+    x, _, *order = node.inputs
+    if not order:
+        return indptr_text(position, value, known(x.shape)[0])
+    (entries,) = known(order[0].shape)
+    if position >= entries:
+        return indptr_text(position - entries, value, entries)
+    return outside((entries,), position, value, known(x.shape)[0], "order")
 
 
 # Gradients
 
 
-def _rows(x: Value, indptr: Value) -> Value:
-    return csr_rows(indptr, size=dimension(x, 0))
+def _beside_spare(y: Value, spare: bool) -> Value:
+    """With a row of zeros for the segment that is left out."""
+    if not spare:
+        return y
+    if y.rank is None:
+        raise UnknownShapeError("spare: expected a known rank")
+    return catalogue.pad(y, paddings=((0, 1), *[(0, 0)] * (y.rank - 1)))
 
 
-def _sum_vjp(g: Value, y: Value, x: Value, indptr: Value, **_: Any) -> tuple[Any, ...]:
-    return gather(g, _rows(x, indptr)), None
+def _sum_vjp(
+    g: Value, y: Value, x: Value, indptr: Value, *order: Value, spare: bool
+) -> tuple[Any, ...]:
+    g = _beside_spare(g, spare)
+    if not order:
+        return gather(g, csr_rows(indptr, size=dimension(x, 0))), None
+    rows = csr_rows(indptr, size=dimension(order[0], 0))
+    starts, places = csr_order.all(order[0], size=dimension(x, 0))
+    return segment_sum(g, starts, gather(rows, places)), None, None
 
 
-def _extreme_vjp(g: Value, y: Value, x: Value, indptr: Value, **_: Any) -> tuple[Any, ...]:
+def _extreme_vjp(
+    g: Value, y: Value, x: Value, indptr: Value, *order: Value, spare: bool, initial: float
+) -> tuple[Any, ...]:
     """Winners share alike, as in a reduction."""
-    rows = _rows(x, indptr)
-    won = catalogue.cast(catalogue.equal(x, gather(y, rows)), dtype=g.dtype)
+    found = gather(x, order[0]) if order else x
+    rows = csr_rows(indptr, size=dimension(found, 0))
+    most = gather(_beside_spare(y, spare), rows)
+    won = catalogue.cast(catalogue.equal(found, most), dtype=g.dtype)
     shares = catalogue.maximum(segment_sum(won, indptr), constant_of(1, g.dtype))
-    return gather(g / shares, rows) * won, None
+    found = gather(_beside_spare(g, spare) / shares, rows) * won
+    if not order:
+        return found, None
+    starts, places = csr_order.all(order[0], size=dimension(x, 0))
+    return segment_sum(found, starts, places), None, None
 
 
 # References and cases
@@ -79,13 +115,15 @@ def _extreme_vjp(g: Value, y: Value, x: Value, indptr: Value, **_: Any) -> tuple
 
 def _reference(reduce: np.ufunc) -> Any:
     @widened
-    def reference(x: Array, indptr: Array, *, initial: float = 0) -> Array:
+    def reference(x: Array, indptr: Array, *order: Array, spare: bool, initial: float = 0) -> Array:
+        for one in order:
+            x = x[check_indices(one, len(x), "order")]
         bounds = check_indptr(indptr, len(x))
         y = np.full((len(bounds) - 1, *x.shape[1:]), initial, x.dtype)
         full = np.flatnonzero(np.diff(bounds))
         if full.size and y.size:
             y[full] = reduce.reduceat(x, bounds[full], axis=0, dtype=x.dtype)
-        return y
+        return y[: len(y) - spare]
 
     return reference
 
@@ -101,6 +139,9 @@ def _cases(attrs: dict[str, Any]) -> Iterator[Case]:
     yield Case((count((7, 2, 3)), indptr))
     yield Case((count((0, 3)), np.zeros((3,), np.int32)))
     yield Case((count((7, 0)), indptr))
+    order = np.array([2, 0, 2, 5, 1, 6, 2], np.int32)
+    yield Case((count((7, 40)), indptr, order), attrs)
+    yield Case((count((7, 3)), indptr, order.astype(np.int64)), {**attrs, "spare": True})
     yield Case((count((3, 40)), np.array([0, 3], np.int32)))
     yield Case((count((3, 67)), np.array([0, 1, 3], np.int32)))
     long = np.minimum(np.arange(400) * 5, 1500).astype(np.int32)
@@ -111,8 +152,8 @@ def _segment(name: str, combine: str, ufunc: np.ufunc, vjp: Any) -> Op:
     linear = combine == "add"
     return defop(
         name,
-        inputs="x indptr:int32",
-        attrs={} if linear else {"initial": 0},
+        inputs="x indptr:int32 *order",
+        attrs={"spare": False} if linear else {"initial": 0, "spare": False},
         dtype=_dtype,
         shape=_shape,
         reference=_reference(ufunc),
@@ -154,7 +195,7 @@ def _extreme(
     if is_sorted:
         return op(x, csr_indptr(ids, size=size), initial=initial)
     indptr, order = csr_order.all(ids, size=size)
-    return op(gather(x, order), indptr, initial=initial)
+    return op(x, indptr, order, initial=initial)
 
 
 def identity_of(reduce: str, dtype: DType) -> float:
@@ -168,7 +209,7 @@ def identity_of(reduce: str, dtype: DType) -> float:
     return int(bounds.min if reduce == "max" else bounds.max)
 
 
-# unsorted_segment_sum: a scatter, or for many rows that are wide a product by sorted rows
+# unsorted_segment_sum: a scatter, or for many rows that are wide a sum of sorted rows
 
 MANY: Final = 1 << 16  # rows, from which sorting pays: it takes 3.5 ns a row, and no thread waits
 LINE: Final = 64  # bytes of a row; a shorter one is no faster to read than its id
@@ -198,8 +239,7 @@ def _unsorted_expand(x: Value, ids: Value, *, size: int, drop: bool) -> Value:
             x, ids = _kept(x, ids), catalogue.maximum(ids, constant_of(0, ids.dtype))
         return catalogue.scatter_add(full((size, *rest), 0, x.dtype), ids, x)
     indptr, order = csr_order.all(ids, size=size, spare=drop)
-    y = csr_matmul(indptr, order, full((rows,), 1, x.dtype), x)
-    return catalogue.slice(y, begin=(0,) * (1 + len(rest)), end=(size, *rest)) if drop else y
+    return segment_sum(x, indptr, order, spare=drop)
 
 
 def _kept(x: Value, ids: Value) -> Value:
