@@ -18,9 +18,10 @@ from weft.ops.base import REGISTRY, Alias, Pull
 ROOT: Final = Path(ops.__file__).parents[2]
 FRONT_ENDS: Final = (
     "weft/eager/functions", "weft/nn/functional", "weft/numpy", "weft/scipy", "weft/signal",
-    "weft/fft.py", "weft/linalg.py", "weft/special.py", "weft/tf1/elementwise", "weft/tf1/indexing",
-    "weft/tf1/linalg", "weft/tf1/nn", "weft/tf1/random", "weft/tf1/shape", "weft/tf1/creation.py",
-    "weft/tf1/layers.py", "weft/tf1/losses.py", "weft/tf1/math.py", "weft/tf1/reduction.py",
+    "weft/func", "weft/fft.py", "weft/linalg.py", "weft/sparse.py", "weft/special.py",
+    "weft/tf1/elementwise", "weft/tf1/indexing", "weft/tf1/linalg", "weft/tf1/nn",
+    "weft/tf1/random", "weft/tf1/shape", "weft/tf1/creation.py", "weft/tf1/layers.py",
+    "weft/tf1/losses.py", "weft/tf1/math.py", "weft/tf1/reduction.py",
 )  # fmt: skip
 LEAST: Final = 3
 ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult)
