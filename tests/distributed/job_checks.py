@@ -214,6 +214,21 @@ def check_data_parallel(rank: int, size: int) -> None:
     assert losses[-1] < losses[0] / 2
 
 
+def check_buckets(rank: int, size: int) -> None:
+    """Many buckets, under way while the program goes on, give the bits of one."""
+    found = []
+    for cap in (None, 0.001):  # 8 MiB, 1 KiB
+        model = wf.nn.parallel.DistributedDataParallel(network(), bucket_cap_mb=cap)
+        optimizer = wf.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        generator = wf.Generator().manual_seed(rank)
+        for _ in range(6):
+            model(wf.randn(4, 64, generator=generator)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        found.append(digest(model))
+    assert found[0] == found[1]
+
+
 def check_tables(rank: int, size: int) -> None:
     """Gradients of lookups are exchanged as rows, of other numbers on each rank, too."""
     ids = np.random.default_rng(5).integers(0, 40, (4, 3, size, 6))  # step, table's use, rank
