@@ -193,6 +193,25 @@ def check_checkpoints(rank: int, size: int) -> None:
     train(other, rank, size, 1)
 
 
+def check_units_of_several_modules(rank: int, size: int) -> None:
+    """The same losses and parameters as of one unit each; a shared parameter is gathered once."""
+    wanted, _ = train(sharded(), rank, size, 3)
+    net = Net()
+    assert fully_shard(list(net.blocks)) == list(net.blocks)
+    fully_shard((net.table, net.head))
+    fully_shard(net)
+    np.testing.assert_allclose(train(net, rank, size, 3)[0], wanted, rtol=1e-5)
+    other = copy.deepcopy(net)
+    with whole(net) as found, whole(other) as copied:
+        assert found["table.weight"].shape == (11, 6)
+        assert all(np.array_equal(found[name], copied[name]) for name in found)
+    with wf.no_grad():
+        net(batch(0, rank, size))
+    net.load_state_dict({name: wf.tensor(x) for name, x in copied.items()}, strict=False)
+    with pytest.raises(DistributedError, match="this FSDPEmbedding is sharded already"):
+        fully_shard([net.table, net.head])
+
+
 def check_shards_that_cannot_be(rank: int, size: int) -> None:
     net = sharded()
     with pytest.raises(DistributedError, match=r"fully_shard: this FSDPNet is sharded already"):
@@ -206,8 +225,8 @@ def check_shards_that_cannot_be(rank: int, size: int) -> None:
         fully_shard(tied)
     with pytest.raises(DistributedError, match="models differ: rank 0 has weight float32"):
         fully_shard(wf.nn.Linear(2, 2 + rank % 2))
-    with pytest.raises(ArgumentError, match=r"fully_shard: expected a module, got list"):
-        fully_shard([net])
+    with pytest.raises(ArgumentError, match=r"fully_shard: expected a module, got int"):
+        fully_shard([wf.nn.Linear(1, 1), 3])
     with pytest.raises(ArgumentError, match=r"'weight' has no shape yet"):
         fully_shard(wf.nn.LazyLinear(3))
     scalar = wf.nn.Module()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from weft.distributed.device_mesh import DeviceMesh
@@ -18,7 +19,7 @@ from weft.nn.parameter import Parameter, is_lazy
 from weft.ops.base import at_user_line
 from weft.transport.group import Group
 
-M = TypeVar("M", bound=Module)
+M = TypeVar("M", bound=Module | Sequence[Module])
 _UNIT = "_sharded_unit"
 
 
@@ -29,6 +30,7 @@ class FSDPModule(Module):
     """
 
     _sharded_unit: Unit
+    _sharded_place: str  # before the paths of its parameters in the unit
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module with whole parameters."""
@@ -37,7 +39,7 @@ class FSDPModule(Module):
         with unit.called() as values:
             if unit.opened is not None:
                 return unit.cast_output(super().__call__(*args, **kwargs))
-            with self.swapped(values, tie_weights=False):
+            with self._swapped(values):
                 return unit.cast_output(super().__call__(*args, **kwargs))
 
     def unshard(self, async_op: bool = False) -> None:
@@ -52,8 +54,9 @@ class FSDPModule(Module):
             raise ArgumentError(f"unshard: expected async_op=False{at_user_line()}")
         unit = self._sharded_unit
         if unit.opened is None:
-            unit.opened = self.swapped(dict(unit.values(again=False)), tie_weights=False)
-            unit.opened.__enter__()
+            values, unit.opened = unit.values(again=False), contextlib.ExitStack()
+            for module in unit.modules:
+                unit.opened.enter_context(module._swapped(values))
 
     def reshard(self) -> None:
         """Keep whole parameters no longer."""
@@ -61,7 +64,13 @@ class FSDPModule(Module):
         unit.release()
         if unit.opened is not None:
             opened, unit.opened = unit.opened, None
-            opened.__exit__(None, None, None)
+            opened.close()
+
+    def _swapped(self, values: Mapping[str, Any]) -> contextlib.AbstractContextManager[Any]:
+        """Inside, the unit's values stand for this module's parameters."""
+        place = self._sharded_place
+        own = {k[len(place) :]: x for k, x in values.items() if k.startswith(place)}
+        return self.swapped(own, tie_weights=False)
 
     def set_requires_gradient_sync(
         self, requires_gradient_sync: bool, *, recurse: bool = True
@@ -80,7 +89,8 @@ class FSDPModule(Module):
 
     def _units(self, recurse: bool) -> list[Unit]:
         below = self.modules() if recurse else [self]
-        return [m._sharded_unit for m in below if isinstance(m, FSDPModule)]
+        units = [m._sharded_unit for m in below if isinstance(m, FSDPModule)]
+        return list(dict.fromkeys(units))
 
 
 def fully_shard(
@@ -96,7 +106,9 @@ def fully_shard(
     means over ranks, as those of `DistributedDataParallel`, bit by bit.
 
     Args:
-        module: becomes an instance of `FSDPModule`, too.
+        module: becomes an instance of `FSDPModule`, too. Several in a list or a tuple are one unit,
+            whose parameters are gathered together: layers that compute one after another, or share
+            a parameter.
         mesh: of one dimension; of two, parameters are divided along the second, and gradients
             averaged along the first, too. All ranks if left out.
         reshard_after_forward: whether the backward pass gathers parameters once more, instead of
@@ -123,6 +135,31 @@ def fully_shard(
         >>> optimizer.step()
         >>> dist.destroy_process_group()
     """
+    modules: Any = module if isinstance(module, list | tuple) else [module]
+    for each in modules:
+        _check(each)
+    group, replicas = _groups(mesh)
+    ignored = {id(p) for p in ignored_params or ()}
+    paths: dict[str, Parameter] = {}
+    buffers: dict[str, Any] = {}
+    for i, each in enumerate(modules):
+        place = f"{i}." if len(modules) > 1 else ""
+        below = tuple([f"{p}." for p, m in each.named_modules() if isinstance(m, FSDPModule)])
+        own = _paths(each, below, ignored)
+        paths.update({place + path: p for path, p in own.items()})
+        named = each.named_buffers()
+        buffers.update({place + path: x for path, x in named if not path.startswith(below)})
+    for ranks in filter(None, (group, replicas)):
+        make_alike("fully_shard", {**paths, **buffers}, ranks)
+    policy = mp_policy or MixedPrecisionPolicy()
+    unit = Unit(paths, group, replicas, reshard_after_forward, policy)
+    for i, each in enumerate(modules):
+        _join(each, unit, f"{i}." if len(modules) > 1 else "")
+    return module
+
+
+def _check(module: Module) -> None:
+    """Refuse what is no module, or is sharded already."""
     if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(
             f"fully_shard: expected a module, got {type(module).__name__}{at_user_line()}"
@@ -131,18 +168,16 @@ def fully_shard(
         raise DistributedError(
             f"fully_shard: this {type(module).__name__} is sharded already{at_user_line()}"
         )
-    group, replicas = _groups(mesh)
-    below = tuple([f"{p}." for p, m in module.named_modules() if isinstance(m, FSDPModule)])
-    paths = _paths(module, below, {id(p) for p in ignored_params or ()})
-    buffers = {path: x for path, x in module.named_buffers() if not path.startswith(below)}
-    for ranks in filter(None, (group, replicas)):
-        make_alike("fully_shard", {**paths, **buffers}, ranks)
-    again, policy = reshard_after_forward, mp_policy or MixedPrecisionPolicy()
-    module._sharded_unit = Unit(paths, group, replicas, again, policy)  # type: ignore[attr-defined]
+
+
+def _join(module: Module, unit: Unit, place: str) -> None:
+    """Make a module one of a unit, in which its parameters' paths begin with `place`."""
+    unit.modules.append(module)
+    module._sharded_unit, module._sharded_place = unit, place  # type: ignore[attr-defined]
     module.__class__ = _sharded_class(type(module))
-    for holder in {path.rpartition(".")[0] for path in paths}:
+    own = [path[len(place) :] for path in unit.paths if path.startswith(place)]
+    for holder in {path.rpartition(".")[0] for path in own}:
         register_state_hooks(module.get_submodule(holder))
-    return module
 
 
 def _groups(mesh: DeviceMesh | None) -> tuple[Group, Group | None]:

@@ -45,6 +45,7 @@ class Unit:
         again: whether the backward pass gathers once more; `None` for all but the outermost unit.
 
     Attributes:
+        modules: those whose parameters they are.
         whole: the shape of each whole parameter.
     """
 
@@ -58,6 +59,7 @@ class Unit:
         self.again = again
         self.policy = policy
         self.syncs = True
+        self.modules: list[Any] = []
         self.params: list[Any] = list({id(p): p for p in paths.values()}.values())
         self.whole: list[Sizes] = [tuple(p.shape) for p in self.params]
         self._held: tuple[list[Lazy], list[Any]] | None = None  # shards, and what they give
@@ -188,6 +190,7 @@ class Unit:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Unit:
         found = memo[id(self)] = copy.copy(self)
+        found.modules = [copy.deepcopy(module, memo) for module in self.modules]
         found.params = [copy.deepcopy(p, memo) for p in self.params]
         found.paths = {path: copy.deepcopy(p, memo) for path, p in self.paths.items()}
         found._held = found._local = found.opened = None
