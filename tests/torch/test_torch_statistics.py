@@ -136,3 +136,15 @@ ERRORS = [
 def test_errors_say_what_is_expected(run, kind, text):
     with pytest.raises(kind, match=text):
         run()
+
+
+def test_covariances_while_casts_are_automatic():
+    x = draw((3, 5)).astype(np.float32)
+    with wf.autocast(), torch.autocast("cpu"):
+        pairs = [
+            (wf.cov(wf.tensor(x)), torch.cov(torch.tensor(x))),
+            (wf.corrcoef(wf.tensor(x)), torch.corrcoef(torch.tensor(x))),
+        ]
+    for found, expected in pairs:
+        assert str(expected.dtype) == f"torch.{found.dtype}"
+        np.testing.assert_allclose(found.float().numpy(), expected.float().numpy(), rtol=1e-2)

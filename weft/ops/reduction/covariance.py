@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration.autocast import cast_inputs
+from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.declaration.rule import concrete
 from weft.ops.shape.diagonal import diagonal
 
@@ -12,25 +15,31 @@ def _total(x: Value) -> Value:
     return catalogue.sum(x, axes=(1,), keepdims=True)
 
 
-def _adjoint(x: Value) -> Value:
-    turned = catalogue.transpose(x, perm=(1, 0))
-    return catalogue.conj(turned) if x.dtype.is_complex else turned
+def _products(x: Value, y: Value, low: DType | None) -> Value:
+    """The products of rows, of the second ones' conjugates."""
+    turned = catalogue.transpose(y, perm=(1, 0))
+    turned = catalogue.conj(turned) if y.dtype.is_complex else turned
+    pair = (x, turned) if low is None else cast_inputs(catalogue.matmul, (x, turned), low)
+    return catalogue.matmul(*pair)
 
 
+@autocasting(Autocast.KEPT)
 def covariance(
-    x: Value, weights: Value | None, importance: Value | None, *, correction: float
-) -> Value:
+    x: Value, weights: Value | None, importance: Value | None, *, correction: float,
+    low: DType | None = None,
+) -> Value:  # fmt: skip
     """The covariances of rows; a number for a single one.
 
     Args:
         weights: how much each observation counts in all.
         importance: the part of the weights that does not say how often observations occur.
         correction: how many observations fewer the mean counts.
+        low: the type in which products run while casts are automatic.
     """
     rows, columns = concrete(x)
     if weights is None:
         apart = x - _total(x) / float(columns)
-        found = catalogue.matmul(apart, _adjoint(apart)) / float(max(columns - correction, 0))
+        found = _products(apart, apart, low) / float(max(columns - correction, 0))
         return found if rows != 1 else catalogue.reshape(found, shape=())
     weights = catalogue.reshape(weights, shape=(1, -1))
     mass = catalogue.sum(weights)
@@ -38,10 +47,10 @@ def covariance(
     if importance is not None:
         lost = lost * catalogue.sum(weights * importance) / mass
     count = catalogue.maximum(mass - lost, constant_of(0, mass.dtype))
-    kind = x.dtype
-    mass, count, weights = (catalogue.cast(v, dtype=kind) for v in (mass, count, weights))
+    mass, weights = (catalogue.cast(v, dtype=x.dtype) for v in (mass, weights))
     apart = x - _total(x * weights) / mass
-    found = catalogue.matmul(apart * weights, _adjoint(apart)) / count
+    found = _products(apart * weights, apart, low)
+    found = found / catalogue.cast(count, dtype=found.dtype)
     return found if rows != 1 else catalogue.reshape(found, shape=())
 
 

@@ -17,7 +17,7 @@ from weft.eager.functions.reduction.reduce import Extreme, floating, rank_of, sh
 from weft.eager.functions.shape.joining import cat, stack
 from weft.eager.functions.shape.reshape import reshape
 from weft.eager.functions.sort.order import cumsum, known_parts, quantile
-from weft.eager.record.lazy import Lazy, array_of
+from weft.eager.record.lazy import Lazy, array_of, trace
 from weft.eager.tensor.argument import axis_of, dims_of, either, sizes
 from weft.eager.tensor.dispatch import (
     cast,
@@ -189,7 +189,8 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     weights = _weights(rows, fweights, aweights)
     real = lazy_of(rows).type.dtype.real
     important = None if aweights is None else cast(lazy_of(aweights), real)
-    return _covariance(rows, weights, important, correction=correction)
+    low = trace.now.autocast
+    return _covariance(rows, weights, important, correction=correction, low=low)
 
 
 _covariance = recorded(covariance.covariance)
