@@ -189,3 +189,25 @@ def _run(calls: list[tuple[int, int, int]], values: list[wf.Tensor]) -> None:
     wf.synchronize()
     for y, array in zip(held, expected, strict=True):
         assert y.tolist() == array.tolist()
+
+
+def test_other_sizes_are_recognised(found: Found) -> None:
+    w = wf.from_numpy(np.ones(4, np.float32))
+
+    def mean(length: int) -> float:
+        x = wf.from_numpy(np.arange(length * 4.0, dtype=np.float32).reshape(length, 4))
+        return float((x * w + x).sum(0).mean())
+
+    means = [mean(length) for length in (5, 6, 5, 9)]
+    assert means == [float(np.arange(n * 4.0).mean() * 2 * n) for n in (5, 6, 5, 9)]
+    assert found == [False, True, True, True]
+
+
+def test_what_nobody_needs_does_not_hide_a_recording(found: Found) -> None:
+    x, y = wf.ones(3), wf.full((3,), 2.0)
+
+    def wasteful() -> object:
+        (y + y).sum()  # two records of which nothing is shown
+        return x * y + y
+
+    assert _twice(found, wasteful, wasteful)

@@ -186,7 +186,7 @@ def family_of(structure: Structure, as_rows: bool) -> tuple[Family, Sizes]:
     for item in structure.key:
         if isinstance(item, Plan):
             record = next(records)
-            kind, own = item.general or _generalise(record)
+            kind, own = item.general or generalise(record)
             pattern.append(kind)
             sizes += own
         else:
@@ -202,7 +202,7 @@ def family_of(structure: Structure, as_rows: bool) -> tuple[Family, Sizes]:
     return found, tuple(sizes)
 
 
-def _generalise(record: Record) -> tuple[object, Sizes]:
+def generalise(record: Record) -> tuple[object, Sizes]:
     """What a record's plan has in common with those for other sizes, and its sizes."""
     plan = record.plan
     if plan.kind is None:

@@ -16,12 +16,12 @@ FEW: Final = 64  # records, about 0.2 ms to make: a program takes 50 us to be fo
 MANY: Final = 512  # then also within a call that is better kept whole, as of a model
 LATER: Final = 4  # times as many records, and another place is looked for: that one was in no loop
 
-_whole: Final[set[CodeType]] = set()
+_whole: Final[dict[int, CodeType]] = {}  # by identity: the hash of code is that of all it holds
 
 
 def kept_whole(function: F) -> F:
     """Have what a call of `function` records in one program, if it is not very much."""
-    _whole.add(function.__code__)
+    _whole[id(function.__code__)] = function.__code__
     return function
 
 
@@ -69,13 +69,20 @@ class LoopStart:
 
     def _choose(self, count: int, behind: str, frame: FrameType | None) -> None:
         """Take this place, unless it is inside of what is better kept whole."""
+        least = MANY if _is_within_whole(frame) else FEW
+        if count < least:
+            return
         place: list[tuple[CodeType, int | None]] = []
-        least = FEW
         while frame is not None:
-            if frame.f_code in _whole:
-                least = MANY
-                if count < MANY:
-                    return
             place.append((frame.f_code, frame.f_lineno))
             frame = frame.f_back
         self._place, self._behind, self._found_at, self._least = place, behind, count, least
+
+
+def _is_within_whole(frame: FrameType | None) -> bool:
+    """Whether a call that is better kept whole is going on: asked often, as a line is not."""
+    while frame is not None:
+        if id(frame.f_code) in _whole:
+            return True
+        frame = frame.f_back
+    return False

@@ -2,15 +2,17 @@
 
 Walking back from what is wanted, numbering values and hashing the result takes as long as recording
 did. Once there is a program, the same calls on the same values in the same order need none of that:
-what was found the last time is checked in one pass over the records.
+what was found the last time is checked in one pass over the records. Sizes may be others each time,
+as those of a text that grows: what is linked to what does not depend on them.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
+from weft.eager.record.dynamic_shape import generalise
 from weft.eager.record.lazy import Alias, Lazy, Number, Record
 from weft.eager.record.plan import Plan
 from weft.eager.record.structure import Structure
@@ -38,7 +40,9 @@ class Recurrence:
     """What was found about a structure, without any of its values."""
 
     def __init__(self, structure: Structure) -> None:
-        self.key = structure.key
+        self._key = structure.key  # of the last sizes, and their plans
+        self._plans = [record.plan for record in structure.records]
+        self._places = [i for i, item in enumerate(self._key) if isinstance(item, Plan)]
         self.homes = structure.homes
         number = {record: i for i, record in enumerate(structure.records)}
         leaves = {leaf: i for i, leaf in enumerate(structure.leaves)}
@@ -79,7 +83,18 @@ class Recurrence:
                 return None
         if not _apart(leaves) or not self._at_home(outputs, leaves):
             return None
-        return Structure(self.key, tuple(records), tuple(leaves), tuple(outputs), self.homes, ())
+        key = self.key_of(records)
+        return Structure(key, tuple(records), tuple(leaves), tuple(outputs), self.homes, ())
+
+    def key_of(self, records: Sequence[Record]) -> tuple[Any, ...]:
+        """The key of a structure of these records, which may have other sizes."""
+        plans = [record.plan for record in records]
+        if plans != self._plans:
+            key = list(self._key)
+            for place, plan in zip(self._places, plans, strict=True):
+                key[place] = plan
+            self._key, self._plans = tuple(key), plans
+        return self._key
 
     def _at_home(self, outputs: Sequence[Lazy], leaves: Sequence[Lazy]) -> bool:
         """Whether outputs take over the memory of the same leaves as before, and may do so."""
@@ -127,13 +142,37 @@ def _apart(leaves: Sequence[Lazy]) -> bool:
     return len(places) == len(leaves)
 
 
-_met: Final[OrderedDict[tuple[Plan, ...], list[Recurrence]]] = OrderedDict()
+_met: Final[OrderedDict[tuple[object, ...], list[Recurrence]]] = OrderedDict()
 """The ways in which each sequence came, the last one that did first: loops may take turns."""
+
+
+def _calls(records: Sequence[Record]) -> tuple[object, ...]:
+    """What is called in which order, whatever the sizes."""
+    return tuple([(record.plan.general or generalise(record))[0] for record in records])
 
 
 def recurring(records: Sequence[Record]) -> Structure | None:
     """The structure of all that is pending, if it is one that was learnt."""
-    ways = _met.get(tuple([record.plan for record in records]), [])
+    found = _of_these(records)
+    if found is not None:
+        return found
+    needed = _needed(records)
+    return _of_these(needed) if 0 < len(needed) < len(records) else None
+
+
+def _needed(records: Sequence[Record]) -> list[Record]:
+    """Without those of whose results nothing is shown that is computed."""
+    read: set[Lazy] = set()
+    found: list[Record] = []
+    for record in reversed(records):
+        if any([y in read or y.is_live for y in record.outputs]):
+            found.append(record)
+            read.update(record.inputs)
+    return found[::-1]
+
+
+def _of_these(records: Sequence[Record]) -> Structure | None:
+    ways = _met.get(_calls(records), [])
     for i, way in enumerate(ways):
         found = way.structure(records)
         if found is not None:
@@ -145,13 +184,13 @@ def recurring(records: Sequence[Record]) -> Structure | None:
 
 def learn(structure: Structure) -> None:
     """Note a structure that has a program, before it runs, where it is simple enough."""
-    plans = tuple([record.plan for record in structure.records])
-    ways = _met.get(plans, [])
-    if len(ways) >= MOST_WAYS or any([way.key == structure.key for way in ways]):
+    calls, records = _calls(structure.records), structure.records
+    ways = _met.get(calls, [])
+    if len(ways) >= MOST_WAYS or any([way.key_of(records) == structure.key for way in ways]):
         return
     if not _is_simple(structure):
         return
-    _met[plans] = [Recurrence(structure), *ways]
+    _met[calls] = [Recurrence(structure), *ways]
     if len(_met) > MOST:
         _met.popitem(last=False)
 
