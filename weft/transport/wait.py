@@ -69,9 +69,9 @@ def _look(transport: Transport, pending: Pending, passed: float, timeout: float)
         if gone and not pending.done():
             text = f"{transport.waiting}: {named(gone)} ended before it"
             raise DistributedError(transport.fail(text).text)
-    if passed > timeout:
-        late = named(pending.missing())
-        text = f"{transport.waiting}: no answer from {late} for {timeout:g} s"
+    late = pending.missing() if passed > timeout else []
+    if late:  # not if all came while this process was stopped
+        text = f"{transport.waiting}: no answer from {named(late)} for {timeout:g} s"
         raise DistributedTimeoutError(transport.fail(text).text)
 
 
