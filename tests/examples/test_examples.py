@@ -190,6 +190,12 @@ def test_graph(run: Any) -> None:
     assert printed(text, "lowest accuracy") == pytest.approx(accuracy, abs=1e-3)
 
 
+def test_keras_digits(run: Any) -> None:
+    accuracy, text = run("keras_digits", "--steps", "40")
+    assert accuracy > 0.8
+    assert printed(text, "accuracy") == pytest.approx(accuracy, abs=1e-3)
+
+
 def test_experts(run: Any) -> None:
     (single, experts), text = run("experts", "--steps", "300")
     assert experts < 0.3 < single  # 1 is what a constant would get

@@ -153,7 +153,7 @@ PAIRS = {
 OTHERS = {"Model", "Sequential", "Layer", "InputLayer", "Merge", "Convolution", "Pooling",
           "ConvolutionTranspose", "GlobalPooling", "ZeroPadding", "Cropping", "UpSampling", "Cell",
           "Wrapper", "SimpleRNNCell", "StackedRNNCells", "WeightedLayer", "Storage",
-          "LSTMCell", "GRUCell"}  # fmt: skip
+          "LSTMCell", "GRUCell", "TensorFlowOpLayer"}  # fmt: skip
 
 
 def test_every_layer_is_here():
@@ -264,7 +264,8 @@ def test_states_go_on_from_batch_to_batch():
         (lambda x: L.Dropout(1.5), ArgumentError, "Dropout: expected a rate from 0 to 1, got 1.5"),
         (lambda x: L.LSTM(2)(x, initial_state=[x[:, 0]]), ArgumentError, "expected 2 states"),
         (lambda x: L.Dense(3).count_params(), StateError, "dense to be built"),
-        (lambda x: keras.Model(x, tf.nn.relu(x)), ArgumentError, "wrap operations in a Lambda"),
+        (lambda x: keras.Model(x, tf.constant(1.0) + 1), ArgumentError, "follows from the inputs"),
+        (lambda x: L.Flatten()(tf.nn.dropout(x, 0.5)), StateError, "without effects and random"),
         (lambda x: keras.Model(keras.Input((2,)), L.Dense(1)(x)), ArgumentError,
          "they need .input_1."),
     ],

@@ -18,6 +18,7 @@ class GraphState:
 
     Attributes:
         histories: of each tensor that a layer gave: the layer, which of its calls, which output.
+        unrelated: tensors that follow from nothing that a layer gave.
         masks: of each tensor whose steps do not all count: a boolean tensor.
         variables: those that Keras makes, and so gives their first value.
         initialized: the session in which so many of them have values.
@@ -29,6 +30,7 @@ class GraphState:
 
     def __init__(self, graph: tf.Graph) -> None:
         self.histories: dict[Any, tuple[Any, int, int]] = {}
+        self.unrelated: set[Any] = set()
         self.masks: dict[Any, Any] = {}
         self.variables: list[Any] = []
         self.initialized: tuple[Any, int] | None = None

@@ -16,6 +16,7 @@ from weft.tf1.keras.engine.calls import Called
 from weft.tf1.keras.engine.graph_state import graph_state, history_of, mask_of, set_mask
 from weft.tf1.keras.engine.input_spec import InputSpec, check_inputs
 from weft.tf1.keras.engine.node import Node
+from weft.tf1.keras.engine.raw_history import find_history
 
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size")
 _OPTIONS = (*_SHAPES, "weights", "autocast", "dynamic")
@@ -132,6 +133,8 @@ class Layer(Called):
         inputs = nest.tensors(inputs)
         given = nest.tensors_in([inputs, args, kwargs])
         graph = given[0].graph if given else tf.get_default_graph()
+        if not call_context.is_inside():
+            find_history(given)
         with graph.as_default(), tf.name_scope(self._scope_name()):
             check_inputs(self, inputs)
             self._build_once(inputs)

@@ -14,6 +14,7 @@ from weft.tf1.keras.engine.input_layer import InputLayer, input_layer_of
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.layer_order import order_of
 from weft.tf1.keras.engine.node import Node
+from weft.tf1.keras.engine.raw_history import find_history
 
 
 class Network(Layer):
@@ -46,12 +47,12 @@ class Network(Layer):
         self.nested_inputs, self.nested_outputs = inputs, outputs
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
         starts = [input_layer_of(x) for x in self.inputs]
+        find_history(self.outputs)
         for y in self.outputs:
             if history_of(y) is None:
                 raise fail(
                     ArgumentError,
-                    f"Model: expected as outputs what layers give, got {y!r}; wrap operations in "
-                    "a Lambda layer",
+                    f"Model: expected as outputs what follows from the inputs, got {y!r}",
                 )
         order = order_of(self.inputs, self.outputs)
         self.graph_nodes, self._graph_layers = order.nodes, order.layers

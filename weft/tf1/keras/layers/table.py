@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from weft.tf1.keras.engine import input_layer, model
+from weft.tf1.keras.engine import input_layer, model, op_layer
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.layers import (
     advanced_activations,
@@ -40,7 +40,8 @@ def _layers_in(module: ModuleType) -> dict[str, Any]:
 
 for _module in (
     advanced_activations, border, cells, convolution, convolution_transpose, core, dense, embedding,
-    input_layer, merge, model, noise, normalization, pooling, recurrent, reshaping, wrappers,
+    input_layer, merge, model, noise, normalization, op_layer, pooling, recurrent, reshaping,
+    wrappers,
 ):  # fmt: skip
     LAYERS.update(_layers_in(_module))
 

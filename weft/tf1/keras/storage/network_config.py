@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import weft.tf1 as tf
-from weft.errors import DataError
+from weft.errors import DataError, StateError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.graph_state import history_of
@@ -61,7 +61,12 @@ def _told(x: Any, numbers: Mapping[int, int]) -> Any:
 
 def _place(x: Any, numbers: Mapping[int, int]) -> Place:
     history = history_of(x)
-    assert history is not None
+    if history is None:
+        raise fail(
+            StateError,
+            f"get_config: expected tensors that follow from the model's inputs, got {x!r}; read "
+            "variables inside of a layer",
+        )
     layer, number, index = history
     return [layer.name, numbers[id(layer.inbound_nodes[number])], index]
 
