@@ -230,6 +230,40 @@ def test_scheduled_sampling(session: Any) -> None:
     np.testing.assert_allclose(found[0.5].rnn_output[:, 1:], CHANCES[true], rtol=1e-5)
 
 
+@pytest.mark.parametrize("time_major", [False, True])
+def test_scheduled_outputs(session: Any, time_major: bool) -> None:
+    """Each next input is the true one or the outputs, with the auxiliary one of its step behind."""
+    random, batch, steps = np.random.default_rng(0), 40, 4
+    x, more = (random.standard_normal((batch, steps, n)).astype(np.float32) for n in (3, 2))
+    feeds = [np.swapaxes(a, 0, 1) if time_major else a for a in (x, more)]
+    cell = tf.nn.rnn_cell.BasicRNNCell(3)
+    for chance in (0.0, 0.5, np.arange(batch) % 2 * 1.0):
+        helper = S.ScheduledOutputTrainingHelper(
+            feeds[0], [steps] * batch, np.float32(chance), time_major, seed=1,
+            next_inputs_fn=lambda y: y * 2, auxiliary_inputs=feeds[1],
+        )  # fmt: skip
+        decoder = S.BasicDecoder(cell, helper, cell.zero_state(batch, tf.float32))
+        outputs = S.dynamic_decode(decoder)[0]
+        session.run(tf.global_variables_initializer())
+        (y, ids), weights = session.run(
+            [(outputs.rnn_output, outputs.sample_id), tf.trainable_variables()]
+        )
+        state, fed = np.zeros((batch, 3), np.float32), x[:, 0]
+        for t in range(steps):
+            rows = np.concatenate([fed, more[:, t], state], 1)
+            state = np.tanh(rows @ weights[0] + weights[1])
+            np.testing.assert_allclose(y[:, t], state, rtol=1e-4, atol=1e-5)
+            fed = np.where(ids[:, t, None] > 0, state * 2, x[:, min(t + 1, steps - 1)])
+        assert abs(ids.mean() - np.mean(chance)) < 0.15
+        if np.ndim(chance):
+            np.testing.assert_array_equal(ids, np.repeat(chance[:, None], steps, 1))
+
+
+def test_a_matrix_of_probabilities_is_refused() -> None:
+    with pytest.raises(ShapeError, match="ScheduledOutputTrainingHelper: expected sampling_prob"):
+        S.ScheduledOutputTrainingHelper(np.zeros((2, 3, 4), np.float32), [3, 3], [[0.5]])
+
+
 def every_text(start: int, steps: int, weight: float) -> list[tuple[float, list[int]]]:
     """All texts of so many tokens at most, with their scores, the best first."""
     found: list[tuple[float, list[int]]] = []

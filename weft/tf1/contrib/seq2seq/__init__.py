@@ -26,7 +26,6 @@ from weft.tf1.contrib.seq2seq.helper import (
     Helper,
     InferenceHelper,
     SampleEmbeddingHelper,
-    ScheduledEmbeddingTrainingHelper,
     TrainingHelper,
 )
 from weft.tf1.contrib.seq2seq.loss import sequence_loss
@@ -36,6 +35,10 @@ from weft.tf1.contrib.seq2seq.monotonic_attention import (
     monotonic_attention,
     safe_cumprod,
 )
+from weft.tf1.contrib.seq2seq.scheduled_helper import (
+    ScheduledEmbeddingTrainingHelper,
+    ScheduledOutputTrainingHelper,
+)
 
 __all__ = [
     "AttentionMechanism", "AttentionWrapper", "AttentionWrapperState", "BahdanauAttention",
@@ -43,7 +46,7 @@ __all__ = [
     "BeamSearchDecoderOutput", "BeamSearchDecoderState", "CustomHelper", "Decoder",
     "FinalBeamSearchDecoderOutput", "GreedyEmbeddingHelper", "Helper", "InferenceHelper",
     "LuongAttention", "LuongMonotonicAttention", "SampleEmbeddingHelper",
-    "ScheduledEmbeddingTrainingHelper", "TrainingHelper", "dynamic_decode", "gather_tree",
-    "gather_tree_from_array", "hardmax", "monotonic_attention", "safe_cumprod", "sequence_loss",
-    "tile_batch",
+    "ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper", "TrainingHelper",
+    "dynamic_decode", "gather_tree", "gather_tree_from_array", "hardmax", "monotonic_attention",
+    "safe_cumprod", "sequence_loss", "tile_batch",
 ]  # fmt: skip

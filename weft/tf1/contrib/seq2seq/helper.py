@@ -8,7 +8,7 @@ from typing import Any
 from weft.errors import ArgumentError, ShapeError
 from weft.tf1.control.tensor_array import TensorArray
 from weft.tf1.creation import fill, zeros_like
-from weft.tf1.elementwise.arithmetic import cast, equal, less, maximum
+from weft.tf1.elementwise.arithmetic import cast, equal
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import int32
 from weft.tf1.framework.graph import fail
@@ -17,7 +17,7 @@ from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.indexing.lookup import embedding_lookup
 from weft.tf1.indexing.slicing import where
-from weft.tf1.random.distribution import categorical, random_uniform
+from weft.tf1.random.distribution import categorical
 from weft.tf1.reduction import argmax, reduce_all
 from weft.tf1.shape.arrangement import shape, squeeze, transpose
 
@@ -132,8 +132,8 @@ class TrainingHelper(Helper):
     ) -> None:
         tensors = map_structure(convert_to_tensor, inputs)
         self._lengths = _vector("sequence_length", sequence_length)
-        steps = tensors if time_major else map_structure(_time_major, tensors)
-        self._rows = map_structure(_unstacked, steps)
+        steps = tensors if time_major else map_structure(turned, tensors)
+        self._rows = map_structure(unstacked, steps)
 
     @property
     def batch_size(self) -> Any:
@@ -158,55 +158,7 @@ class TrainingHelper(Helper):
     ) -> tuple[Any, Any, Any]:
         """The next inputs; after the last step any will do."""
         finished = self._lengths <= time + 1
-        place = where(reduce_all(finished), zeros_like(time), time + 1)
-        return finished, map_structure(lambda a: a.read(place), self._rows), state
-
-
-class ScheduledEmbeddingTrainingHelper(TrainingHelper):
-    """The true inputs, or, with some probability, the embedding of what was sampled.
-
-    Bengio et al., "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks"
-    (2015). Samples are -1 where none was drawn.
-
-    Args:
-        embedding: a table, or a function of ids.
-        sampling_probability: a scalar, or [batch].
-        seed: of the samples.
-        scheduling_seed: of whether to sample.
-
-    Raises:
-        ShapeError: the probability has more than one dimension.
-    """
-
-    def __init__(
-        self, inputs: Any, sequence_length: Any, embedding: Any, sampling_probability: Any,
-        time_major: bool = False, seed: int | None = None, scheduling_seed: int | None = None,
-        name: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(inputs, sequence_length, time_major, name)
-        self._embed = embedding_of(embedding)
-        self._chance = convert_to_tensor(sampling_probability)
-        if self._chance.shape.ndims not in (0, 1):
-            raise fail(
-                ShapeError,
-                "ScheduledEmbeddingTrainingHelper: expected sampling_probability to be a scalar or"
-                f" a vector, got {self._chance}",
-            )
-        self._seeds = seed, scheduling_seed
-
-    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Classes drawn by their logits, or -1."""
-        drawn = _drawn(outputs, self._seeds[0])
-        chances = random_uniform(shape(drawn), dtype=self._chance.dtype, seed=self._seeds[1])
-        return where(less(chances, self._chance), drawn, fill(shape(drawn), -1))
-
-    def next_inputs(
-        self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
-    ) -> tuple[Any, Any, Any]:
-        """The next inputs: embeddings where something was sampled."""
-        finished, inputs, state = super().next_inputs(time, outputs, state)
-        embedded = self._embed(maximum(sample_ids, 0))
-        return finished, where(sample_ids > -1, embedded, inputs), state
+        return finished, read_rows(self._rows, time, finished), state
 
 
 class GreedyEmbeddingHelper(Helper):
@@ -267,7 +219,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
         """Classes drawn by their logits."""
         logits = outputs if self._temperature is None else outputs / self._temperature
-        return _drawn(logits, self._seed)
+        return drawn(logits, self._seed)
 
 
 class InferenceHelper(Helper):
@@ -339,13 +291,22 @@ def _count(x: Tensor) -> Any:
     return shape(x)[0] if known is None else known
 
 
-def _time_major(x: Tensor) -> Tensor:
+def turned(x: Tensor) -> Tensor:
+    """`x` with its first two axes exchanged."""
     return transpose(x, [1, 0, *range(2, x.shape.ndims or 2)])
 
 
-def _unstacked(x: Tensor) -> TensorArray:
+def read_rows(rows: Any, time: Any, finished: Any) -> Any:
+    """What comes after a step, of nested arrays; after the last step any will do."""
+    place = where(reduce_all(finished), zeros_like(time), time + 1)
+    return map_structure(lambda a: a.read(place), rows)
+
+
+def unstacked(x: Tensor) -> TensorArray:
+    """An array of the steps of `x`, which come first."""
     return TensorArray(x.dtype.base_dtype, shape(x)[0], element_shape=x.shape[1:]).unstack(x)
 
 
-def _drawn(logits: Any, seed: int | None) -> Tensor:
+def drawn(logits: Any, seed: int | None) -> Tensor:
+    """Classes, each drawn by its logits."""
     return squeeze(categorical(logits, 1, int32, seed), [1])
