@@ -53,7 +53,7 @@ def _compute_again(records: Sequence[Record], wanted: Lazy | None) -> bool:
     """Compute what is pending, if it is what was computed before; whether it is."""
     with _lock:
         structure = recurring(records)
-        if structure is None or _separate(structure) is not None:
+        if structure is None:
             return False
         _compute_whole(structure, True, wanted)
         return True

@@ -15,6 +15,7 @@ from typing import Any, Final
 from weft.eager.record.dynamic_shape import generalise
 from weft.eager.record.lazy import Alias, Lazy, Number, Record
 from weft.eager.record.plan import Plan
+from weft.eager.record.prepared_program import is_ever_new
 from weft.eager.record.structure import Structure
 
 MOST: Final = 64  # sequences of calls; the one that was not met for longest goes first
@@ -83,18 +84,29 @@ class Recurrence:
                 return None
         if not _apart(leaves) or not self._at_home(outputs, leaves):
             return None
-        key = self.key_of(records)
-        return Structure(key, tuple(records), tuple(leaves), tuple(outputs), self.homes, ())
+        return self._of_these(records, leaves, outputs)
 
-    def key_of(self, records: Sequence[Record]) -> tuple[Any, ...]:
-        """The key of a structure of these records, which may have other sizes."""
+    def _of_these(
+        self, records: Sequence[Record], leaves: Sequence[Lazy], outputs: Sequence[Lazy]
+    ) -> Structure | None:
+        """The structure in the sizes of these records, unless it had better be taken apart."""
         plans = [record.plan for record in records]
-        if plans != self._plans:
-            key = list(self._key)
-            for place, plan in zip(self._places, plans, strict=True):
-                key[place] = plan
-            self._key, self._plans = tuple(key), plans
-        return self._key
+        key = self.key_of(plans)
+        found = Structure(key, tuple(records), tuple(leaves), tuple(outputs), self.homes, ())
+        if key is not self._key:
+            if plans[-1].lasting and is_ever_new(found):
+                return None  # the optimiser's update had better be a program of its own
+            self._key, self._plans = key, plans
+        return found
+
+    def key_of(self, plans: list[Plan]) -> tuple[Any, ...]:
+        """The key of a structure of these calls, which may have other sizes."""
+        if plans == self._plans:
+            return self._key
+        key = list(self._key)
+        for place, plan in zip(self._places, plans, strict=True):
+            key[place] = plan
+        return tuple(key)
 
     def _at_home(self, outputs: Sequence[Lazy], leaves: Sequence[Lazy]) -> bool:
         """Whether outputs take over the memory of the same leaves as before, and may do so."""
@@ -153,11 +165,11 @@ def _calls(records: Sequence[Record]) -> tuple[object, ...]:
 
 def recurring(records: Sequence[Record]) -> Structure | None:
     """The structure of all that is pending, if it is one that was learnt."""
-    found = _of_these(records)
+    found = _met_before(records)
     if found is not None:
         return found
     needed = _needed(records)
-    return _of_these(needed) if 0 < len(needed) < len(records) else None
+    return _met_before(needed) if 0 < len(needed) < len(records) else None
 
 
 def _needed(records: Sequence[Record]) -> list[Record]:
@@ -171,7 +183,7 @@ def _needed(records: Sequence[Record]) -> list[Record]:
     return found[::-1]
 
 
-def _of_these(records: Sequence[Record]) -> Structure | None:
+def _met_before(records: Sequence[Record]) -> Structure | None:
     ways = _met.get(_calls(records), [])
     for i, way in enumerate(ways):
         found = way.structure(records)
@@ -184,9 +196,9 @@ def _of_these(records: Sequence[Record]) -> Structure | None:
 
 def learn(structure: Structure) -> None:
     """Note a structure that has a program, before it runs, where it is simple enough."""
-    calls, records = _calls(structure.records), structure.records
+    calls, plans = _calls(structure.records), [record.plan for record in structure.records]
     ways = _met.get(calls, [])
-    if len(ways) >= MOST_WAYS or any([way.key_of(records) == structure.key for way in ways]):
+    if len(ways) >= MOST_WAYS or any([way.key_of(plans) == structure.key for way in ways]):
         return
     if not _is_simple(structure):
         return
