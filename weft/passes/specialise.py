@@ -32,7 +32,7 @@ from weft.ops.base import (
 from weft.ops.boundary import state
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph
-from weft.ops.control.known_input import with_known_inputs
+from weft.ops.control.known_input import inputs_of_shapes, with_known_inputs
 from weft.ops.declaration.attribute import is_complete, known_value
 from weft.passes.step import Request, Step
 from weft.transform.interpreter import located
@@ -42,18 +42,23 @@ SMALL = 1024
 
 
 class ValuesNeededError(FeedError):
-    """A shape depends on the values of these feeds; specialise again with them."""
+    """A shape depends on values that follow from feeds; specialise again with them.
 
-    def __init__(self, feeds: frozenset[int], message: str) -> None:
+    Attributes:
+        values: what must be known, in the user's graph: few small integers.
+        step: what computes them, and nothing else.
+    """
+
+    def __init__(self, values: tuple[Value, ...], step: Step, message: str) -> None:
         super().__init__(message)
-        self.feeds = feeds
+        self.values, self.step = values, step
 
 
 def specialise(
     request: Request,
     types: Sequence[TensorType],
     variables: Mapping[str, TensorType],
-    values: Mapping[int, np.ndarray[Any, Any]],
+    decided: Mapping[Value, np.ndarray[Any, Any]],
 ) -> Step:
     """The step for feeds of these concrete types.
 
@@ -61,16 +66,16 @@ def specialise(
         request: what to run.
         types: concrete type of each feed.
         variables: types of the variables that already have a value.
-        values: the feeds that shapes depend on, by position.
+        decided: values of the user's graph that shapes depend on; the step is for these alone.
 
     Raises:
         ShapeError: the concrete shapes do not fit together.
-        ValuesNeededError: a shape depends on a feed that is not in `values`.
+        ValuesNeededError: a shape depends on a value that is not among the `decided` ones.
     """
-    walk = _Walk(request, variables)
+    walk = _Walk(request, variables, decided)
     with walk.out.as_default():
         for position, (value, kind) in enumerate(zip(request.feeds, types, strict=True)):
-            walk.feed(position, value, kind, values.get(position))
+            walk.feed(position, value, kind)
         for node in walk.needed():
             walk.visit(node)
     return expand_composites(walk.finish())
@@ -79,8 +84,14 @@ def specialise(
 class _Walk:
     """One walk over the user's graph, building the pure one."""
 
-    def __init__(self, request: Request, variables: Mapping[str, TensorType]) -> None:
+    def __init__(
+        self,
+        request: Request,
+        variables: Mapping[str, TensorType],
+        decided: Mapping[Value, np.ndarray[Any, Any]],
+    ) -> None:
         self.request = request
+        self.decided = decided
         self.fed = frozenset(request.feeds)
         self.variables = variables
         self.out = Graph()
@@ -111,22 +122,22 @@ class _Walk:
             return order
         return list(place)
 
-    def feed(
-        self, position: int, value: Value, kind: TensorType, known: np.ndarray[Any, Any] | None
-    ) -> None:
+    def feed(self, position: int, value: Value, kind: TensorType) -> None:
         _require_compiled(value.node, (kind,))
         attrs = {"dtype": kind.dtype, "shape": kind.shape}
         name = f"feed{position}/{value.node.name}"
         node = self.out.add("placeholder", (), attrs, (kind,), name, source=value.node.source)
         self.feeds.append(node.name)
-        if known is None:
-            self.env[value] = node.outputs[0]
-            return
-        attrs = {"value": Literal(known)}
-        constant = self.out.add(
-            "constant", (), attrs, (kind,), f"{name}/value", source=value.node.source
-        )
-        self.env[value] = constant.outputs[0]
+        self.env[value] = self._as_decided(value, node.outputs[0])
+
+    def _as_decided(self, old: Value, new: Value) -> Value:
+        """A constant instead of `new`, where the value is one that the step is for."""
+        array = self.decided.get(old)
+        if array is None:
+            return new
+        name, source = f"{new.node.name}/value", old.node.source
+        attrs = {"value": Literal(array)}
+        return self.out.add("constant", (), attrs, (new.type,), name, source=source).outputs[0]
 
     def visit(self, node: Node) -> None:
         """Map the outputs of one node."""
@@ -152,7 +163,8 @@ class _Walk:
                 case _:
                     results = self._compute(node)
         for old, new in zip(node.outputs, results, strict=True):
-            self.env.setdefault(old, new)  # a fed output keeps its feed
+            if old not in self.env:  # a fed output keeps its feed
+                self.env[old] = self._as_decided(old, new)
 
     def _state(self, node: Node) -> Value:
         """The value before the step of a `variable` (or `counter`) node."""
@@ -195,10 +207,13 @@ class _Walk:
     def _compute(self, node: Node) -> tuple[Value, ...]:
         op = op_of(node)
         inputs = tuple([self.env[v] for v in node.inputs])
+        if functions(node):
+            self._demand(node, [node.inputs[i] for i in inputs_of_shapes(node)], "a shape inside")
         attrs = dict(with_known_inputs(node, inputs).attrs if functions(node) else node.attrs)
         data = inputs[: len(inputs) - len(node.operands)]
-        for name, operand in zip(node.operands, inputs[len(data) :], strict=True):
-            attrs[name] = self._attribute(node, name, operand)
+        for name, operand in zip(node.operands, node.inputs[len(data) :], strict=True):
+            self._demand(node, [operand], name)
+            attrs[name] = known_value(self.env[operand])
         kinds = tuple([v.type for v in data])
         told = node.operands or functions(node) or not all([is_static(t.shape) for t in node.types])
         if told or kinds != tuple([v.type for v in node.inputs]):
@@ -215,23 +230,50 @@ class _Walk:
         folded = _fold_small(op, new)
         return new.outputs if folded is None else (folded,)
 
-    def _attribute(self, node: Node, name: str, operand: Value) -> Any:
-        known = known_value(operand)
-        if not is_complete(known):
-            feeds = self._feeds_behind(operand)
-            if not feeds:
-                raise ShapeError(
-                    f"{node.op}: {name} must be known before the step runs, "
-                    f"but it depends on a variable or a computed value: {node.describe()}"
-                )
-            text = f"{node.op}: {name} depends on the values of feeds: {node.describe()}"
-            raise ValuesNeededError(feeds, text)
-        return known
+    def _demand(self, node: Node, operands: Sequence[Value], name: str) -> None:
+        """Raise where values of the user's graph that an attribute of `node` needs aren't known."""
+        unknown = [v for v in operands if not self._is_known(v)]
+        if not unknown:
+            return
+        values = self._decisive(unknown)
+        found = tuple([self.env[v] for v in values])
+        before = {op_of(n) for n in toposort(self.out, [v.node for v in found])}
+        if state.variable in before or state.placeholder not in before:
+            raise ShapeError(
+                f"{node.op}: {name} must be known before the step runs, "
+                f"but it depends on a variable or a computed value: {node.describe()}"
+            )
+        self.out.outputs = found
+        step = expand_composites(Step(self.out, tuple(self.feeds), ()))
+        text = f"{node.op}: {name} depends on the values of feeds: {node.describe()}"
+        raise ValuesNeededError(values, step, text)
 
-    def _feeds_behind(self, value: Value) -> frozenset[int]:
-        nodes = toposort(self.out, [value.node])
-        position = {name: i for i, name in enumerate(self.feeds)}
-        return frozenset(position[n.name] for n in nodes if n.name in position)
+    def _decisive(self, unknown: Sequence[Value]) -> tuple[Value, ...]:
+        """The few integers that, once known, make these known: the largest length, not all lengths.
+
+        Back from there, as long as what is unknown is integers and not more of them.
+        """
+        found: dict[Value, None] = {}
+        waiting = list(unknown)
+        while waiting:
+            value = waiting.pop()
+            node = value.node
+            inputs = [] if value in self.fed else [v for v in node.inputs if not self._is_known(v)]
+            if inputs and not functions(node) and all([self._is_smaller(v, value) for v in inputs]):
+                waiting += inputs
+            else:
+                found[value] = None
+        return tuple(found)
+
+    def _is_known(self, value: Value) -> bool:
+        return value in self.env and is_complete(known_value(self.env[value]))
+
+    def _is_smaller(self, value: Value, than: Value) -> bool:
+        """Whether a value is integers, and has at most as many elements as the other."""
+        shapes = self.env[than].shape, self.env[value].shape if value in self.env else None
+        if not value.dtype.is_integer or not all(map(is_static, shapes)):
+            return False
+        return size(shapes[1]) <= size(shapes[0])
 
     def finish(self) -> Step:
         """The pure step."""

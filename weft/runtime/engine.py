@@ -33,8 +33,9 @@ from weft.ops.boundary.state import variable
 from weft.ops.communication.sequence import call_sequence
 from weft.passes.step import Request, Step
 from weft.runtime.compilation import compiler
+from weft.runtime.decision import Decisions
 from weft.runtime.executable import Executable
-from weft.runtime.finish import finish, specialised
+from weft.runtime.finish import finish
 from weft.runtime.flight import new_lock
 from weft.runtime.interpreted import Interpreted
 from weft.runtime.memory.state import State
@@ -79,7 +80,7 @@ class Function:
         self._lock = new_lock()
         self._programs: OrderedDict[Signature, Executable] = OrderedDict()  # last used, last
         self._oracles: dict[Executable, Oracle] = {}
-        self._decisive: frozenset[int] = frozenset()  # feeds whose values decide shapes
+        self._decisions = Decisions(self.request, self.threads)
         self._flexible = _flexible_variables(self.request)
         self._reference = bool(config.get("reference"))
         self._verify = bool(config.get("verify"))
@@ -123,8 +124,8 @@ class Function:
     def program(self, arrays: Sequence[Array], state: State) -> Executable:
         """The program that a call with these feeds runs, compiled if need be."""
         signature: Signature = tuple([(a.shape, a.dtype) for a in arrays])
-        if self._decisive or self._flexible:
-            signature = (signature, *self._details(arrays, state))
+        if self._decisions or self._flexible:
+            signature = self._detailed(signature, arrays, state)
         found = self._programs.get(signature)
         if found is None:
             return self._compile(signature, arrays, state)
@@ -142,10 +143,14 @@ class Function:
         """Where a step's time and memory go, as text; runs `runs` real steps."""
         return self.program(arrays, state).profile(arrays, state, runs)
 
-    def _details(self, arrays: Sequence[Array], state: State) -> Signature:
-        values = tuple(arrays[i].tobytes() for i in sorted(self._decisive))
-        shapes = tuple(state.memory(k).shape if k in state else None for k in self._flexible)
-        return values, shapes
+    def _detailed(self, plain: Signature, arrays: Sequence[Array], state: State) -> Signature:
+        """With shapes of variables that leave them open, and the values that decide shapes."""
+        shapes = self._shapes(plain, state)
+        return *shapes, *self._decisions.values(shapes, arrays, state)
+
+    def _shapes(self, plain: Signature, state: State) -> Signature:
+        varying = tuple(state.memory(k).shape if k in state else None for k in self._flexible)
+        return plain, varying
 
     @functools.cached_property
     def _together(self) -> CallSequence | None:
@@ -167,9 +172,9 @@ class Function:
             _check(self.request.feeds, arrays)
             compiler.demand()
             step = self._specialise(arrays, state)
-            if self._decisive or self._flexible:  # may only be known now
+            if self._decisions or self._flexible:  # may only be known now
                 plain = tuple([(a.shape, a.dtype) for a in arrays])
-                signature = (plain, *self._details(arrays, state))
+                signature = self._detailed(plain, arrays, state)
             program = finish(step, self.threads, self._count)
             self._programs[signature] = program
             if len(self._programs) > MOST_PROGRAMS:
@@ -178,13 +183,10 @@ class Function:
         return program
 
     def _specialise(self, arrays: Sequence[Array], state: State) -> Step:
-        variables = {
-            k: TensorType(as_dtype(state.memory(k).dtype), state.memory(k).shape)
-            for k in self._flexible
-            if k in state
-        }
-        step, self._decisive = specialised(self.request, arrays, self._decisive, variables)
-        return step
+        held = {k: state.memory(k) for k in self._flexible if k in state}
+        variables = {k: TensorType(as_dtype(v.dtype), v.shape) for k, v in held.items()}
+        shapes = self._shapes(tuple([(a.shape, a.dtype) for a in arrays]), state)
+        return self._decisions.specialised(shapes, variables, arrays, state)
 
 
 def _is_pure(node: Node) -> bool:

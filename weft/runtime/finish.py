@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from weft.collection import collection_waits
 from weft.errors import CompileError
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
-from weft.ir.node import TensorType
+from weft.ir.node import TensorType, Value
 from weft.passes import pipeline
 from weft.passes.blueprint import Blueprint
 from weft.passes.launch import Kernel
@@ -70,23 +69,24 @@ def finish(
 
 
 def specialised(
-    request: Request, arrays: Sequence[Array], decisive: AbstractSet[int],
+    request: Request,
+    arrays: Sequence[Array],
     variables: Mapping[str, TensorType],
-) -> tuple[Step, frozenset[int]]:  # fmt: skip
-    """The step for feeds like these, and the feeds whose values decide its shapes.
+    decide: Callable[[ValuesNeededError], Mapping[Value, Array]],
+) -> Step:
+    """The step for feeds like these.
 
     Args:
-        decisive: those of them that are known so far.
         variables: types of variables whose declared shape leaves something open.
+        decide: gives what shapes are said to depend on.
     """
     types = [TensorType(as_dtype(a.dtype), a.shape) for a in arrays]
-    found = frozenset(decisive)
+    decided: dict[Value, Array] = {}
     while True:
-        values = {i: arrays[i] for i in found}
         try:
-            return pipeline.specialise(request, types, variables, values), found
+            return pipeline.specialise(request, types, variables, decided)
         except ValuesNeededError as needed:
-            found |= needed.feeds
+            decided.update(decide(needed))
 
 
 def as_it_is(step: Step, threads: int) -> Executable:

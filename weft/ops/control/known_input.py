@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ir.function import changed, functions
+from weft.ir.function import Function, changed, functions
 from weft.ir.node import Attrs, Node, Value
 from weft.ops.base import Op, constant_of, op_of
 from weft.ops.boundary.state import CONSTANT
@@ -16,9 +16,13 @@ from weft.ops.control.scan import scan
 from weft.ops.control.switch import switch
 from weft.ops.control.while_loop import while_loop
 from weft.ops.declaration.attribute import is_complete, known_value
+from weft.ops.shape.creation import rank_of, shape_of, size_of
 
 MOST: Final = 64
 """Elements up to which a body gets a copy of an array."""
+
+OF_SHAPES: Final = frozenset({shape_of, size_of, rank_of})
+"""What reads its input's shape, and no values."""
 
 Known = Mapping[int, np.ndarray[Any, Any]]
 
@@ -83,6 +87,31 @@ def _bound(function: Subgraph, known: Known) -> Subgraph:
         return [env[y] for y in function.outputs]
 
     return trace(run, function.input_types)
+
+
+def inputs_of_shapes(node: Node) -> list[int]:
+    """Which inputs of a branch or loop are integers that shapes inside it depend on."""
+    first = _first_fixed(op_of(node), node.attrs)
+    if first is None or not _needs(node):
+        return []
+    shift = 1 if op_of(node) is switch else 0
+    found = {i + shift for f in functions(node) for i in _behind_shapes(f)}
+    return sorted(i for i in found if i >= first)
+
+
+def _behind_shapes(function: Function) -> set[int]:
+    """Which inputs of a body are integers that attributes of nodes inside it depend on."""
+    waiting: list[Value] = []
+    for node in function.nodes:
+        waiting += node.inputs[len(node.data_inputs) :]
+        waiting += [node.inputs[i] for i in inputs_of_shapes(node)]
+    seen: set[Value] = set()
+    while waiting:
+        value = waiting.pop()
+        if value not in seen and value.dtype.is_integer:
+            seen.add(value)
+            waiting += value.node.inputs if op_of(value.node) not in OF_SHAPES else ()
+    return {i for i, v in enumerate(function.inputs) if v in seen}
 
 
 def _needs(node: Node) -> bool:
