@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import weft as wf
-from weft.eager.record.lazy import trace
+from weft.eager.record.state import trace
 
 
 def measure(rounds: int = 400, calls: int = 60) -> dict[str, float]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import weft as wf
 from weft import config
 from weft.eager.record import memory_pool, snapshot
-from weft.eager.record.lazy import trace
+from weft.eager.record.state import trace
 
 torch = pytest.importorskip("torch")
 

@@ -18,7 +18,7 @@ from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase, warns_once
 from weft import config
-from weft.eager.record.lazy import trace
+from weft.eager.record.state import trace
 from weft.errors import ConfigError
 from weft.nn.module.hook import GLOBAL
 from weft.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -67,7 +67,7 @@ def library(folder: Path) -> Library:
     np.linalg.qr = partial(factors, np.linalg.qr)
     np.linalg.solve = partial(solution, np.linalg.solve)
     with suppress(ImportError):  # the tests that need it are skipped then
-        signal = importlib.import_module("scipy.signal")
+        signal: Any = importlib.import_module("scipy.signal")
         signal.get_window = partial(window, signal.get_window)
     return Library(
         name="torch",

@@ -12,13 +12,15 @@ import sys
 import unittest
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 from unittest.case import _AssertRaisesContext  # pyright: ignore[reportPrivateUsage]
 
 import weft
-from weft.eager.record.lazy import Lazy, State, trace
+from weft.eager.record.lazy import Lazy
 from weft.eager.record.plan import Plan
 from weft.eager.record.program import compute
+from weft.eager.record.state import State, trace
 from weft.errors import WeftError
 
 REFUSALS = (AssertionError, WeftError, TypeError, ValueError)
@@ -29,13 +31,13 @@ class AtOnce(State):
 
     __slots__ = ()
 
-    def record(self, plan: Plan, *call: Any) -> tuple[Lazy, ...]:
+    def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record and compute one call; its results."""
-        return self._computed(plan, super().record(plan, *call))
+        return self._computed(plan, super().record(plan, inputs))
 
-    def record_one(self, plan: Plan, *call: Any) -> Lazy:
+    def record_one(self, plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None) -> Lazy:
         """Record and compute one call that has a single result."""
-        return self._computed(plan, (super().record_one(plan, *call),))[0]
+        return self._computed(plan, (super().record_one(plan, inputs, frame),))[0]
 
     def _computed(self, plan: Plan, outputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         # Not where a function is being traced, nor what is about to become the point of a gradient.
@@ -75,7 +77,7 @@ class RaisingTestCase(unittest.TestCase):
         """The call or block raises such an error."""
         if expected is AssertionError and "msg" not in named:  # else it is the harness's own
             expected = REFUSALS
-        return RaisesAtOnce(expected, self).handle("assertRaises", call, named)
+        return RaisesAtOnce(expected, self).handle("assertRaises", list(call), named)
 
     def assertRaisesRegex(self, expected: Any, pattern: Any, *call: Any, **named: Any) -> Any:
         """The call or block raises such an error, whatever its text."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.distributed.recorded import await_result
-from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.lazy import Lazy
 from weft.eager.record.plan import Plan, function_plan, recall, remember
 from weft.eager.record.result import rows_of
+from weft.eager.record.state import trace
 from weft.errors import DistributedError
 from weft.ir.dtype import int64
 from weft.ir.node import TensorType, Value

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from weft.eager.record.global_mark import changes
-from weft.eager.record.lazy import Lazy, Tracer, trace
+from weft.eager.record.lazy import Lazy, Tracer
 from weft.eager.record.plan import Plan
+from weft.eager.record.state import trace
 from weft.eager.record.traced_call import Standing
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan

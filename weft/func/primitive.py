@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.lazy import Lazy, array_of, known, trace
+from weft.eager.record.access import array_of
+from weft.eager.record.lazy import Lazy, known
 from weft.eager.record.plan import Plan, intern
+from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.tracing import trace_tensors
 from weft.eager.tensor.dispatch import lazy_of, wrap
 from weft.eager.tensor.handle import Handle

@@ -10,7 +10,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from weft.eager.record.lazy import Lazy, next_serial, trace
+from weft.eager.record.lazy import Lazy, serials
+from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.custom_function import Call
 from weft.eager.tensor.autograd.tracing import Traced, outside, so_far, subgraph_plan, tracers
 from weft.eager.tensor.dispatch import wrap
@@ -56,7 +57,7 @@ class Mapping:
     def __init__(self, given: Sequence[Given], size: int, randomness: str) -> None:
         self.given = given
         self.info = VmapInfo(size, randomness)
-        self.since = next_serial()
+        self.since = next(serials)
         self.depth = trace.now.depth + 1
         self.calls: list[Call] = []  # inside of derivatives that are taken inside
         self.sources: dict[Lazy, Given] = {}  # what its arguments, and results of rules, stand for

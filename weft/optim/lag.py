@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.functions.api import Tensor
-from weft.eager.record.lazy import Lazy, begun, entry, next_serial, trace
+from weft.eager.record.lazy import Lazy, begun, entry, serials
+from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import Recorded, leaf, wrap
 from weft.eager.tensor.scalar import number
 from weft.ir.dtype import int32
@@ -149,6 +150,6 @@ _WHOLE: Final = Recorded(_whole, differentiable=False, rows=False)
 def _later(inputs: tuple[Lazy, ...], rule: Subgraph) -> list[Lazy]:
     """What `_whole` gives, recorded so that only who reads it has it computed."""
     plan = _WHOLE.plan(inputs, {"rule": rule})
-    record = entry(plan, inputs, next_serial())
+    record = entry(plan, inputs, next(serials))
     record.outputs = found = [begun(Lazy(), t, record, i) for i, t in enumerate(plan.types)]
     return found

@@ -16,8 +16,9 @@ from weft.checkpoint.slices import own_part, sliced
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
-from weft.eager.record.lazy import Lazy, Record, trace
+from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.snapshot import is_open
+from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.lookup import is_large, looked_up, pays

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from weft.eager.functions.random.generator import default_generator
 from weft.eager.record.conjugate import turned
-from weft.eager.record.lazy import Lazy, next_serial, trace
+from weft.eager.record.lazy import Lazy, serials
 from weft.eager.record.mode import Setting
+from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.backward import history, walk
 from weft.eager.tensor.autograd.custom_function import Function, tensor_of
 from weft.eager.tensor.dispatch import recorded, unowned, wrap
@@ -41,7 +42,7 @@ def called_again(
     leaves, tree = flatten((args, kwargs))
     given = [(x.lazy if isinstance(x, Handle) else x, x) for x in leaves]
     state, autocast = default_generator.get_state(), trace.now.autocast
-    since = next_serial()
+    since = next(serials)
     with contexts[0]:
         found = function(*args, **kwargs)
     results, shape = flatten(found)
@@ -109,7 +110,7 @@ class _Call:
 
     def pull(self, gs: Sequence[Any]) -> tuple[Any, ...]:
         """Gradients by the sources, from those of the results."""
-        since = next_serial()
+        since = next(serials)
         results = self._results(() if trace.now.grad_mode else gs)
         made = [results[i].lazy for i in _made(results, since)]
         types = [y.type for y in made]

@@ -12,7 +12,7 @@ import weft as wf
 from weft import config, nn
 from weft.eager.record import dynamic_shape
 from weft.eager.record import prepared_program as programs
-from weft.eager.record.lazy import trace
+from weft.eager.record.state import trace
 from weft.errors import ArgumentError
 from weft.nn import functional as F
 

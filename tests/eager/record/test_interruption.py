@@ -9,7 +9,7 @@ from interruption import interrupted_at, interrupted_everywhere, points_of
 import weft as wf
 from weft import config, nn
 from weft.eager.record import memory_pool
-from weft.eager.record.lazy import trace
+from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.custom_function import once_differentiable
 
 

@@ -7,7 +7,7 @@ import weft as wf
 from weft import nn
 from weft.eager.record import loop_cut, program
 from weft.eager.record import prepared_program as programs
-from weft.eager.record.lazy import trace
+from weft.eager.record.state import trace
 from weft.nn import functional as F
 
 BLOCK, VOCABULARY, WIDTH = 12, 17, 32

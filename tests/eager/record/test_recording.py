@@ -10,7 +10,7 @@ import pytest
 import weft as wf
 from weft import config, optim
 from weft.eager.record import prepared_program as programs
-from weft.eager.record.lazy import trace
+from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.errors import GradientError, ShapeError, WeftError
 from weft.ops.base import catalogue
@@ -187,7 +187,7 @@ def test_a_loop_that_never_looks_still_runs():
 
 
 def test_records_do_not_pile_up(monkeypatch):
-    monkeypatch.setattr("weft.eager.record.lazy.MOST_PENDING", 100)
+    monkeypatch.setattr("weft.eager.record.state.MOST_PENDING", 100)
     trace.now.take()
     x = tensor([0.0]).requires_grad_()
     for n in range(350):

@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.distributed.recorded import await_result
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
-from weft.eager.record.lazy import trace
+from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import lazy_of, record, wrap
 from weft.errors import ArgumentError, ShapeError
 from weft.ops.base import REGISTRY, at_user_line

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.record.lazy import Lazy, flush
+from weft.eager.record.lazy import Lazy
 from weft.eager.record.memory_pool import is_lent
 from weft.eager.record.snapshot import Borrowed
+from weft.eager.record.state import flush
 from weft.runtime.executable import Departure, Executable
 from weft.runtime.flight import land
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.lazy import Lazy
 from weft.eager.record.plan import op_plan
+from weft.eager.record.state import trace
 from weft.ops.base import REGISTRY
 
 _CONJ: Final = REGISTRY["conj"]

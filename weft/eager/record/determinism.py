@@ -8,7 +8,7 @@ the same calls came before. A run that goes on from a file has not been through 
 from __future__ import annotations
 
 from weft import config
-from weft.eager.record.lazy import flush, trace
+from weft.eager.record.state import flush, trace
 from weft.errors import ArgumentError
 from weft.ops.base import at_user_line
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from typing import Any, Self
 
 from weft.eager.record.global_mark import inferring
-from weft.eager.record.lazy import trace
+from weft.eager.record.state import trace
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bfloat16
 from weft.ops.base import at_user_line

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from weft.eager.record.access import refuse
 from weft.eager.record.first_step import made_once
-from weft.eager.record.lazy import Lazy, Record, refuse, trace
+from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.prepared_program import is_ever_new, prepared
 from weft.eager.record.program_cache import learn, recurring
 from weft.eager.record.recovery import blame, recover
 from weft.eager.record.result import settle
+from weft.eager.record.state import trace
 from weft.eager.record.structure import Structure, structure_of
 from weft.eager.record.traced_call import Standing
 from weft.errors import WeftError

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from weft.eager.record.lazy import Change, Lazy, Pending, Record, trace
+from weft.eager.record.lazy import Lazy, Record
+from weft.eager.record.state import Change, Pending, trace
 from weft.eager.record.structure import Structure, expand
 from weft.errors import WeftError
 

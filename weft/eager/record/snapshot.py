@@ -18,21 +18,10 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
-from weft.eager.record.lazy import (
-    Array,
-    Lazy,
-    Loan,
-    Record,
-    begun,
-    compute,
-    entry,
-    flush,
-    next_serial,
-    set_reader,
-    trace,
-)
+from weft.eager.record.lazy import Array, Lazy, Loan, Record, begun, entry, serials
 from weft.eager.record.memory_pool import copied, is_lent
 from weft.eager.record.plan import Plan, intern, op_plan
+from weft.eager.record.state import compute, flush, set_reader, trace
 from weft.ir.dtype import bool_
 from weft.ir.shape import known, size
 from weft.ops.base import REGISTRY
@@ -181,7 +170,7 @@ def _copied(lazy: Lazy, flows: bool) -> Lazy:
 
 def _joined(copy: Lazy, lazy: Lazy) -> Lazy:
     """A copy through which gradients flow back to the value."""
-    copy.record = record = entry(op_plan(IDENTITY, (lazy.type,), {}), (lazy,), next_serial())
+    copy.record = record = entry(op_plan(IDENTITY, (lazy.type,), {}), (lazy,), next(serials))
     copy.tracked, record.outputs = True, (copy,)
     return copy
 

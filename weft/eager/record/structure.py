@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.eager.record.lazy import Alias, Array, Lazy, Number, Record, refuse
+from weft.eager.record.access import refuse
+from weft.eager.record.lazy import Alias, Array, Lazy, Number, Record
 from weft.eager.record.plan import placeholders, settled
 from weft.ir.function import functions
 from weft.ir.graph import Graph

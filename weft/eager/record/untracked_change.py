@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.lazy import Lazy
 from weft.eager.record.plan import function_plan
+from weft.eager.record.state import trace
 from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.ops.call import trace as traced

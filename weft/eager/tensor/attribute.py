@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from weft.eager.record.lazy import needs_gradient, trace
+from weft.eager.record.state import needs_gradient, trace
 from weft.eager.tensor.argument import tensor_of
 from weft.eager.tensor.device import CPU, Device, check_device
 from weft.eager.tensor.dispatch import converted, record, wrap

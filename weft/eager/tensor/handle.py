@@ -11,10 +11,12 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from weft.eager.record.access import array_of
 from weft.eager.record.global_mark import changes, inferring
-from weft.eager.record.lazy import Array, Lazy, array_of, known, trace
+from weft.eager.record.lazy import Array, Lazy, known
 from weft.eager.record.memory_pool import lease, lend
 from weft.eager.record.snapshot import is_open, loan_of, note_late, recorded_copy, settle_readers
+from weft.eager.record.state import trace
 from weft.eager.record.untracked_change import with_history
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
 from weft.eager.tensor.view.view import Lens, Lost, View

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.lazy import Array, Lazy, Number, array_of
+from weft.eager.record.access import array_of
+from weft.eager.record.lazy import Array, Lazy, Number
 from weft.eager.record.plan import intern
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
 from weft.errors import DTypeError, nameless

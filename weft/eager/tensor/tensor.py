@@ -9,7 +9,7 @@ import weakref
 from typing import Any
 
 from weft.eager.record import program
-from weft.eager.record.lazy import needs_gradient, set_runner, trace
+from weft.eager.record.state import needs_gradient, set_runner, trace
 from weft.eager.tensor.attribute import Attributes
 from weft.eager.tensor.autograd import autograd
 from weft.eager.tensor.autograd.hook import Hooked

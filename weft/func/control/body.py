@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.eager.functions.creation.constructor import tensor
-from weft.eager.record.lazy import Drawn, Lazy, next_serial, trace
+from weft.eager.record.lazy import Drawn, Lazy, serials
+from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.tracing import tracers
 from weft.eager.tensor.dispatch import cast, lazy_of, wrap
 from weft.eager.tensor.handle import Handle
@@ -134,7 +135,7 @@ def body_of(
     kinds = [t for _, types in arguments for t in types]
     tree = Tree(tuple, (), (Tree(tuple, (), tuple([t for t, _ in arguments])), Tree(dict)))
     apart = Arguments(tree, tracers(kinds), (DATA,) * len(kinds), (None,) * len(kinds))
-    since, line = next_serial(), _line_of(function)
+    since, line = next(serials), _line_of(function)
 
     def whole(*args: Any) -> Any:
         leaves, found = flatten(function(*args))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.tracing import subgraph_plan
 from weft.eager.tensor.dispatch import lazy_of, wrap

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.distributed.recorded import settle
-from weft.eager.record.lazy import trace
+from weft.eager.record.state import trace
 from weft.eager.tensor.lookup import is_large, looked_up, pays
 from weft.transport import collective
 from weft.transport.group import Group

@@ -10,7 +10,8 @@ import numpy as np
 from weft import ops
 from weft.eager.functions.elementwise.division import floor_divide, fmod, remainder, truncated
 from weft.eager.functions.elementwise.from_op import both, logic, of_floats, of_two
-from weft.eager.record.lazy import array_of, trace
+from weft.eager.record.access import array_of
+from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import (
     cast,
     check_truths,

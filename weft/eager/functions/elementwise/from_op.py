@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import (
     Plans,
     Recorded,

@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from weft.eager.record.lazy import Array, Lazy, array_of, trace
+from weft.eager.record.access import array_of
+from weft.eager.record.lazy import Array, Lazy
+from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import leaf
 from weft.eager.tensor.view.view import Lens
 from weft.eager.tensor.view.view_transform import Cut, Row

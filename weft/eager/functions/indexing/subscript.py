@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 import numpy as np
 
 from weft.eager.functions.indexing.basic_index import Part, lens_of, out_of_range
-from weft.eager.record.lazy import Array, Lazy, array_of, trace
+from weft.eager.record.access import array_of
+from weft.eager.record.lazy import Array, Lazy
+from weft.eager.record.state import trace
 from weft.eager.tensor.argument import check_same_type
 from weft.eager.tensor.dispatch import converted, lazy_of, leaf, record, recorded
 from weft.eager.tensor.dtype.promotion import TORCH

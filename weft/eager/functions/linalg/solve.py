@@ -16,7 +16,7 @@ from weft.eager.functions.linalg.product import matmul
 from weft.eager.functions.reduction.reduce import amax, sum
 from weft.eager.functions.shape.reshape import expand, matrix_transpose
 from weft.eager.functions.sort.order import sort
-from weft.eager.record.lazy import array_if_known
+from weft.eager.record.access import array_if_known
 from weft.eager.tensor.argument import dims_of, integer
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.errors import DTypeError

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.eager.functions.creation.constructor import dims, finished, floating, given
-from weft.eager.record.lazy import Drawn, Lazy, begun, next_serial
+from weft.eager.record.lazy import Drawn, Lazy, begun, serials
 from weft.eager.record.plan import intern
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import lazy_of, recorded, wrap
@@ -97,7 +97,7 @@ def _draw(generator: Generator) -> Drawn:
     lazy = begun(Drawn(), intern(uint64, ()))
     lazy.array = np.array(generator.next(), np.uint64)
     lazy.again = partial(_draw, generator)
-    lazy.serial = next_serial()
+    lazy.serial = next(serials)
     return lazy
 
 

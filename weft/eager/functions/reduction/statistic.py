@@ -17,7 +17,9 @@ from weft.eager.functions.reduction.reduce import Extreme, floating, rank_of, sh
 from weft.eager.functions.shape.joining import cat, stack
 from weft.eager.functions.shape.reshape import reshape
 from weft.eager.functions.sort.order import cumsum, known_parts, quantile
-from weft.eager.record.lazy import Lazy, array_of, trace
+from weft.eager.record.access import array_of
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.state import trace
 from weft.eager.tensor.argument import axis_of, dims_of, either, sizes
 from weft.eager.tensor.dispatch import (
     cast,

@@ -10,7 +10,8 @@ import numpy as np
 
 from weft import ops
 from weft.eager.functions.indexing.gather import gather, indices
-from weft.eager.record.lazy import Array, array_of
+from weft.eager.record.access import array_of
+from weft.eager.record.lazy import Array
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.autograd.custom_function import undefined
 from weft.eager.tensor.dispatch import cast as as_type

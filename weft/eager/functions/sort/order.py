@@ -17,7 +17,9 @@ from weft.eager.functions.reduction.reduce import (
     shared,
 )
 from weft.eager.functions.shape.reshape import reshape
-from weft.eager.record.lazy import Array, array_if_known, trace
+from weft.eager.record.access import array_if_known
+from weft.eager.record.lazy import Array
+from weft.eager.record.state import trace
 from weft.eager.tensor.argument import axis_of, dims_of, either, integer
 from weft.eager.tensor.dispatch import cast, converted, kind_of, lazy_of, recorded
 from weft.eager.tensor.handle import Handle

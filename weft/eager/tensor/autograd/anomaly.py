@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.lazy import Array, Lazy, Record, compute, flush, next_serial, trace
+from weft.eager.record.lazy import Array, Lazy, Record, serials
 from weft.eager.record.mode import Setting, Switched
 from weft.eager.record.recovery import keep
+from weft.eager.record.state import compute, flush, trace
 from weft.eager.record.structure import Expanded, Structure, expand
 from weft.eager.tensor.generator import default_generator
 from weft.errors import GradientError
@@ -278,7 +279,7 @@ def find_nan(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
         ('log', (1,))
     """
     flush()
-    start = next_serial()
+    start = next(serials)
     inspector = Inspector()
     state = default_generator.get_state()
     with Setting("inspect", inspector):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from weft.eager.record.conjugate import turned
-from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.lazy import Lazy
 from weft.eager.record.snapshot import settle_late
+from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.backward import Given, History, Starts, add_to, history, seen, walk
 from weft.eager.tensor.autograd.call_hook import around

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.eager.record.conjugate import turned
-from weft.eager.record.lazy import Lazy, Record, Tracer, trace
+from weft.eager.record.lazy import Lazy, Record, Tracer
 from weft.eager.record.mode import Setting
 from weft.eager.record.plan import function_plan, gradient_plan, op_plan
 from weft.eager.record.snapshot import as_now
+from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.call_hook import Around, around, call_of, fitting
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.eager.tensor.autograd.hook import Afterwards, backward_pass

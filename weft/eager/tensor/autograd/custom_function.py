@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, NoReturn
 
 from weft.eager.record.conjugate import turned
-from weft.eager.record.lazy import Lazy, begun, trace
+from weft.eager.record.lazy import Lazy, begun
 from weft.eager.record.plan import Plan, recall, remember
+from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import zeros_of

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from weft.eager.record.lazy import Drawn, Lazy, Tracer, array_of, begun, next_serial, trace
+from weft.eager.record.access import array_of
+from weft.eager.record.lazy import Drawn, Lazy, Tracer, begun, serials
 from weft.eager.record.mode import Setting
 from weft.eager.record.plan import Plan, intern, recall, remember, settled
+from weft.eager.record.state import trace
 from weft.eager.record.structure import is_cut, needed
 from weft.eager.tensor.autograd.backward import history, is_watched, walk
 from weft.eager.tensor.autograd.custom_function import Custom
@@ -73,7 +75,7 @@ def trace_tensors(
         TracerError: the function looks at the value of an argument.
     """
     arguments = tracers(types)
-    since = next_serial()
+    since = next(serials)
     (outputs, result), changed = _aside(lambda: run(arguments), arguments, since)
     results = (*outputs, *changed.values())
     subgraph, captured = _closed(arguments, results, since, constants)

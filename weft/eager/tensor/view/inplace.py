@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from weft.eager.record.global_mark import inferring
-from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import cast
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view_transform import Shaped

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
-from weft.eager.record.lazy import Lazy, trace
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.state import trace
 from weft.errors import ShapeError
 from weft.ir.shape import known
 from weft.ops.base import at_user_line

@@ -1,0 +1,248 @@
+"""What each thread has recorded and not yet computed, and how calls are added to it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import ref
+
+from weft.eager.record.lazy import Lazy, Record, begun, entry, in_package, serials
+from weft.eager.record.loop_cut import FEW, LoopStart
+
+if TYPE_CHECKING:
+    from weft.eager.record.plan import Plan
+
+MOST_PENDING: Final = 2048
+"""Pending records after which live values are computed even though nobody reads one: it bounds the
+size of programs."""
+MOST_BACKWARD: Final = 4
+"""Backward passes without an optimizer step, as in gradient accumulation, after which they are."""
+
+
+class Change(NamedTuple):
+    """A change of Python state that relies on a pending value, as that a tensor now shows it.
+
+    Attributes:
+        value: the pending value.
+        take_back: undoes the change if the value cannot be computed; the last change is undone
+            first.
+    """
+
+    value: Lazy
+    take_back: Callable[[], None]
+
+
+class Pending(NamedTuple):
+    """Records that wait to be computed, and the changes that rely on them."""
+
+    records: list[Record]
+    changes: list[Change]
+
+
+class State:
+    """What a thread has recorded and not yet computed, and the modes that it is in."""
+
+    __slots__ = (
+        "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth", "duals",
+        "due", "grad_mode", "inference", "inspect", "limit", "loop_start", "maps", "outer",
+        "pending", "prompt",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.pending: list[Record] = []
+        self.changes: list[Change] = []  # those that rely on pending records, oldest first
+        self.backward_passes = 0  # since records were last computed
+        self.limit = (
+            FEW  # pending records from which `make_room` decides; 0 after an optimizer step
+        )
+        self.due = False  # whether a pending record writes to memory that others read
+        self.prompt = False  # whether the running call computes its records before it returns
+        self.loop_start: LoopStart | None = None  # of a loop that reads no values
+        self.grad_mode = True
+        self.inference = False  # inside `inference_mode()`
+        self.autocast: Any = None  # the element type of mixed precision
+        # Runs a program and checks each value: `weft.eager.tensor.autograd.anomaly`
+        self.inspect: Any = None
+        self.anomaly = False  # whether backward passes are inspected
+        self.depth = 0  # nested functions being traced: `weft.eager.tensor.autograd.tracing`
+        self.duals: list[Any] = []  # forward-mode levels: `weft.autograd.forward_ad`
+        self.maps: list[Any] = []  # `vmap` calls being traced: `weft.func.rule`
+        self.outer: Any = None  # what was pending when the innermost trace began
+        self.called: dict[Any, bool] | None = None  # modules called under `jit`: are they training?
+        self.changed: dict[Any, Lazy] = {}  # by tensor that the innermost trace changed: its value
+
+    def waiting(self) -> Pending:
+        """What is pending."""
+        return Pending(self.pending, self.changes)
+
+    def take(self) -> Pending:
+        """Take what is pending, to compute it: afterwards nothing is pending or due."""
+        found = self.waiting()
+        self.pending, self.changes = [], []
+        self.limit = FEW
+        self.loop_start = None
+        self.backward_passes = 0
+        self.due = False
+        return found
+
+    def on_failure(self, value: Lazy, take_back: Callable[[], None]) -> None:
+        """Have `take_back` called if a pending value cannot be computed."""
+        if value.array is None and not self.depth:
+            self.changes.append(Change(value, take_back))
+
+    def expect(self, lazy: Lazy) -> None:
+        """Make a value pending that was left out of earlier programs, as no tensor showed it."""
+        record, pending = lazy.record, self.pending
+        if lazy.array is not None or record is None:
+            return
+        if not pending or (record.serial < pending[0].serial and record not in pending):
+            pending.append(record)
+
+    def end_backward(self) -> None:
+        """Count a backward pass; after `MOST_BACKWARD` of them the next record finds no room."""
+        self.backward_passes += 1
+        if self.backward_passes >= MOST_BACKWARD and not self.depth:
+            self.limit = 0
+
+    def keep_up(self) -> None:
+        """Compute what is pending if it writes to memory that others, such as NumPy, read."""
+        if self.due and not self.depth:
+            flush()
+
+    def make_room(self, frame: FrameType | None = None) -> None:
+        """Compute what is pending if the next record, made in `frame`, should begin a program.
+
+        It should after an optimizer step, after `MOST_PENDING` records, and where a loop without
+        gradients begins its next iteration. With gradients, a whole step stays one program.
+        """
+        count, limit, start = len(self.pending), self.limit, None
+        if count < limit:
+            return
+        if limit and count < MOST_PENDING:
+            start, behind = self.loop_start, self.pending[-1].plan.name
+            if start is None:
+                self.loop_start = start = LoopStart()
+            elif not start.may_begin(count, behind):
+                return
+            new, start.seen = self.pending[start.seen :], count
+            if any([y.tracked and y.leaf is None for record in new for y in record.outputs]):
+                self.limit = MOST_PENDING
+                return
+            if not start.begins(count, behind, frame):
+                return
+        flush()
+        if start is not None:
+            self.loop_start, start.seen = start, 0
+
+    def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
+        """Record one call made by the caller of this method; return its results."""
+        return self.record_at(plan, inputs, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+
+    def record_at(
+        self, plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None
+    ) -> tuple[Lazy, ...]:
+        """Record one call made in `frame`; return its results."""
+        if plan.single:
+            return (self.record_one(plan, inputs, frame),)
+        for x in inputs:
+            if x.loan is not None and not (self.depth or plan.follows):
+                return _reader[0](plan, inputs, frame)
+        if len(self.pending) >= self.limit:
+            self.make_room(frame)
+        record = entry(plan, inputs, next(serials), frame)
+        tracked = 0
+        if plan.differentiable and self.grad_mode:
+            for i, x in enumerate(inputs):
+                tracked |= x.tracked << i
+        flows = zip(plan.types, plan.flows, strict=True)
+        outputs = tuple(
+            [begun(Lazy(), t, record, i, f & tracked != 0) for i, (t, f) in enumerate(flows)]
+        )
+        record.outputs = outputs
+        self.pending.append(record)
+        return outputs
+
+    def record_one(self, plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None) -> Lazy:
+        """Record one call made in `frame` that has a single result.
+
+        This is most of the cost of an operation, so what `entry` and `begun` do is written out:
+        each Python call would add some 50 ns.
+        """
+        for x in inputs:
+            if x.loan is not None and not (self.depth or plan.follows):
+                return _reader[0](plan, inputs, frame)[0]
+        if len(self.pending) >= self.limit:
+            self.make_room(frame)
+        record, found = Record(), Lazy()
+        record.plan = plan
+        record.inputs = inputs
+        record.serial = next(serials)
+        record.freed = False
+        record.results = (ref(found),)
+        record.code = None
+        while frame is not None:
+            code = frame.f_code
+            if not in_package[code.co_filename]:
+                record.code, record.place = code, frame.f_lasti
+                break
+            frame = frame.f_back
+        found.type = plan.types[0]
+        found.record = record
+        found.index = 0
+        found.tracked = False
+        found.array = found.owner = found.leaf = found.hooks = found.home = None
+        found.loan = None
+        if plan.continuous and self.grad_mode:
+            for lazy in inputs:
+                if lazy.tracked:
+                    found.tracked = True
+                    break
+        self.pending.append(record)
+        return found
+
+
+class Trace(threading.local):
+    """`trace.now` is the state of the current thread; read it once where you need it often."""
+
+    def __init__(self) -> None:
+        self.now = State()
+
+
+trace: Final = Trace()
+
+
+def needs_gradient(lazy: Lazy) -> bool:
+    """Whether reverse mode needs a value; one that is only followed by forward mode it does not."""
+    duals = trace.now.duals
+    return lazy.tracked and not (duals and duals[-1].is_moved_alone(lazy))
+
+
+_reader: list[Callable[[Any, tuple[Lazy, ...], FrameType | None], tuple[Lazy, ...]]] = []
+
+
+def set_reader(read: Callable[[Any, tuple[Lazy, ...], FrameType | None], tuple[Lazy, ...]]) -> None:
+    """Set what records calls that read lent memory; `weft.eager.record.snapshot` does so once."""
+    _reader[:] = [read]
+
+
+_runner: list[tuple[Callable[[Lazy | None], None], Callable[[Sequence[Lazy]], None]]] = []
+
+
+def set_runner(
+    flush: Callable[[Lazy | None], None], compute: Callable[[Sequence[Lazy]], None]
+) -> None:
+    """Set what computes records; `weft.eager.tensor.tensor` does so once."""
+    _runner[:] = [(flush, compute)]
+
+
+def flush(wanted: Lazy | None = None) -> None:
+    """Compute all pending values of this thread that a tensor shows; `wanted` is read next."""
+    _runner[0][0](wanted)
+
+
+def compute(lazies: Sequence[Lazy]) -> None:
+    """Compute these values."""
+    _runner[0][1](lazies)
