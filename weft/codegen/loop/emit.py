@@ -1,31 +1,18 @@
 """Scalar expressions to LLVM IR, on several lanes at a time.
 
-A `Writer` holds what is bound where it writes: loop variables, reductions' results, and the
-`Copy`s that the current vector loop is unrolled to. An expression that does not depend on the
-vector variable is computed once, as a scalar, and splat where it meets vectors. Everything written
-is remembered until the loop it stands in ends, so nothing is computed twice.
+An expression that does not depend on the vector variable is computed once, as a scalar, and splat
+where it meets vectors. What is written is remembered until its loop ends, so nothing is computed
+twice.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
 
-from weft.codegen.builder import (
-    LOOKED_THROUGH,
-    Builder,
-    Reg,
-    constant,
-    element,
-    integer,
-    vector,
-)
-from weft.codegen.loop.arithmetic import compute, lane_numbers, literal
+from weft.codegen.builder import Reg, element, integer, vector
+from weft.codegen.loop.arithmetic import compute, literal
 from weft.codegen.loop.convert import (
-    choose,
     convert,
-    intrinsic,
     loaded,
     mangle,
     number,
@@ -33,77 +20,16 @@ from weft.codegen.loop.convert import (
     storage_type,
     stored,
 )  # fmt: skip
-from weft.codegen.loop.expression import Buffer, Expr, indices, needed
-from weft.codegen.loop.index import Atom, Index, Symbol
+from weft.codegen.loop.expression import Buffer, Expr, needed
+from weft.codegen.loop.index import Index, Symbol
+from weft.codegen.loop.index_registers import IndexWriter
+from weft.codegen.loop.lanes import Copy, splat
 from weft.codegen.microkernel import opaque, store_masked
 from weft.ir import dtype as types
-from weft.ir.extent import Extent
 
 
-class Copy:
-    """Neighbouring elements that are computed together: `lanes` of them from `shift` on.
-
-    `mask` (one `i1` a lane) says which of them exist; `None` means all.
-    """
-
-    def __init__(self, lanes: int, shift: int = 0, mask: Reg | None = None, slot: int = 0) -> None:
-        self.slot: Final = slot  # which accumulator it adds to
-        self.lanes: Final = lanes
-        self.shift: Final = shift
-        self.mask: Final = mask
-        self.locals: dict[Symbol, Reg] = {}
-        self.scopes: list[dict[int | str, Reg]] = [{}]
-
-    def find(self, key: int | str) -> Reg | None:
-        """What was written under `key`, if it can be used here."""
-        for scope in reversed(self.scopes):
-            if key in scope:
-                return scope[key]
-        return None
-
-    def keep(self, key: int | str, value: Reg) -> Reg:
-        """Remember a register until the innermost loop ends."""
-        self.scopes[-1][key] = value
-        return value
-
-
-class Writer:
-    """Writes expressions into a builder."""
-
-    def __init__(self, f: Builder, pointers: dict[Buffer, Reg]) -> None:
-        self.f: Final = f
-        self.pointers: Final = pointers
-        self.bound: dict[Symbol, Reg] = {}  # scalars, in the order in which loops opened
-        self.axis: Symbol | None = None  # the variable of the vector loop
-        self.lanewise: set[Symbol] = set()
-        self.uniform = Copy(1)
-        self.copies: list[Copy] = []
-
-    @contextlib.contextmanager
-    def scope(self) -> Iterator[None]:
-        """What is written and bound inside is forgotten at the end."""
-        holders = [self.uniform, *self.copies]
-        bound, lanewise = dict(self.bound), set(self.lanewise)
-        for holder in holders:
-            holder.scopes.append({})
-        yield
-        for holder in holders:
-            holder.scopes.pop()
-        self.bound, self.lanewise = bound, lanewise
-
-    @contextlib.contextmanager
-    def vectors(self, axis: Symbol, first: Reg, copies: list[Copy]) -> Iterator[None]:
-        """Inside, `axis` is a vector variable that starts at `first`."""
-        before = (self.axis, self.copies, dict(self.bound), set(self.lanewise))
-        self.axis, self.copies = axis, copies
-        self.bound[axis] = first
-        self.lanewise.add(axis)
-        yield
-        self.axis, self.copies, self.bound, self.lanewise = before
-
-    def is_lanewise(self, symbols: Iterable[Symbol]) -> bool:
-        """Whether what depends on `symbols` differs from lane to lane."""
-        return not self.lanewise.isdisjoint(symbols)
+class Writer(IndexWriter):
+    """Writes expressions, loads and stores into a builder."""
 
     def hoist(self, roots: Sequence[Expr], lanes: int) -> None:
         """Write, ahead of a loop, whatever in `roots` depends only on what is bound here.
@@ -178,6 +104,29 @@ class Writer:
             return self._inside(x.data, copy)
         return compute(self.f, x, [self.wide(a, copy) for a in x.args])
 
+    def _number(self, x: Expr, copy: Copy) -> Reg:
+        register = self._integers(x.data, copy)
+        scalar = register_type(x.dtype)
+        if x.dtype.is_floating:
+            register = convert(self.f, "sitofp", register, scalar)
+            if x.dtype.size == 2:
+                register = loaded(self.f, stored(self.f, register, x.dtype), x.dtype)
+            return register
+        if x.dtype is types.bool_:
+            return self.f.compare("icmp ne", register, number(register, 0))
+        have, want = (int(t.rstrip(">").rsplit("i", 1)[1]) for t in (register.type, scalar))
+        return convert(self.f, "sext" if have < want else "trunc", register, scalar)
+
+    def _inside(self, limits: tuple[Index, int, int], copy: Copy) -> Reg:
+        index, low, high = limits
+        register = self._integers(index, copy)
+        if low > index.low and high <= index.high:
+            shifted = self.f.binary("sub", register, number(register, low))
+            return self.f.compare("icmp ult", shifted, number(register, max(high - low, 0)))
+        if low > index.low:
+            return self.f.compare("icmp sge", register, number(register, low))
+        return self.f.compare("icmp slt", register, number(register, high))
+
     # memory
     def _load(self, buffer: Buffer, offset: Index, copy: Copy) -> Reg:
         unit, rest = self._split(offset)
@@ -232,27 +181,6 @@ class Writer:
             found = self.f.emit(found.type, f"insertelement {found}, {x}, i64 {lane}")
         return self._loaded(found, buffer)
 
-    def _apart(self, buffer: Buffer, offset: Index, copy: Copy) -> tuple[Reg, Reg]:
-        """A scalar address, and each lane's distance from it."""
-        unit, rest = self._split(offset)
-        lane = Index([(a, k) for a, k in offset.terms if not self.is_lanewise(a.symbols)], 0)
-        base = self.f.offset(
-            self.pointer(buffer, lane), offset.const + unit * copy.shift,
-            storage_type(buffer.dtype),
-        )  # fmt: skip
-        if unit:
-            assert self.axis is not None
-            first = self.f.mul(self.bound[self.axis], unit)
-            base = self.f.offset(base, first, storage_type(buffer.dtype))
-        varying = Index(rest, 0)
-        narrow = _is_narrow(varying) and abs(unit) * copy.lanes < 1 << 30
-        type_ = vector("i32" if narrow else "i64", copy.lanes)
-        numbers = self._steps(type_, unit)
-        if not rest:
-            return base, numbers
-        apart = self._lanes_of(varying, type_, copy)
-        return base, self.f.binary("add", apart, numbers) if unit else apart
-
     def store(
         self, buffer: Buffer, offset: Index, value: Expr, copy: Copy, stream: bool = False
     ) -> None:
@@ -296,202 +224,3 @@ class Writer:
 
     def _mask(self, copy: Copy) -> Reg:
         return copy.mask or Reg(vector("i1", copy.lanes), "splat (i1 true)")
-
-    # addresses and indices
-    def _split(self, index: Index) -> tuple[int, list[tuple[Atom, int]]]:
-        """The coefficient of the vector variable, and the other terms that vary by lane."""
-        unit, rest = 0, list[tuple[Atom, int]]()
-        for atom, k in index.terms:
-            if atom.kind == "var" and atom.inner is self.axis:
-                unit = k
-            elif self.is_lanewise(atom.symbols):
-                rest.append((atom, k))
-        return unit, rest
-
-    def _address(self, buffer: Buffer, offset: Index, copy: Copy) -> Reg:
-        """The address of the first lane's element; `copy` has one lane or unit stride."""
-        unit, rest = self._split(offset)
-        plain = [t for t in offset.terms if t not in rest]
-        address = self.pointer(buffer, Index(plain, 0))
-        type_ = storage_type(buffer.dtype)
-        for atom, k in rest:  # one lane only
-            address = self.f.offset(address, self.f.mul(self._atom(atom, copy), k), type_)
-        return self.f.offset(address, offset.const + unit * copy.shift, type_)
-
-    def pointer(self, buffer: Buffer, offset: Index) -> Reg:
-        """The address at a scalar offset, built loop by loop so that outer parts are reused."""
-        pointer, done = self.pointers[buffer], list[str]()
-        order = {symbol: n for n, symbol in enumerate(self.bound)}
-
-        def depth(term: tuple[Atom, int]) -> int:
-            return max((order[s] for s in term[0].symbols), default=0)
-
-        for atom, k in sorted(offset.terms, key=depth):
-            done = sorted([*done, f"{k}*{atom.key}"])
-            key = f"{buffer.name}[{' + '.join(done)}]"
-            found = self.uniform.find(key)
-            if found is None:
-                step = self.f.mul(self._atom(atom, self.uniform), k)
-                found = self.f.offset(pointer, step, storage_type(buffer.dtype))
-                self.uniform.keep(key, found)
-            pointer = found
-        return pointer
-
-    def scalar_index(self, index: Index, copy: Copy) -> Reg:
-        """An index as an `i64`; with a vector variable inside, `copy` has one lane."""
-        total = integer(index.const)
-        for atom, k in index.terms:
-            total = self.f.add(self.f.mul(self._atom(atom, copy), k), total)
-        return total
-
-    def _atom(self, atom: Atom, copy: Copy) -> Reg:
-        if atom.kind == "var":
-            at = self.bound[atom.inner]
-            return self.f.add(at, copy.shift) if atom.inner is self.axis else at
-        home = copy if self.is_lanewise(atom.symbols) else self.uniform
-        found = home.find(atom.key)
-        return found or home.keep(atom.key, self._atom_value(atom, "i64", home))
-
-    def _atom_value(self, atom: Atom, type_: str, copy: Copy) -> Reg:
-        if atom.kind == "pick":
-            return self._pick(atom.inner, atom.value, type_, copy)
-        inner = self._lanes_of(atom.inner, type_, copy)
-        if atom.kind == "clamp":
-            low, high = atom.value
-            inner = intrinsic(self.f, "llvm.smax", inner, number(inner, low))
-            return intrinsic(self.f, "llvm.smin", inner, number(inner, high))
-        by = atom.value
-        lift = max(0, -(atom.inner.low // by))  # so that the dividend is not negative
-        if lift:
-            inner = self.f.binary("add", inner, number(inner, lift * by))
-        if atom.kind == "mod":
-            return self.f.binary("urem", inner, number(inner, by))
-        quotient = self.f.binary("udiv", inner, number(inner, by))
-        return self.f.binary("sub", quotient, number(quotient, lift)) if lift else quotient
-
-    def _pick(self, x: Expr, size: int, type_: str, copy: Copy) -> Reg:
-        register = self.wide(x, copy)
-        signed = x.dtype.kind == "i"
-        width = 64 if "i64" in type_ else 32
-        bits = x.dtype.size * 8
-        if bits < width:
-            register = convert(self.f, "sext" if signed else "zext", register, f"i{width}")
-        if signed:
-            register = intrinsic(self.f, "llvm.smax", register, number(register, 0))
-        register = intrinsic(self.f, "llvm.umin", register, number(register, size - 1))
-        return convert(self.f, "trunc", register, f"i{width}")
-
-    def _lanes_of(self, index: Index, type_: str, copy: Copy) -> Reg:
-        """An index as a register of integer type `type_`, lane by lane."""
-        if not type_.startswith("<"):
-            return self.scalar_index(index, copy)
-        unit, rest = self._split(index)
-        plain = [t for t in index.terms if t not in rest]
-        first = self.scalar_index(Index(plain, index.const + unit * copy.shift), self.uniform)
-        if not first.text.startswith("%"):
-            total = constant(int(first.text), type_)
-        else:
-            total = splat(self.f, convert(self.f, "trunc", first, element(type_)), copy.lanes)
-        if unit:
-            total = self.f.binary("add", total, self._steps(type_, unit))
-        for atom, k in rest:
-            part = self._lane_atom(atom, type_, copy)
-            part = part if k == 1 else self.f.binary("mul", part, number(part, k))
-            total = self.f.binary("add", total, part)
-        return total
-
-    def _steps(self, type_: str, unit: int) -> Reg:
-        """How far every lane is from the first."""
-        if not isinstance(unit, Extent):
-            return lane_numbers(type_, unit)
-        return self.f.binary("mul", lane_numbers(type_), constant(unit, type_))
-
-    def _lane_atom(self, atom: Atom, type_: str, copy: Copy) -> Reg:
-        key = f"{type_} {atom.key}"
-        return copy.find(key) or copy.keep(key, self._atom_value(atom, type_, copy))
-
-    def _integers(self, index: Index, copy: Copy) -> Reg:
-        if copy.lanes == 1:
-            return self.scalar_index(index, copy)
-        scalar = "i32" if _is_narrow(index) else "i64"
-        return self._lanes_of(index, vector(scalar, copy.lanes), copy)
-
-    def _number(self, x: Expr, copy: Copy) -> Reg:
-        register = self._integers(x.data, copy)
-        scalar = register_type(x.dtype)
-        if x.dtype.is_floating:
-            register = convert(self.f, "sitofp", register, scalar)
-            if x.dtype.size == 2:
-                register = loaded(self.f, stored(self.f, register, x.dtype), x.dtype)
-            return register
-        if x.dtype is types.bool_:
-            return self.f.compare("icmp ne", register, number(register, 0))
-        have, want = (int(t.rstrip(">").rsplit("i", 1)[1]) for t in (register.type, scalar))
-        return convert(self.f, "sext" if have < want else "trunc", register, scalar)
-
-    def _inside(self, limits: tuple[Index, int, int], copy: Copy) -> Reg:
-        index, low, high = limits
-        register = self._integers(index, copy)
-        if low > index.low and high <= index.high:
-            shifted = self.f.binary("sub", register, number(register, low))
-            return self.f.compare("icmp ult", shifted, number(register, max(high - low, 0)))
-        if low > index.low:
-            return self.f.compare("icmp sge", register, number(register, low))
-        return self.f.compare("icmp slt", register, number(register, high))
-
-
-def splat(f: Builder, x: Reg, lanes: int) -> Reg:
-    """`x` in all lanes."""
-    return f.splat(x, lanes)
-
-
-def masked(f: Builder, copy: Copy, new: Reg, old: Reg) -> Reg:
-    """`new` in the lanes of `copy` that exist, else `old`."""
-    return new if copy.mask is None else choose(f, copy.mask, new, old)
-
-
-def turns(offset: Index, across: Symbol, along: Symbol) -> bool:
-    """Whether a load is contiguous along one axis, whatever other atoms say, and not another."""
-    steps = {atom.inner: k for atom, k in offset.terms if atom.kind == "var"}
-    others = {s for atom, _ in offset.terms if atom.kind != "var" for s in atom.symbols}
-    strides = along in others or steps.get(along, 0) not in (0, 1)
-    return strides and across not in others and steps.get(across, 0) == 1
-
-
-def transposed(f: Builder, rows: list[Reg]) -> list[Reg]:
-    """The columns of a square of registers: halves exchanged, then quarters, and so on."""
-    size = half = len(rows)
-    while half > 1:
-        half //= 2
-        done: list[Reg] = list(rows)
-        for n in range(size):
-            if n & half:
-                continue
-            low, high = rows[n], rows[n + half]
-            for where, first in ((n, 0), (n + half, half)):
-                order = [(i & ~half) + first + (size if i & half else 0) for i in range(size)]
-                mask = ", ".join(f"i32 {i}" for i in order)
-                text = f"shufflevector {low}, {high}, <{size} x i32> <{mask}>"
-                done[where] = f.emit(low.type, text)
-        rows = done
-        if half * LOOKED_THROUGH == size > LOOKED_THROUGH:
-            rows = [f.fence(row) for row in rows]
-    return rows
-
-
-def _is_narrow(index: Index) -> bool:
-    """Whether 32 bits hold the index and everything it is computed from."""
-    room = 1 << 30
-    if not (-room <= index.low and index.high < room):
-        return False
-    for atom, k in index.terms:
-        if max(abs(k), abs(atom.low * k), abs(atom.high * k)) >= room:
-            return False
-        if atom.kind not in ("var", "pick") and not _is_narrow(atom.inner):
-            return False
-    return True
-
-
-def roots_of(values: Iterable[Expr]) -> list[Index]:
-    """All index expressions that `values` use."""
-    return [index for x in needed(values) for index in indices(x)]

@@ -34,9 +34,10 @@ from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.loop.convert import register_type
-from weft.codegen.loop.emit import Copy, Writer
+from weft.codegen.loop.emit import Writer
 from weft.codegen.loop.expression import Expr, cost
 from weft.codegen.loop.index import Symbol, flat, unflat
+from weft.codegen.loop.lanes import Copy
 from weft.codegen.loop.partial import Partials
 from weft.codegen.loop.trace import Buffers, Trace, axes_of, safe_pairs
 from weft.errors import CompileError

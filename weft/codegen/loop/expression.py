@@ -364,3 +364,8 @@ def cost(roots: Iterable[Expr]) -> int:
             weight = 100  # no vector instruction
         total += weight
     return total
+
+
+def roots_of(values: Iterable[Expr]) -> list[Index]:
+    """All index expressions that `values` use."""
+    return [index for x in needed(values) for index in indices(x)]

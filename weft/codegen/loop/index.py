@@ -260,3 +260,11 @@ def unflat(position: Index, shape: Sequence[int]) -> tuple[Index, ...]:
         found.append(position % extent if extent > 0 else ZERO)
         position = position // max(extent, 1)
     return tuple(reversed(found))
+
+
+def turns(offset: Index, across: Symbol, along: Symbol) -> bool:
+    """Whether a load is contiguous along one axis, whatever other atoms say, and not another."""
+    steps = {atom.inner: k for atom, k in offset.terms if atom.kind == "var"}
+    others = {s for atom, _ in offset.terms if atom.kind != "var" for s in atom.symbols}
+    strides = along in others or steps.get(along, 0) not in (0, 1)
+    return strides and across not in others and steps.get(across, 0) == 1

@@ -22,8 +22,7 @@ from weft.codegen.loop.domain import (
     traffic,
     unroll_for,
 )
-from weft.codegen.loop.emit import roots_of
-from weft.codegen.loop.expression import Buffer, Expr, cost, needed
+from weft.codegen.loop.expression import Buffer, Expr, cost, needed, roots_of
 from weft.codegen.loop.index import Index, Symbol, atoms_of, flat, substituted, unflat, variable
 from weft.codegen.loop.nest import LINE
 from weft.codegen.loop.trace import Trace, axes_of

@@ -9,9 +9,10 @@ from typing import Final
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
 from weft.codegen.loop.arithmetic import across, combine, identity, lane_numbers, literal
 from weft.codegen.loop.convert import intrinsic, loaded, storage_type
-from weft.codegen.loop.emit import Copy, Writer, masked, transposed, turns
+from weft.codegen.loop.emit import Writer
 from weft.codegen.loop.expression import Buffer, Expr, needed
-from weft.codegen.loop.index import Symbol
+from weft.codegen.loop.index import Symbol, turns
+from weft.codegen.loop.lanes import Copy, masked, transposed
 from weft.codegen.loop.tree import (
     Accumulate,
     Aligned,

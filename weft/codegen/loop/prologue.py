@@ -22,9 +22,10 @@ from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import Load, read, subtract
-from weft.codegen.loop.emit import Copy, Writer
+from weft.codegen.loop.emit import Writer
 from weft.codegen.loop.expression import Expr
 from weft.codegen.loop.index import ZERO, Index, Symbol, variable
+from weft.codegen.loop.lanes import Copy
 from weft.codegen.loop.trace import Buffers, Trace
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value

@@ -12,8 +12,7 @@ from typing import Final, cast
 
 from weft.codegen.loop.arithmetic import identity
 from weft.codegen.loop.domain import merged_axes, symbols_of
-from weft.codegen.loop.emit import roots_of
-from weft.codegen.loop.expression import Expr
+from weft.codegen.loop.expression import Expr, roots_of
 from weft.codegen.loop.index import ZERO, Index, Symbol, flat, substituted
 from weft.codegen.loop.trace import At, Buffers, Trace, axes_of, reshaped_index
 from weft.codegen.loop.tree import Accumulate, Store

@@ -14,8 +14,8 @@ from typing import Final
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder, vector
 from weft.codegen.contraction.emit import divide, smaller, subtract
 from weft.codegen.loop.domain import per_chunk, traffic
-from weft.codegen.loop.emit import transposed
 from weft.codegen.loop.index import Index, Symbol
+from weft.codegen.loop.lanes import transposed
 from weft.codegen.loop.tree import Store
 from weft.codegen.microkernel import first_lanes, load_masked, store_masked
 from weft.codegen.target import Target
