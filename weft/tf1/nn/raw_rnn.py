@@ -66,36 +66,56 @@ def raw_rnn(
         start = constant(0, int32)
         finished, first, state, example, loop_state = _told(loop_fn(start, None, None, None))
         x = convert_to_tensor(flatten(first)[0])
-        batch, dtype = shape(x)[:1], flatten(state)[0].dtype.base_dtype
-        if example is None:
-            example = map_structure(lambda n: zeros(_sizes(n), dtype), cell.output_size)
-        examples = map_structure(convert_to_tensor, example)
-        rest = map_structure(lambda e: zeros(concat([batch, shape(e)], 0), e.dtype), examples)
+        batch = shape(x)[:1]
+        examples = _examples(example, cell, state)
+        silence = map_structure(lambda e: zeros(concat([batch, shape(e)], 0), e.dtype), examples)
         arrays = map_structure(lambda e: _array(e, x.shape.as_list()[0]), examples)
-
-        def body(
-            time: Any, done: Any, x: Any, emitted: Any, state: Any, loop_state: Any
-        ) -> tuple[Any, ...]:
-            output, found = cell(x, state)
-            told = _told(loop_fn(time + 1, output, found, loop_state))
-            now, x, after, emit, more = told
-            _same("next_cell_state", state, after)
-            _same("emit_output", examples, emit)
-            emit = map_structure(lambda z, y: _chosen(done, z, y), rest, emit)
-            after = map_structure(lambda a, b: _chosen(done, a, b), state, after)
-            emitted = map_structure(lambda a, y: a.write(time, y), emitted, emit)
-            more = loop_state if more is None else more
-            return time + 1, logical_or(done, now), x, emitted, after, more
-
         found = while_loop(
-            lambda _, done, *__: logical_not(reduce_all(done)), body,
+            lambda _, done, *__: logical_not(reduce_all(done)),
+            _iteration(cell, loop_fn, examples, silence),
             (start, finished, first, arrays, state, 0 if loop_state is None else loop_state),
             maximum_iterations=maximum_iterations,
-        )  # fmt: skip
+        )
         return found[3], found[4], None if loop_state is None else found[5]
 
 
+def _examples(example: Any, cell: Any, state: Any) -> Any:
+    """What one row emits, as tensors; the cell's output unless `loop_fn` has given an example."""
+    if example is None:
+        dtype = flatten(state)[0].dtype.base_dtype
+        example = map_structure(lambda n: zeros(_sizes(n), dtype), cell.output_size)
+    return map_structure(convert_to_tensor, example)
+
+
+def _iteration(
+    cell: Any, loop_fn: Callable[..., Any], examples: Any, silence: Any
+) -> Callable[..., tuple[Any, ...]]:
+    """The body of the loop.
+
+    Args:
+        examples: what one row emits.
+        silence: what rows emit that have finished: zeros.
+    """
+
+    def body(
+        time: Any, done: Any, x: Any, emitted: Any, state: Any, loop_state: Any
+    ) -> tuple[Any, ...]:
+        output, found = cell(x, state)
+        told = _told(loop_fn(time + 1, output, found, loop_state))
+        now, x, after, emit, more = told
+        _same("next_cell_state", state, after)
+        _same("emit_output", examples, emit)
+        emit = map_structure(lambda z, y: _chosen(done, z, y), silence, emit)
+        after = map_structure(lambda a, b: _chosen(done, a, b), state, after)
+        emitted = map_structure(lambda a, y: a.write(time, y), emitted, emit)
+        more = loop_state if more is None else more
+        return time + 1, logical_or(done, now), x, emitted, after, more
+
+    return body
+
+
 def _told(found: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """The five results of `loop_fn`, checked."""
     if not isinstance(found, list | tuple) or len(found) != 5:
         text = "(finished, next_input, next_cell_state, emit_output, next_loop_state)"
         raise fail(ArgumentError, f"raw_rnn: expected loop_fn to give {text}, got {found!r}")
@@ -115,6 +135,7 @@ def _array(example: Tensor, batch: int | None) -> TensorArray:
 
 
 def _same(what: str, before: Any, after: Any) -> None:
+    """Refuse a result of `loop_fn` whose structure changes between iterations."""
     if outline(before) != outline(after):
         raise fail(
             TreeError,
