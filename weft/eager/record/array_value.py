@@ -1,4 +1,4 @@
-"""Arrays as values of the recording, without a copy."""
+"""NumPy arrays as leaves of the lazy graph, without a copy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from weft.ir.dtype import as_dtype
 
 
 def leaf(array: Array) -> Lazy:
-    """An array as a value."""
+    """A leaf with this array, which nobody else may write to."""
     return known(array, intern(as_dtype(array.dtype), array.shape))
 
 
 def borrowed(array: Array) -> Lazy:
-    """An array of others, who may write to it; it is not copied."""
+    """A leaf with an array that others may still write to: records read it as of their own line."""
     found = leaf(array)
     lend(array)
     found.loan = loan_of(array)

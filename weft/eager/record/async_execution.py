@@ -1,8 +1,8 @@
-"""Running ahead: a caller goes on once what it looks at is done, and the team does the rest.
+"""Running ahead: a caller goes on once the value that it reads is done, the team does the rest.
 
-That must not be seen. Tensors' memory is read through `array_of`, which waits for the rest where it
-has to; every program and interpretation waits first. Where the rest would read memory that others
-can see, or write to it, the caller stays; mostly such memory was copied when it was recorded.
+The caller cannot tell. `array_of` waits for the rest of a program if the array depends on it, and
+every further program waits first. If the rest would read or write memory that NumPy or others can
+see, the caller does not leave; mostly such memory was copied when it was recorded.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def synchronize() -> None:
 
 
 class Ahead:
-    """Where callers may leave a program.
+    """Decides where a caller may leave a program.
 
     Args:
         keys: of the outputs.

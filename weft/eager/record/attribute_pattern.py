@@ -1,6 +1,6 @@
-"""Attributes and types with the whole numbers in them taken apart.
+"""Splits attributes and types into a pattern and the integers in it.
 
-Calls that differ in sizes only have the same pattern, and other sizes.
+Calls that differ only in sizes have equal patterns and different integers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, cast
 
 
 def without(item: Any, sizes: list[int]) -> Any:
-    """An attribute without the whole numbers in it, which are added to `sizes`."""
+    """The pattern of an attribute; its integers are appended to `sizes`."""
     if item.__class__ is int:
         sizes.append(item)
         return int
@@ -20,7 +20,7 @@ def without(item: Any, sizes: list[int]) -> Any:
 
 
 def refilled(item: Any, left: Iterator[int]) -> Any:
-    """An attribute with other whole numbers in it, taken from `left` as `without` gave them."""
+    """The attribute of a pattern with the integers of `left`, in the order that `without` uses."""
     if item.__class__ is int:
         return next(left)
     if isinstance(item, tuple):

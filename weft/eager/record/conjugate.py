@@ -1,4 +1,4 @@
-"""Gradients of complex numbers, as users see them and as the graph has them.
+"""Gradients of complex numbers: converts between the graph's convention and PyTorch's.
 
 The graph pairs a cotangent `g` with a change `dz` as the real part of `g * dz` (see
 `weft.ops.elementwise.complex_number`). PyTorch's gradient is the conjugate of that, the direction
@@ -20,7 +20,7 @@ _CONJ: Final = REGISTRY["conj"]
 
 
 def turned(g: Lazy) -> Lazy:
-    """From the one to the other, either way; a gradient of real numbers is itself."""
+    """The conjugate, which converts either way; a gradient of real numbers is returned as is."""
     if not g.type.dtype.is_complex:
         return g
     return trace.now.record(op_plan(_CONJ, (g.type,), {}), (g,))[0]

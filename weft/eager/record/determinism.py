@@ -1,4 +1,4 @@
-"""Results that depend on nothing but the program and its inputs: not on what ran before.
+"""Deterministic mode: results depend on the program and its inputs alone, not on earlier runs.
 
 By default a structure is interpreted before it is compiled, and where only sizes change, one
 program may serve many: so the last bits of a result can depend on how often, and in which sizes,

@@ -1,4 +1,4 @@
-"""One program for all sizes of a family: what makes ever new lengths cost no compiling."""
+"""One compiled program for all sizes of a structure, so that new lengths need no compilation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Types = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 
 
 class Case(NamedTuple):
-    """What a run for certain sizes needs.
+    """What a run at certain sizes needs.
 
     Attributes:
         extents: the values of all extents.
@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 
 TRIALS: Final = 2
-"""Runs that are interpreted as well, before the program is trusted."""
+"""First runs that are interpreted as well and compared, before the program is trusted."""
 TOLERANCE: Final = 1e-2
 """How far results may be apart, of the largest: wrong indices are further off than rounding."""
 
@@ -128,7 +128,7 @@ def _at(kind: TensorType, extents: Sequence[int]) -> tuple[int, ...]:
 
 
 def shaken(array: Array) -> Array:
-    """An array of which every floating number is the next one."""
+    """An array whose floating numbers are each moved to the next representable one."""
     if array.dtype.kind != "f":
         return array
     return np.nextafter(array, np.array(np.inf, array.dtype))

@@ -1,8 +1,8 @@
-"""Structures that differ in sizes only, and what interpreting some of them tells of the others.
+"""Families: structures that differ only in sizes, which are derived from a few of them.
 
-The loop over sentences of ever new lengths records the same calls each time. Their graphs are
-expanded and planned for a few lengths; from then on what is interpreted for another length is
-written down from those (`weft.transform.resize`).
+A loop over sentences of varying lengths records the same calls each time. Graphs are expanded and
+planned for a few lengths only; the interpreter's plan for any other length is derived from those
+(`weft.transform.resize`).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Family:
         self.unpaid = 0.0  # the same, since one of them was compiled for its sizes alone
 
     def meet(self, sizes: Sizes) -> None:
-        """Take note of sizes that were not met before."""
+        """Count sizes that were not seen before."""
         self.shapes += 1
         self._smallest = tuple(map(min, self._smallest or sizes, sizes))
         self._largest = tuple(map(max, self._largest or sizes, sizes))
@@ -90,7 +90,7 @@ class Family:
 
     @property
     def rows(self) -> frozenset[int]:
-        """Which outputs are two values; only where there is a program for many sizes."""
+        """Which outputs are row-sparse, hence two values; known once there is a general program."""
         return self._samples[-1].rows
 
     def general(self, sizes: Sizes, leaves: Sequence[TensorType]) -> tuple[General, Case] | None:
@@ -126,7 +126,7 @@ class Family:
             self._trials = MOST_TRIALS
 
     def distrust(self) -> None:
-        """Do without a program for many sizes."""
+        """Never again use a program for many sizes, as its results were wrong."""
         self._generals, self._trials = [], 0
 
     def learn(self, sample: Sample) -> None:

@@ -1,4 +1,7 @@
-"""What is made before the first of many steps, and had better not be a part of it."""
+"""Data and states made before the first step, which are computed apart from it.
+
+The program of the first step is then the program of all steps.
+"""
 
 from __future__ import annotations
 

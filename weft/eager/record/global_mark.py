@@ -1,4 +1,4 @@
-"""What all threads share: whether tensors or modes changed, and whether inference mode is used."""
+"""Marks that all threads share: a tensor or mode has changed, inference mode has been used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Changes:
-    """Tells whether any tensor was changed: then `mark` is another object than before.
+    """`mark` is replaced by a new object whenever a tensor is changed.
 
     So is `modes` where a module went from training to evaluation, or back.
     """

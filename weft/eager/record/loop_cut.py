@@ -1,4 +1,4 @@
-"""Where a loop that looks at nothing comes round: what is pending is computed there.
+"""Finds where iterations of a loop that reads no values begin: what is pending is computed there.
 
 Every iteration of a loop that generates text is recorded, and nothing of it is needed before the
 end. Cut anywhere, what was recorded would be another program each time; cut where an iteration
@@ -20,7 +20,7 @@ _whole: Final[dict[int, CodeType]] = {}  # by identity: the hash of code is that
 
 
 def kept_whole(function: F) -> F:
-    """Have what a call of `function` records in one program, if it is not very much."""
+    """Keep the records of a call of `function` in one program, up to `MANY` of them."""
     _whole[id(function.__code__)] = function.__code__
     return function
 
@@ -68,7 +68,7 @@ class LoopStart:
         return frame is None
 
     def _choose(self, count: int, behind: str, frame: FrameType | None) -> None:
-        """Take this place, unless it is inside of what is better kept whole."""
+        """Take this place as where iterations begin, unless it is in a call to be kept whole."""
         least = MANY if _is_within_whole(frame) else FEW
         if count < least:
             return

@@ -1,7 +1,7 @@
-"""Memory for results: blocks that are used again once nobody refers to them.
+"""Memory for results: freed blocks are kept and used again.
 
-Fresh memory costs a page fault for every 4 KB, which is slower than most arithmetic; so the blocks
-of arrays that are gone are kept and handed out again, newest first, because it may still be cached.
+Fresh memory costs a page fault for every 4 KB, which is slower than most arithmetic; so blocks of
+freed arrays are handed out again, the newest first, because it may still be in the cache.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What stays from one run to the next: parameters and buffers of modules, until they are changed.
+"""Values computed from parameters and buffers alone, kept between runs until one is changed.
 
-What a program computes from them alone is kept between its runs. So every way to change a tensor
-has to show here: an in-place change, an optimiser's step and `load_state_dict` give it another
-value, an assignment to some elements another version; memory that NumPy or another library may
-write to counts as changed at every run.
+Every way to change a tensor has to be noticed: an in-place change, an optimizer step and
+`load_state_dict` give it another value, an assignment to some elements another version; memory that
+NumPy or another library may write to counts as changed at every run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recordings that come back, as every step of a training loop does: recognised by one comparison.
+"""Recognizes repeated recordings, such as the steps of a training loop, by one comparison.
 
 Walking back from what is wanted, numbering values and hashing the result takes as long as recording
 did. Once there is a program, the same calls on the same values in the same order need none of that:

@@ -1,8 +1,8 @@
-"""After a failure: the program of a user goes on as if the call that failed had raised at once.
+"""After a failure, restores the state in which the failing call would have raised at once.
 
-A label out of range is found when its loss is looked at; by then the backward pass and the update
-are recorded too. What was recorded before that call stays to be computed. What was changed in place
-behind it is what it was.
+A label out of range is found only when the loss is read; by then the backward pass and the update
+are recorded too. Records before the failing call stay pending; in-place changes that were recorded
+after it are undone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weft.errors import WeftError
 
 
 def blame(error: WeftError, structure: Structure) -> None:
-    """Note which of the recorded calls failed, unless that is known."""
+    """Set the serial number of the failing record on an error that has none."""
     if error.serial is None:
         error.serial = _failed(error.node or "", structure).serial
 
@@ -34,12 +34,12 @@ def _failed(name: str, structure: Structure) -> Record:
 
 
 def recover(error: BaseException, pending: Pending) -> None:
-    """Have pending what can still be computed of what was, and take the rest back."""
+    """Keep pending what can still be computed, and undo the rest."""
     keep(pending, _since(error, pending))
 
 
 def keep(pending: Pending, before: float) -> None:
-    """Have pending the records before this number, and take the rest back."""
+    """Keep pending the records before this number, and undo the rest."""
     kept: list[Change] = []
     for change in reversed(pending.changes):
         if _is_behind(change.value, before):

@@ -1,7 +1,7 @@
-"""What would have been recorded for other sizes: the same calls on other types.
+"""Replays recorded calls at other sizes.
 
-Each call is planned again, so operations check the sizes as they would if they had been recorded,
-and whatever a function does differently for them shows.
+Each call is planned again, so operations check the new sizes as if they had been recorded with
+them, and functions that branch on sizes take the right branch.
 """
 
 from __future__ import annotations

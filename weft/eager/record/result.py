@@ -1,4 +1,4 @@
-"""What was computed becomes the values of the records."""
+"""Gives recorded values their computed arrays."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def settle(structure: Structure, found: Sequence[Array], rows: frozenset[int]) -
 
 
 def _settle(lazy: Lazy, array: Array) -> None:
-    """Give a value its array; what it took the memory of has none any more.
+    """Give a value its array; the value whose memory was reused loses its own.
 
-    That is computed again if a gradient needs it.
+    It is computed again if a gradient needs it.
     """
     home = lazy.home
     if home is not None:
@@ -56,7 +56,7 @@ def _settle(lazy: Lazy, array: Array) -> None:
 
 
 def _forget(lazy: Lazy, ends: bool = False) -> None:
-    """Forget what led to a value, where no gradient may ask for it or where the graph `ends`."""
+    """Drop the record of a value if no gradient can need it, or if the graph `ends` there."""
     if lazy.record is not None and (ends or not lazy.tracked or lazy.record.freed):
         lazy.record = None
 

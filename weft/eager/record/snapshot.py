@@ -1,10 +1,10 @@
-"""Memory that others may write to: what is recorded reads it as it is when the line runs.
+"""Memory that others may write to: a record reads what it holds when the line runs.
 
 A NumPy array that a tensor shares memory with may be filled again at the very next line, while what
-was recorded is computed later. So a record reads a copy, taken when it is recorded. Whoever reads
-the same elements again while that copy is in use reads the same copy. What is large but gives
-little, as rows of a table do, is not copied but computed at once. What changes such memory in place
-is computed at once, too: see `State.keep_up`.
+was recorded is computed later. So a record reads a copy, taken when it is recorded. Further
+records share that copy as long as the elements are the same. A record that reads much and gives
+little, such as a look-up of a few rows, is computed at once instead. So are in-place changes of
+such memory: see `State.keep_up`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def loan_of(array: Array) -> Loan:
 
 
 def is_open(lazy: Lazy) -> bool:
-    """Whether others may write to a value's array; they may not any more once they let it go."""
+    """Whether others may still write to a value's array: somebody else refers to it."""
     if lazy.loan is None or lazy.array is None:
         return False
     if _references(lazy) <= _OWN[0] or not is_lent(lazy.array):
@@ -93,7 +93,7 @@ def recorded_copy(lazy: Lazy) -> Lazy:
 
 
 def settle_readers(array: Array) -> None:
-    """Compute what is pending, before others may write to an array that it reads."""
+    """Compute what is pending if it reads an array that others are about to get."""
     now = trace.now
     if not now.depth and any([x.array is array for r in now.pending for x in r.inputs]):
         flush()

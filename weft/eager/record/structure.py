@@ -1,4 +1,4 @@
-"""The structure of what is to be computed: a key for the program cache, and the graph behind it."""
+"""The structure of what is to be computed: its key in the program cache, and its graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recorded program does together with other ranks: they compare it before it runs."""
+"""Collective calls of a recorded program, which ranks compare before they run it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.transport.sequence import CallSequence
 
 
 def calls_together(structure: Structure, as_rows: bool) -> CallSequence | None:
-    """The calls that a program makes together with others; `None` where it makes none."""
+    """The collective calls of a program; `None` if it makes none or there are no other ranks."""
     if not session.monitors:
         return None
     return call_sequence(expand(structure, as_rows).graph.nodes)

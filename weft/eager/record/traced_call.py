@@ -1,7 +1,7 @@
-"""Calls of traced functions while what these take from outside stays as it is.
+"""Fast path for calls of traced functions whose captured tensors have not changed.
 
-A call of a whole network reads a hundred parameters and more. As long as no tensor anywhere is
-changed, the next call differs from the last in its arguments alone, and nobody walks the rest.
+A call of a whole network reads a hundred parameters and more. As long as no tensor anywhere
+is changed, the next call differs from the last in its arguments alone, so only these are checked.
 """
 
 from __future__ import annotations

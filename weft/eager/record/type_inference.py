@@ -1,8 +1,8 @@
-"""Types of what functions give, without calling them for every new size.
+"""Result types of functions, without calling them for every new size.
 
 A function is called on stand-ins to learn the types of its results. Where only sizes differ from
-earlier calls, it is called once on stand-ins whose sizes are extents (`weft.ir.extent`): these tell
-the types for all sizes of which everything that was asked on the way has the same answer.
+earlier calls, it is called once on stand-ins whose sizes are extents (`weft.ir.extent`): the
+result holds for all sizes that give the same answer to every question asked on the way.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Foresight:
         return fixed, tuple([sizes[i] for i in self._varying])
 
     def learn(self, sizes: Sizes, derive: Callable[[Sizes], tuple[TensorType, ...]]) -> None:
-        """Take note of sizes that nothing told of."""
+        """Remember the types for sizes that were not covered yet."""
         if len(self._varying) < len(sizes):
             self._meet(sizes)
         fixed, values = self._parts(sizes)

@@ -1,4 +1,4 @@
-"""Values that are exchanged behind the back of gradients: under `no_grad()`, or through `.data`."""
+"""Values replaced without the autograd graph noticing: under `no_grad()`, or through `.data`."""
 
 from __future__ import annotations
 
