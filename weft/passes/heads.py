@@ -1,4 +1,4 @@
-"""Attention between transposes: heads stay where the projections have left them.
+"""Removes the transposes around attention: heads are read where the projections wrote them.
 
     y = flash_attention(turned(q), turned(k), turned(v))  ->  turned(head_attention(q, k, v))
 

@@ -1,7 +1,7 @@
-"""Which launches need not run again while the feeds that seldom change stay as they are.
+"""Finds launches that depend only on feeds that seldom change: they run once, in a prelude.
 
-Weights laid out for the kernels, packed, transformed; factors that follow from running statistics:
-what depends on such feeds alone is computed by a prelude, and kept in memory of the program.
+They pack, transpose or transform weights, or compute factors from running statistics. Their results
+stay in the program's memory until such a feed changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Meet: what reads the same arrays as another kernel is computed by that kernel.
+"""Meet: a kernel that reads the same arrays as another is merged into it.
 
 A value that is computed again for a late product (`rematerialise`) follows from an array that a
 kernel nearby reads anyway: GELU of what its own gradient reads, a layer norm's result from what

@@ -1,4 +1,4 @@
-"""Rematerialise: what elementwise operations can compute again need not be kept until then.
+"""Rematerialize: elementwise values are computed again for late readers instead of kept.
 
 A training step reads most activations twice, early (forward) and late (backward), and peaks in
 between. A value that follows elementwise from others which are alive at its late readers anyway is

@@ -1,4 +1,4 @@
-"""One step for many sizes, told from the steps for some.
+"""One step for many sizes, inferred from the steps for a few.
 
 The passes see plain numbers: they run for a few sizes, and where they did the same, every number
 in what they made follows from the sizes (`weft.transform.resize`). Written with extents

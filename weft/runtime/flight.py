@@ -1,8 +1,8 @@
 """Programs that go on after their caller has left, and the locks that a fork waits for.
 
-A caller may go once what it waits for is done; the team's threads do the rest. Whatever comes to
-memory that such a program works on has to `land` it first: the caller joins in again, until all is
-done. At most one program is aloft.
+A caller may leave once the value that it waits for is done; the team's threads do the rest. Whoever
+is to touch memory of such a program has to `land` it first: it helps until the program is done. At
+most one program is aloft.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ landing: Final = new_lock(LANDING)
 
 
 def land() -> None:
-    """Have all memory be as if no program had been left."""
+    """Finish the program that was left, if there is one."""
     if _aloft:
         _land()
 
 
 def land_for(identity: int) -> None:
-    """The same, if a program that was left may work on the array of this identity."""
+    """Finish the program that was left, if it may work on the array with this `id`."""
     for flight in _aloft:  # another thread may land it meanwhile
         if identity not in flight.done:
             _land()

@@ -1,4 +1,4 @@
-"""What every tensor is inside: a handle on a value, which an in-place change exchanges."""
+"""The base of tensors: a handle that refers to a value, and after an in-place change to another."""
 
 from __future__ import annotations
 

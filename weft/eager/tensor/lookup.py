@@ -1,4 +1,4 @@
-"""Which gradients consist of rows: those of tables that were looked up in, and how many rows."""
+"""Which gradients are row-sparse (those of embedding tables), and how many rows they have."""
 
 from __future__ import annotations
 

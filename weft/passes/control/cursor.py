@@ -1,4 +1,4 @@
-"""Where records of control flow go on, and which arguments move with loops, in numbers of calls."""
+"""Jump targets of control-flow records, and the arguments that move with loops, by call number."""
 
 from __future__ import annotations
 

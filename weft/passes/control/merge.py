@@ -1,4 +1,4 @@
-"""Loops over the same arrays become one, and lose what nobody reads and what is always the same.
+"""Merges loops over the same arrays; drops carried values that are not read or never change.
 
 A gradient runs the loop forward once more to keep what it needs on the way back: merged, both are
 one loop, which computes everything once.

@@ -1,4 +1,4 @@
-"""What goes slower than it could, in a line each."""
+"""Notices of what runs slower than it could, a line each."""
 
 from __future__ import annotations
 

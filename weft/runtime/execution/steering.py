@@ -1,4 +1,4 @@
-"""The tables by which the driver goes on elsewhere: loops, choices, arguments that move."""
+"""The driver's tables for control flow: loops, branches, and arguments that move with loops."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The way back: what led to some values, and the records of gradients by it.
+"""Backward passes: finds the records that lead to some values, and records their gradients.
 
-A gradient is one recorded call, which adds the backward graph when it is expanded. Where hooks or
-functions of the user want to see what flows, the way is cut there into several.
+A gradient is one recorded call, which adds the backward graph when it is expanded. Hooks and
+custom functions see the gradients that flow at their place, so there the pass is cut into several
+calls.
 """
 
 from __future__ import annotations

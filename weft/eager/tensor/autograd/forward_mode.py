@@ -1,7 +1,7 @@
-"""Forward mode: how values move when those that led to them move.
+"""Forward mode: tangents of values from the tangents of what they were computed from.
 
-That is one recorded call, which adds the tangents to the graph when it is expanded. Where functions
-of the user's own give the tangents, the way is cut into several.
+They are one recorded call, which adds the tangents to the graph when it is expanded. Custom
+functions give their own tangents, so there it is cut into several calls.
 """
 
 from __future__ import annotations

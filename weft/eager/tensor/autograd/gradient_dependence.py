@@ -1,7 +1,7 @@
-"""What values depend on where gradients led to them: as `a` alone does for that of `x * a` by `x`.
+"""Which inputs a recorded gradient depends on: that of `x * a` by `x` depends on `a` alone.
 
-A recorded gradient has all that it was asked for among its inputs: what it differentiates, and by
-what. On which of them it depends, only its nodes tell.
+A recorded gradient has both what it differentiates and what it differentiates by among its inputs.
+Which of them its value depends on, only its nodes tell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The lenses of views: the same elements in another shape or order, and some of the elements."""
+"""How views map their elements to those of the base: reshaped, reordered, or only some of them."""
 
 from __future__ import annotations
 
