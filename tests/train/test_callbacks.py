@@ -56,6 +56,22 @@ def test_the_default_folder_is_found_by_the_next_run(tmp_path):
     np.testing.assert_array_equal(weights(module), weights(trainer.module))
 
 
+@pytest.mark.parametrize(("top", "kept"), [(1, [1, 4]), (2, [1, 3, 4]), (-1, [1, 2, 3, 4])])
+def test_the_best_of_a_run_are_kept_and_found(tmp_path, top, kept):
+    save = c.ModelCheckpoint(tmp_path, "figure", keep=1, save_top_k=top)
+    module = Scripted([1.0, 4.0, 2.0, 3.0])
+    assert save.best_model_path == ""
+    quiet(max_epochs=4, callbacks=save).fit(module, batches(1))
+    assert sorted(p.name for p in tmp_path.glob("step-*")) == [f"step-{n}" for n in kept]
+    assert (save.best_model_path, save.last_model_path) == (
+        str(tmp_path / "step-1"), str(tmp_path / "step-4"),
+    )  # fmt: skip
+    trained = Scripted.load_from_checkpoint(save.best_model_path)
+    assert (weights(trained) != weights(module)).any()
+    last = Scripted.load_from_checkpoint(save.last_model_path)
+    np.testing.assert_array_equal(weights(last), weights(module))
+
+
 def test_what_cannot_be_saved_or_found(tmp_path):
     save = c.ModelCheckpoint(tmp_path / "a", monitor="f1")
     with pytest.raises(UnknownKeyError, match="expected the figure 'f1' to be logged"):

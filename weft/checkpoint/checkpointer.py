@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from weft.checkpoint.folder.background import Background
-from weft.checkpoint.folder.manifest import Manifest, best_of
+from weft.checkpoint.folder.manifest import Manifest, best_first
 from weft.checkpoint.folder.reader import Damaged, readable
 from weft.checkpoint.folder.snapshot import Snapshot
 from weft.checkpoint.folder.state import read_state
@@ -43,6 +43,7 @@ class Checkpointer:
         background: `False`: `save` returns when the checkpoint is on the disk.
         rank: which of `world_size` processes this is; they save and restore together.
         timeout: seconds to wait for other ranks.
+        top: how many of the best by the metric are kept; `None` keeps all.
 
     Raises:
         ArgumentError: arguments that make no sense.
@@ -68,15 +69,18 @@ class Checkpointer:
         rank: int = 0,
         world_size: int = 1,
         timeout: float = 600.0,
+        top: int | None = 1,
     ) -> None:
         if keep is not None and keep < 1:
             raise ArgumentError(f"Checkpointer: expected keep from 1, or None, got {keep}")
+        if top is not None and top < 0:
+            raise ArgumentError(f"Checkpointer: expected top from 0, or None, got {top}")
         if mode not in ("min", "max"):
             raise ArgumentError(f"Checkpointer: expected mode 'min' or 'max', got {mode!r}")
         if not 0 <= rank < world_size:
             raise ArgumentError(f"Checkpointer: expected a rank below {world_size}, got {rank}")
         self._folder = Path(folder)
-        self._policy = Policy(keep, best, mode == "max")
+        self._policy = Policy(keep, best, mode == "max", top)
         self._place = Place(rank, world_size, timeout)
         self._writer = FolderWriter(self._folder, self._policy, self._place)
         self._background = Background() if background else None
@@ -193,8 +197,14 @@ class Checkpointer:
         if self._policy.best is None:
             raise ArgumentError("best: expected a Checkpointer with best='name of a metric'")
         self.wait()
-        found = best_of(self._manifests(), self._policy.best, self._policy.largest)
-        return None if found is None else found.step
+        found = best_first(self._manifests(), self._policy.best, self._policy.largest)
+        return found[0].step if found else None
+
+    def path(self, step: int) -> Path | None:
+        """The folder of a checkpoint, or `None` where that step was not saved."""
+        self.wait()
+        found = [path for path, manifest in readable(self._folder)[0] if manifest.step == step]
+        return found[-1] if found else None
 
     def _manifests(self) -> list[Manifest]:
         return [manifest for _, manifest in readable(self._folder)[0]]

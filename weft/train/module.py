@@ -15,6 +15,24 @@ from weft.train.hooks import Hooks
 from weft.train.saving import read
 
 
+class Hyperparameters(dict[str, Any]):
+    """Arguments of a module, read as entries or as attributes.
+
+    >>> found = Hyperparameters(lr=0.1)
+    >>> found.lr, found["lr"]
+    (0.1, 0.1)
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"hparams: expected one of {list(self)}, got {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+
 class Module(Hooks, NNModule):
     """A model that says how it is trained: steps, losses, optimizers.
 
@@ -50,7 +68,7 @@ class Module(Hooks, NNModule):
         super().__init__()
         self.automatic_optimization = True
         self._trainer: weakref.ref[Any] | None = None
-        self._hparams: dict[str, Any] = {}
+        self._hparams = Hyperparameters()
 
     # -- what a subclass says
 
@@ -252,7 +270,7 @@ class Module(Hooks, NNModule):
     # -- arguments
 
     @property
-    def hparams(self) -> dict[str, Any]:
+    def hparams(self) -> Hyperparameters:
         """What `save_hyperparameters` noted."""
         return self._hparams
 
@@ -279,7 +297,8 @@ class Module(Hooks, NNModule):
         """A module as `Trainer.save_checkpoint` or `ModelCheckpoint` wrote it.
 
         Args:
-            checkpoint_path: a file, or the folder of a `ModelCheckpoint`, whose last is taken.
+            checkpoint_path: a file, the folder of a checkpoint, or that of a
+                `ModelCheckpoint`, whose last is taken.
             strict: whether all keys have to match.
             kwargs: arguments of the constructor, in place of those that were saved.
         """

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from weft.checkpoint import Checkpointer, RandomState
+from weft.checkpoint import Checkpointer, RandomState, Restored
+from weft.checkpoint.folder.layout import MANIFEST, step_of
 from weft.eager.functions.api import load
 from weft.errors import DataError, StateError
 from weft.metrics import Metric
@@ -82,20 +83,27 @@ def restore_weights(trainer: Any, state: Mapping[str, Any]) -> None:
 
 
 def read(path: Any) -> dict[str, Any]:
-    """The state in a file, or the last in the folder of a `ModelCheckpoint`.
+    """The state in a file, in the folder of a checkpoint, or the last of a `ModelCheckpoint`.
 
     Raises:
         DataError: there is no such file, or it holds no such state.
     """
     if not Path(path).exists():
         raise DataError(f"checkpoint: expected a file, got {str(path)!r}{at_user_line()}")
-    found = Checkpointer(path).restore() if Path(path).is_dir() else None
+    found = restored(Path(path)) if Path(path).is_dir() else None
     state: Any = load(path) if found is None else found.state
     if not isinstance(state, dict) or "state_dict" not in state:
         raise DataError(
             f"checkpoint: expected a state that a trainer saved, got {str(path)!r}{at_user_line()}"
         )
     return state
+
+
+def restored(folder: Path) -> Restored | None:
+    """What is in the folder of a checkpoint, or the last of a folder of many."""
+    if (folder / MANIFEST).exists():
+        return Checkpointer(folder.parent).restore(step=step_of(folder))
+    return Checkpointer(folder).restore()
 
 
 def _metrics(module: Any) -> list[tuple[str, Metric]]:

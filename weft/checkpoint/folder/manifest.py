@@ -83,8 +83,8 @@ def _of_step(folder: Path, fields: dict[str, Any]) -> Manifest:
     return manifest._replace(metrics={k: float(v) for k, v in manifest.metrics.items()})
 
 
-def best_of(manifests: list[Manifest], metric: str, largest: bool) -> Manifest | None:
-    """The one with the best value of a metric, the latest of equal ones; NaN is never the best."""
+def best_first(manifests: list[Manifest], metric: str, largest: bool) -> list[Manifest]:
+    """Those with a value of a metric, the latest of equal ones first; NaN is no value."""
     found = [m for m in manifests if not math.isnan(m.metrics.get(metric, math.nan))]
     sign = 1 if largest else -1
-    return max(found, key=lambda m: (sign * m.metrics[metric], m.serial), default=None)
+    return sorted(found, key=lambda m: (sign * m.metrics[metric], m.serial), reverse=True)

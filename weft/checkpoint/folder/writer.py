@@ -28,7 +28,7 @@ from weft.checkpoint.folder.layout import (
     remove_unfinished,
 )
 from weft.checkpoint.folder.lock import lock_folder
-from weft.checkpoint.folder.manifest import Manifest, best_of, write_manifest
+from weft.checkpoint.folder.manifest import Manifest, best_first, write_manifest
 from weft.checkpoint.folder.reader import readable
 from weft.checkpoint.structure import TREE
 from weft.errors import CheckpointError
@@ -40,11 +40,12 @@ POLL_SECONDS: Final = 0.01
 
 
 class Policy(NamedTuple):
-    """What is kept: the newest, so many, and the best by a metric."""
+    """What is kept: the newest, so many, and the best by a metric, so many; `None` is all."""
 
     keep: int | None
     best: str | None
     largest: bool
+    top: int | None
 
 
 class Place(NamedTuple):
@@ -173,10 +174,10 @@ class FolderWriter:
         latest = {m.step: m for m in manifests}
         kept = sorted(latest.values(), key=lambda m: m.serial)
         policy = self._policy
-        best = best_of(kept, policy.best, policy.largest) if policy.best else None
+        best = best_first(kept, policy.best, policy.largest) if policy.best else []
         if policy.keep is not None:
             kept = kept[-policy.keep :]
-        serials = {m.serial for m in kept} | ({best.serial} if best else set[int]())
+        serials = {m.serial for m in (*kept, *best[: policy.top])}
         for path, manifest in found:
             if manifest.serial not in serials:
                 remove_folder(path)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from weft.checkpoint import Checkpointer
-from weft.errors import DataError, UnknownKeyError
+from weft.errors import ArgumentError, DataError, UnknownKeyError
 from weft.ops.base import at_user_line
 from weft.train.callbacks.callback import Callback
-from weft.train.saving import snapshot
+from weft.train.saving import restored, snapshot
 
 
 class ModelCheckpoint(Callback):
@@ -30,9 +30,12 @@ class ModelCheckpoint(Callback):
         save_on_train_epoch_end: whether it is behind epochs, not behind validations.
         save_weights_only: leave out what only a run that goes on needs.
         background: whether training goes on meanwhile.
+        save_top_k: how many of the best states by the figure are kept, besides the newest; -1
+            keeps all.
 
     Attributes:
         best_model_score: the best value of the figure.
+        best_model_path, last_model_path: folders of states; `""` before there is one.
 
     Raises:
         UnknownKeyError: the figure was not logged.
@@ -51,7 +54,14 @@ class ModelCheckpoint(Callback):
         save_on_train_epoch_end: bool | None = None,
         save_weights_only: bool = False,
         background: bool = True,
+        save_top_k: int = 1,
     ) -> None:
+        if save_top_k < -1:
+            raise ArgumentError(
+                f"ModelCheckpoint: expected save_top_k from -1, got {save_top_k}{at_user_line()}"
+            )
+        self.save_top_k = save_top_k
+        self.best_model_path = self.last_model_path = ""
         self.dirpath = None if dirpath is None else Path(dirpath)
         self.monitor, self.mode, self.keep = monitor, mode, keep
         self.every_n_train_steps, self.every_n_epochs = every_n_train_steps, every_n_epochs
@@ -77,6 +87,7 @@ class ModelCheckpoint(Callback):
             self._checkpointer = Checkpointer(
                 self.folder(trainer), self.keep, self.monitor, self.mode, self.background,
                 trainer.strategy.rank, trainer.strategy.world_size,
+                top=None if self.save_top_k < 0 else self.save_top_k,
             )  # fmt: skip
         return self._checkpointer
 
@@ -151,7 +162,13 @@ class ModelCheckpoint(Callback):
         """Everything is on the disk."""
         if self._checkpointer is not None:
             checkpointer, self._checkpointer = self._checkpointer, None
+            self._note_paths(checkpointer)
             checkpointer.close()
+
+    def _note_paths(self, checkpointer: Checkpointer) -> None:
+        last, best = checkpointer.latest(), checkpointer.best() if self.monitor else None
+        for name, step in (("last_model_path", last), ("best_model_path", best)):
+            setattr(self, name, "" if step is None else str(checkpointer.path(step) or ""))
 
     # -- the way back
 
@@ -162,9 +179,11 @@ class ModelCheckpoint(Callback):
             DataError: there is none.
         """
         folder = self._existing(trainer) if which in ("last", "best") else Path(which)
-        best = self.monitor if which == "best" else None
-        checkpointer = Checkpointer(folder, best=best, mode=self.mode)
-        found = checkpointer.restore(step=checkpointer.best() if best else None)
+        if which == "best" and self.monitor is not None:
+            checkpointer = Checkpointer(folder, best=self.monitor, mode=self.mode)
+            found = checkpointer.restore(step=checkpointer.best())
+        else:
+            found = restored(folder)
         if found is None:
             raise DataError(
                 f"checkpoint: expected saved states in {str(folder)!r}, got none{at_user_line()}"
