@@ -134,26 +134,25 @@ class Fit:
         found = [form.at(values) for form in self._distinct]
         return tuple([found[n] for n in self._form_of])
 
-    def probes(
-        self, smallest: Sizes, largest: Sizes, rooms: Sequence[float] = ROOM
-    ) -> Iterator[tuple[Sizes, ...]]:
+    def beyond(self, largest: Sizes, room: float) -> Sizes:
+        """Values of the bases so many times as large, each odd: no coincidences."""
+        return tuple([int(room * n) | 1 for n in self.bases(largest)])
+
+    def probes(self, smallest: Sizes, most: Sizes) -> Iterator[tuple[Sizes, ...]]:
         """Values of the bases to look at: three that tell of all between the first and the last.
 
         Args:
             smallest: sizes; the first values are well below these, if what is done there is the
                 same, as it is not where the last few of so many words are taken.
-            largest: sizes; the last values are well beyond these.
-            rooms: how many times as large.
+            most: the last values; see `beyond`.
         """
-        for room in rooms:
-            most = tuple([int(room * n) | 1 for n in self.bases(largest)])  # no coincidences
-            lows = [tuple([n + i for i in range(len(most))]) for n in _least(most)]
-            for low in [*lows, self.bases(smallest)]:
-                middle: list[int] = []
-                for i, (a, b) in enumerate(zip(low, most, strict=True)):
-                    between = a + (b - a) * (i + 1) // (i + 2)  # no line through two bases
-                    middle.append(between + (gcd(a, between, b) > 1))
-                yield low, tuple(middle), most
+        lows = [tuple([n + i for i in range(len(most))]) for n in _least(most)]
+        for low in [*lows, self.bases(smallest)]:
+            middle: list[int] = []
+            for i, (a, b) in enumerate(zip(low, most, strict=True)):
+                between = a + (b - a) * (i + 1) // (i + 2)  # no line through two bases
+                middle.append(between + (gcd(a, between, b) > 1))
+            yield low, tuple(middle), most
 
     def bases(self, sizes: Sizes) -> Sizes:
         """Those of the sizes that the others follow from."""

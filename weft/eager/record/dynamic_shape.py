@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,11 +18,10 @@ from weft.eager.record.attribute_pattern import without
 from weft.eager.record.dynamic_program import Case, General
 from weft.eager.record.lazy import Record
 from weft.eager.record.plan import Plan
-from weft.eager.record.structure import Structure
-from weft.errors import WeftError
+from weft.eager.record.size_probe import UNSUITED, Probe
+from weft.eager.record.structure import Expanded, Structure
 from weft.ir.node import TensorType
 from weft.ir.shape import known
-from weft.passes.sized import sized
 from weft.passes.step import Step
 from weft.runtime.compilation import compiler
 from weft.runtime.execution import driver
@@ -34,10 +33,6 @@ MOST_PATTERNS: Final = 1 << 12  # forgotten together
 MOST_GENERALS: Final = 8  # programs for many sizes, each for larger ones
 MOST_TRIALS: Final = 2  # at making one, should the first not suit
 ATTEMPTS: Final = 8  # at a template; where sizes decide what is called, there is none
-_UNSUITED: Final = (
-    UnfitError, WeftError, TypeError, ValueError, AssertionError, ArithmeticError, LookupError,
-    AttributeError, RuntimeError,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ class Family:
         self._generals: list[General] = []  # the latest first
         self._trials = MOST_TRIALS
         self.shapes = 0
-        self.spent = 0.0  # seconds, interpreting what a general program could do
+        self.spent = 0.0  # seconds, interpreting what a general program could do, if one suits
         self.unpaid = 0.0  # the same, since one of them was compiled for its sizes alone
 
     def meet(self, sizes: Sizes) -> None:
@@ -102,11 +97,20 @@ class Family:
         return None
 
     @collection_waits()
-    def generalise(self, sizes: Sizes, threads: int, step_at: Callable[[Sizes], Step]) -> None:
+    def generalise(
+        self,
+        sizes: Sizes,
+        threads: int,
+        expanded_at: Callable[[Sizes], Expanded],
+        step_of: Callable[[Expanded], Step],
+    ) -> None:
         """Make a program for many sizes, if there is none that is planned for as large ones.
 
+        Where that fails, `spent` begins anew: as much has to be interpreted before the next trial.
+
         Args:
-            step_at: the simplified step for other sizes; raises `UnfitError` where there is none.
+            expanded_at: the graph for other sizes; raises `UnfitError` where there is none.
+            step_of: its simplified step.
         """
         known = self._generals
         if self._template is None or not self._trials or len(known) == MOST_GENERALS:
@@ -115,15 +119,16 @@ class Family:
             return
         if not compiler.available():
             return
-        # Code that was written for numbers may want one where it gets an extent, in any way.
-        with contextlib.suppress(*_UNSUITED):
+        with contextlib.suppress(*UNSUITED):
             fit = Fit(self._recent)
             self._trials -= 1
+            spent, self.spent = self.spent, 0.0
             driver.prestart()  # where nothing is cached, compilers start while we plan
+            probe = Probe(fit, expanded_at, step_of)
             rooms = GROWING if known else ROOM
-            probes = fit.probes(self._smallest, self._largest, rooms)
-            self._generals = [General(_samples(probes, fit, step_at), threads), *known]
-            self._trials = MOST_TRIALS
+            samples = probe.samples(sizes, self._smallest, self._largest, rooms)
+            self._generals = [General(samples, threads), *known]
+            self._trials, self.spent = MOST_TRIALS, spent
 
     def distrust(self) -> None:
         """Never again use a program for many sizes, as its results were wrong."""
@@ -156,22 +161,6 @@ class Family:
         growth = max([a / max(b, 1) for a, b in zip(sizes, last.sizes, strict=True)], default=1.0)
         seconds = last.seconds * max(growth, 1.0) ** 2  # attention grows with the square
         return Sample(sizes, run, last.rows, last.nodes, seconds, last.interpreted)
-
-
-def _samples(
-    candidates: Iterable[Sequence[Sizes]], fit: Fit, step_at: Callable[[Sizes], Step]
-) -> list[tuple[Sizes, Step]]:
-    """Steps for three sizes: what they have in common holds for all between the first and last.
-
-    Raises:
-        UnfitError: they do not do the same.
-    """
-    for probes in candidates:
-        with contextlib.suppress(*_UNSUITED):
-            samples = [(sizes, step_at(sizes)) for sizes in map(fit.sizes, probes)]
-            sized(samples)
-            return samples
-    raise UnfitError
 
 
 _families: Final[OrderedDict[Any, Family]] = OrderedDict()

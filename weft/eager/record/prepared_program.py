@@ -152,8 +152,8 @@ class Prepared:
             driver.prestart()  # on a new machine, compilers start while the samples are taken
         if self.family.shapes > SAMPLES and self.family.spent > enough:
             threads = int(config.get("threads"))
-            step_at = partial(self._step_at, structure)
-            self.family.generalise(self.sizes, threads, step_at)
+            expanded_at = partial(self._expanded_at, structure)
+            self.family.generalise(self.sizes, threads, expanded_at, self._simplified)
             self._case = self._general(structure)
 
     def _tried(
@@ -176,11 +176,14 @@ class Prepared:
         self._case = None
         return found
 
-    def _step_at(self, structure: Structure, sizes: Sizes) -> Step:
-        """The simplified step of the same calls in other sizes."""
+    def _expanded_at(self, structure: Structure, sizes: Sizes) -> Expanded:
+        """The graph of the same calls in other sizes."""
         expanded = expand(resized(structure, sizes), self._as_rows)
         if expanded.rows != self.rows:
             raise UnfitError
+        return expanded
+
+    def _simplified(self, expanded: Expanded) -> Step:
         return optimise(self._storing(_specialised(expanded)))
 
     def place_of(self, wanted: Lazy | None, outputs: Sequence[Lazy]) -> int:
