@@ -54,6 +54,7 @@ LEFT = {
     "tf1/nn/ctc.py:ctc_loss": FEEDS,
     "tf1/nn/normalization.py:_unbiased": FEEDS,
     "tf1/nn/normalization.py:batch_normalization": NODES,
+    "tf1/nn/raw_rnn.py:_iteration": NODES,
     "tf1/nn/raw_rnn.py:raw_rnn": NODES,
     "tf1/nn/rnn.py:reverse_sequence": NODES,
     "tf1/nn/rnn_cell.py:GRUCell.build": NUMBERS,

@@ -12,6 +12,7 @@ from weft.ir.node import Value
 from weft.ir.parser import parse_graph
 from weft.ir.printer import format_graph
 from weft.ops.base import catalogue, op_of
+from weft.ops.boundary.state import placeholder
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.graph_state import history_of
@@ -62,7 +63,7 @@ class TensorFlowOpLayer(Layer):
         return nest.one_or_list(op.outputs)
 
     def _build(self, *values: Value) -> Sequence[Value]:
-        places = [n.outputs[0] for n in self._graph.nodes if n.op == "placeholder"]
+        places = [n.outputs[0] for n in self._graph.nodes if op_of(n) is placeholder]
         return _again(self._graph.outputs, dict(zip(places, values, strict=True)))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
@@ -81,7 +82,7 @@ def _type(value: Value) -> dict[str, Any]:
 def _is_constant(x: Any) -> bool:
     """Whether a tensor has one value, whatever is fed and whatever variables hold."""
     nodes = toposort(current_graph(), [x.used.node], lambda node: [v.node for v in node.inputs])
-    return not any([n.op == "placeholder" or op_of(n).stateful for n in nodes])
+    return not any([op_of(n) is placeholder or op_of(n).stateful for n in nodes])
 
 
 def _again(wanted: Sequence[Value], known: dict[Value, Value]) -> list[Value]:
