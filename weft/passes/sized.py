@@ -7,7 +7,7 @@ in what they made follows from the sizes (`weft.transform.resize`). Written with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import known
 from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.shape.creation import iota
 from weft.passes.pipeline import verify_types
 from weft.passes.step import Step
 from weft.transform.resize import Fit, Number, Sizes, Sizing, UnfitError
@@ -61,7 +62,10 @@ def sized(samples: Sequence[tuple[Sizes, Step]]) -> Sized:
         raise UnfitError
     extents = Extents()
     merger = _Merger(fit, Sizing(tuple([extents.base(n) for n in most])))
+    places = [{node: i for i, node in enumerate(s.graph.nodes)} for s in steps]
     for nodes in zip(*[s.graph.nodes for s in steps], strict=True):
+        if len({_wiring(n, place) for n, place in zip(nodes, places, strict=True)}) > 1:
+            raise UnfitError
         merger.take(nodes)
     verify_types(merger.graph)  # sizes for which the rules give other types are not admitted
     for kind in [kind for node in merger.graph.nodes for kind in node.types]:
@@ -84,12 +88,10 @@ class _Merger:
         self._sizing = sizing
 
     def take(self, nodes: Sequence[Node]) -> None:
-        """Add the node that these are cases of."""
+        """Add the node that these are cases of, which are wired alike."""
         node = nodes[0]
-        if any([_wiring(n) != _wiring(node) for n in nodes]):
-            raise UnfitError
         types = self._sizing.types(self._fit.types([n.types for n in nodes]))
-        if op_of(node) is CONSTANT:
+        if any([op_of(n) is CONSTANT for n in nodes]):
             new = self._constant(nodes, types)
         else:
             inputs = tuple([self.mapped[v] for v in node.inputs])
@@ -103,10 +105,9 @@ class _Merger:
 
     def _constant(self, nodes: Sequence[Node], types: tuple[TensorType, ...]) -> Node:
         node, (kind,) = nodes[0], types
-        literals = [n.attrs["value"] for n in nodes]
-        if len({n.types for n in nodes}) > 1:
-            return self._made(node.name, [x.array for x in literals], kind)
-        found = self._fit.constant(literals)
+        if len({(n.op, n.types) for n in nodes}) > 1:
+            return self._made(node.name, [_array(n) for n in nodes], kind)
+        found = self._fit.constant([n.attrs["value"] for n in nodes])
         if not isinstance(found, Number):
             return node
         self.feeds.append(node.name)
@@ -135,7 +136,17 @@ def _is_in_order(array: Any, axis: int) -> bool:
     return array.dtype.kind != "b" and bool((array == line).all())
 
 
-def _wiring(node: Node) -> Any:
+def _array(node: Node) -> Any:
+    """The array of a constant, or of numbers in order: where these are few, they were folded."""
+    op = op_of(node)
+    return node.attrs["value"].array if op is CONSTANT else op.reference(**node.attrs)
+
+
+def _wiring(node: Node, places: Mapping[Node, int]) -> Any:
+    """What a node is and where its inputs are from, given the positions of all nodes."""
     if node.operands or node.regions:
         raise UnfitError
-    return node.op, node.name, [v.name for v in node.inputs], list(node.attrs)
+    if op_of(node) is CONSTANT or op_of(node) is iota:
+        return "numbers"
+    inputs = tuple([(places[v.node], v.index) for v in node.inputs])
+    return node.op, node.name, inputs, tuple(node.attrs)

@@ -138,6 +138,11 @@ def _orders(x, w, ids, n):
     return [longer * places, places * 2.0]
 
 
+def _counts(x, w, ids, n):
+    """Whole numbers in order, which are a constant where they are few."""
+    return [ids * op.iota(shape=(3, n), axis=1, dtype=int64), x + 1.0]
+
+
 def _places(x, w, ids, n):
     """Written at a place that depends on sizes, in arrays of one size, as generated text is."""
     room = op.exp(op.iota(shape=(200, 2), axis=0, dtype=float32) * 1e-3)
@@ -178,6 +183,10 @@ def test_every_size_that_is_admitted_is_right(build, least):
 @pytest.mark.parametrize("build", [_rows, _sums, _squares, _moves, _orders, _slopes])
 def test_short_sizes_that_are_admitted_are_right(build):
     _check(build, range(2, 26), 1, SHORT)
+
+
+def test_numbers_in_order_may_be_folded_at_the_smaller_sizes_alone():
+    _check(_counts, [3, 64, 255, 256, 257, 1100], 3, (3, 600, 1201))
 
 
 @pytest.mark.parametrize("build", [_rows, _sums, _squares, _moves, _slopes])
