@@ -135,4 +135,4 @@ def test_work_without_a_group_has_no_shapes():
 def test_peaks_are_measured():
     meter = Meter(2)
     meter.take(2)
-    assert meter.peak.gflops > meter.peak.gbytes > 0.1
+    assert meter.peak.gflops > 1 and meter.peak.gbytes > 0.1  # beside other work: not their ratio
