@@ -115,5 +115,5 @@ def test_decisions_of_long_ago_are_forgotten() -> None:
     for n in range(MOST + 3):
         key = ("shapes", n)
         decisions.specialised(key, {}, [ints(2)], State())
-    assert 0 < len(decisions._first) <= MOST
+    assert 0 < len(decisions.first) <= MOST
     assert decisions.values(key, [ints(7)], State()) == ((ints(7).tobytes(),),)

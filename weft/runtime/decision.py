@@ -49,21 +49,22 @@ class Decision:
 
 
 class Decisions:
-    """The decisions of a function, by the shapes of its feeds."""
+    """The decisions of a function.
+
+    Attributes:
+        first: by the shapes of feeds; empty where values decide nothing, as steps ask.
+    """
 
     def __init__(self, request: Request, threads: int) -> None:
         self.request, self.threads = request, threads
-        self._first: dict[Hashable, Decision] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._first)
+        self.first: dict[Hashable, Decision] = {}
 
     def values(
         self, shapes: Hashable, arrays: Sequence[Array], state: State
     ) -> tuple[Hashable, ...]:
         """What is decided for these feeds, as a key."""
         key: list[Hashable] = []
-        decision = self._first.get(shapes)
+        decision = self.first.get(shapes)
         while decision is not None:
             key.append(_key(decision.known(arrays, state)))
             decision = decision.after.get(key[-1])
@@ -81,7 +82,7 @@ class Decisions:
         Args:
             variables: types of variables whose declared shape leaves something open.
         """
-        places, key = self._first, shapes
+        places, key = self.first, shapes
 
         def decide(needed: ValuesNeededError) -> dict[Value, Array]:
             nonlocal places, key

@@ -124,7 +124,7 @@ class Function:
     def program(self, arrays: Sequence[Array], state: State) -> Executable:
         """The program that a call with these feeds runs, compiled if need be."""
         signature: Signature = tuple([(a.shape, a.dtype) for a in arrays])
-        if self._decisions or self._flexible:
+        if self._decisions.first or self._flexible:
             signature = self._detailed(signature, arrays, state)
         found = self._programs.get(signature)
         if found is None:
@@ -172,7 +172,7 @@ class Function:
             _check(self.request.feeds, arrays)
             compiler.demand()
             step = self._specialise(arrays, state)
-            if self._decisions or self._flexible:  # may only be known now
+            if self._decisions.first or self._flexible:  # may only be known now
                 plain = tuple([(a.shape, a.dtype) for a in arrays])
                 signature = self._detailed(plain, arrays, state)
             program = finish(step, self.threads, self._count)

@@ -1,0 +1,265 @@
+"""Gradients, data-parallel modules and divided optimizers; called by `job_checks.py`."""
+
+import hashlib
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import weft as wf
+import weft.distributed as dist
+from weft.datasets import load_digits
+from weft.eager.tensor import lookup
+from weft.eager.tensor.dispatch import call
+from weft.errors import DistributedError, OptimizerError
+from weft.ops.base import REGISTRY
+
+
+def check_gradients(rank: int, size: int) -> None:
+    """A recorded sum over ranks: the gradient is that of the sum of all ranks' losses."""
+    x = wf.tensor([1.0, 2.0 + rank], requires_grad=True)
+    total = call(REGISTRY["all_reduce"], x, reduction="sum", group=0)
+    (total * wf.tensor([1.0, 10.0]) * (rank + 1)).sum().backward()
+    ranks = size * (size + 1) / 2
+    assert x.grad.tolist() == [ranks, 10 * ranks]
+
+
+def digits(model, rank: int, size: int, steps: int = 25) -> list[float]:
+    """Train on digits; the losses over the whole batch."""
+    images, answers = load_digits()
+    x = wf.tensor(images.reshape(len(images), -1).astype(np.float32))
+    y = wf.tensor(answers.astype(np.int64))
+    optimizer = wf.optim.Adam(model.parameters(), lr=0.01)
+    losses = []
+    for step in range(steps):
+        begin = step % 20 * 64
+        rows = slice(begin + rank * 64 // size, begin + (rank + 1) * 64 // size)
+        loss = wf.nn.functional.cross_entropy(model(x[rows]), y[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        if rank == 0 and step % 3 == 0:
+            float(loss)  # one rank looks earlier than others
+        optimizer.step()
+        losses.append(loss.detach())
+    return [float(x) for x in losses]
+
+
+def network():
+    wf.manual_seed(0)
+    return wf.nn.Sequential(wf.nn.Linear(64, 32), wf.nn.ReLU(), wf.nn.Linear(32, 10))
+
+
+def digest(model) -> str:
+    data = b"".join(p.detach().numpy().tobytes() for p in model.parameters())
+    return hashlib.sha256(data).hexdigest()
+
+
+def check_data_parallel(rank: int, size: int) -> None:
+    alone = network()
+    digits(alone, 0, 1)
+    net = network()
+    if rank:  # rank 0's are taken
+        wf.nn.init.zeros_(net[0].weight)
+    losses = digits(wf.nn.parallel.DistributedDataParallel(net), rank, size)
+    found = wf.tensor(list(bytes.fromhex(digest(net))))
+    first = found.clone()
+    dist.broadcast(first, 0)
+    assert found.tolist() == first.tolist(), "parameters differ between ranks"
+    for p, q in zip(net.parameters(), alone.parameters(), strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), atol=2e-3)
+    assert losses[-1] < losses[0] / 2
+
+
+def check_buckets(rank: int, size: int) -> None:
+    """Many buckets, under way while the program goes on, give the bits of one."""
+    found = []
+    for cap in (None, 0.001):  # 8 MiB, 1 KiB
+        model = wf.nn.parallel.DistributedDataParallel(network(), bucket_cap_mb=cap)
+        optimizer = wf.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        generator = wf.Generator().manual_seed(rank)
+        for _ in range(6):
+            model(wf.randn(4, 64, generator=generator)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        found.append(digest(model))
+    assert found[0] == found[1]
+
+
+def check_tables(rank: int, size: int) -> None:
+    """Gradients of lookups are exchanged as rows, of other numbers on each rank, too."""
+    ids = np.random.default_rng(5).integers(0, 40, (4, 3, size, 6))  # step, table's use, rank
+
+    def trained(whole: bool, uneven: bool, least: int) -> tuple[str, list[float], list[bool]]:
+        before, lookup.LARGE = lookup.LARGE, least
+        wf.manual_seed(0)
+        net = wf.nn.ModuleList([wf.nn.Embedding(40 * 8, 4), wf.nn.Linear(4, 1)])
+        holder = net if whole else wf.nn.parallel.DistributedDataParallel(Holder(net))
+        optimizer, rows = wf.optim.Adam(net.parameters(), lr=0.1), []
+        for step in ids:
+
+            def loss_of(r: int, step=step) -> wf.Tensor:
+                count = 6 - (uneven and r % 2)
+                return Holder(net)(wf.tensor(step[0, r, :count]), wf.tensor(step[1, r, :2]))
+
+            if whole:
+                loss = sum(loss_of(r) for r in range(size)) / size
+            else:
+                count = 6 - (uneven and rank % 2)
+                loss = holder(wf.tensor(step[0, rank, :count]), wf.tensor(step[1, rank, :2]))
+            loss.backward()
+            p = net[0].weight
+            rows.append(lookup.looked_up(p.lazy, p.grad.lazy, {}) > 0)
+            optimizer.step()
+            optimizer.zero_grad()
+        lookup.LARGE = before
+        return digest(net), net[0].weight.detach().numpy().ravel(), rows
+
+    for uneven in (False, True):
+        _, wanted, _ = trained(True, uneven, 1 << 20)
+        for least in (1, 1 << 20):
+            found, values, rows = trained(False, uneven, least)
+            assert rows == [least == 1] * 4, rows
+            np.testing.assert_allclose(values, wanted, rtol=1e-4, atol=1e-5)
+            every = [None] * size
+            dist.all_gather_object(every, found)
+            assert every == [found] * size
+
+
+class Holder(wf.nn.Module):
+    """A loss by two lookups in one table."""
+
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = parts
+
+    def forward(self, ids, others):
+        table, layer = self.parts
+        return layer(table(ids)).square().mean() + table(others).sin().mean()
+
+
+def check_unused(rank: int, size: int) -> None:
+    net = wf.nn.ModuleDict({"a": wf.nn.Linear(2, 1), "b": wf.nn.Linear(2, 1)})
+    net.forward = lambda x, name: net[name](x)
+    strict = wf.nn.parallel.DistributedDataParallel(net)
+    loss = strict(wf.ones(1, 2), "a").sum()
+    try:
+        loss.backward()
+        raise AssertionError("expected an error")
+    except DistributedError as error:
+        assert "got none of b.weight, b.bias; pass find_unused_parameters=True" in str(error)
+    del strict
+    net.zero_grad()
+    model = wf.nn.parallel.DistributedDataParallel(net, find_unused_parameters=True)
+    model(wf.ones(1, 2), "a" if rank == 0 else "b").sum().backward()
+    assert net["a"].bias.grad.item() == 1 / size
+    assert net["b"].bias.grad.item() == (size - 1) / size
+    net.zero_grad()
+    with model.no_sync():
+        model(wf.ones(1, 2), "a").sum().backward()
+    assert net["a"].bias.grad.item() == 1 and net["b"].bias.grad is None
+    model(wf.ones(1, 2) * rank, "a").sum().backward()
+    assert net["a"].weight.grad.tolist() == [[1 + (size - 1) / 2] * 2]
+
+
+def check_fixed_tree(rank: int, size: int) -> None:
+    """Of one rank and of several, with 1 and 2 threads: the same bits."""
+    found = []
+    for threads in (1, 2):
+        for ranks in (1, size):
+            group = dist.new_group([0]) if ranks == 1 else None
+            if rank < ranks:
+                net = network()
+                model = wf.nn.parallel.DistributedDataParallel(net, shards=4, process_group=group)
+                with wf.config.override(threads=threads):
+                    digits(model, rank, ranks, 4)
+                found.append(digest(net))
+    assert len(set(found)) == 1
+    every = [None] * size
+    dist.all_gather_object(every, found[0])
+    assert set(every) == {found[0]}
+    try:
+        wf.nn.parallel.DistributedDataParallel(net, shards=3)
+        raise AssertionError("expected an error")
+    except ValueError as error:
+        assert "expected shards, a power of two" in str(error)
+    wf.config.change("compile", False)
+
+
+def check_batch_norm(rank: int, size: int) -> None:
+    """Statistics and gradients as of the whole batch on one rank."""
+    wf.manual_seed(3)
+    data, target = wf.randn(2 * size, 3, 2), wf.randn(2 * size, 3, 2)
+    alone = wf.nn.BatchNorm1d(3)
+    whole = data.clone().requires_grad_()
+    (alone(whole) * target).sum().backward()
+    net = wf.nn.SyncBatchNorm.convert_sync_batchnorm(wf.nn.Sequential(wf.nn.BatchNorm1d(3)))
+    part = data[2 * rank : 2 * rank + 2].clone().requires_grad_()
+    (net(part) * target[2 * rank : 2 * rank + 2]).sum().backward()
+    close = {"rtol": 1e-4, "atol": 1e-5}
+    np.testing.assert_allclose(part.grad, whole.grad[2 * rank : 2 * rank + 2], **close)
+    np.testing.assert_allclose(net[0].running_var, alone.running_var, **close)
+    np.testing.assert_allclose(net[0].running_mean, alone.running_mean, **close)
+    grads = net[0].weight.grad.clone()
+    dist.all_reduce(grads)
+    np.testing.assert_allclose(grads, alone.weight.grad, **close)
+    net.eval(), alone.eval()
+    np.testing.assert_allclose(net(data).detach(), alone(data).detach(), **close)
+
+
+def check_divided_state(rank: int, size: int) -> None:
+    """The same bits as of the whole optimizer; each rank has the state of some parameters."""
+    nets = [network(), network()]
+    whole = wf.optim.Adam(nets[0].parameters(), lr=0.01)
+    parts = wf.optim.ZeroRedundancyOptimizer(nets[1].parameters(), wf.optim.Adam, lr=0.01)
+    x = wf.randn(8, 64, generator=wf.Generator().manual_seed(5))
+    for _ in range(3):
+        for net, optimizer in zip(nets, (whole, parts), strict=True):
+            optimizer.zero_grad()
+            net(x).square().mean().backward()
+            optimizer.step()
+    for p, q in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+        np.testing.assert_allclose(p.detach(), q.detach(), rtol=1e-5, atol=1e-6)
+    own = sum(p.numel() for group in parts.param_groups for p in group["params"])
+    total = wf.tensor([own])
+    dist.all_reduce(total)
+    assert own < total.item() == sum(p.numel() for p in nets[0].parameters())
+    own = wf.nn.Parameter(wf.full((2,), float(rank)))
+    apart = wf.optim.ZeroRedundancyOptimizer(
+        [own, whole.param_groups[0]["params"][0]], wf.optim.SGD
+    )
+    try:
+        apart.step()
+        raise AssertionError("expected an error")
+    except DistributedError as error:
+        assert "ZeroRedundancyOptimizer: parameters differ: rank 0 has parameter 0" in str(error)
+    parts.consolidate_state_dict()
+    # The state is that of the whole optimizer: on any number of ranks it goes on from there.
+    file = Path(sys.argv[2], "zero.safetensors")
+    if rank == 0:
+        found = parts.state_dict()
+        assert_same_state(found, whole.state_dict())
+        earlier = wf.load(file) if file.exists() else found  # of a job of other ranks
+        assert_same_state(earlier, found)
+        wf.save(found, file)
+    dist.barrier()
+    again = wf.optim.ZeroRedundancyOptimizer(nets[1].parameters(), wf.optim.Adam, lr=1.0)
+    again.load_state_dict(wf.load(file))
+    for net, optimizer in zip(nets, (whole, again), strict=True):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+    for p, q in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+        np.testing.assert_allclose(p.detach(), q.detach(), rtol=1e-5, atol=1e-6)
+    try:
+        apart.load_state_dict(wf.load(file))
+        raise AssertionError("expected an error")
+    except OptimizerError as error:
+        assert "expected a state of groups of [2] parameters, got [4]" in str(error)
+
+
+def assert_same_state(found, wanted) -> None:
+    assert list(found["state"]) == list(wanted["state"])
+    assert found["param_groups"] == wanted["param_groups"]
+    for number, entries in wanted["state"].items():
+        for name, value in entries.items():
+            np.testing.assert_allclose(found["state"][number][name], value, rtol=1e-4, atol=1e-7)
