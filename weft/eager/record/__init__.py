@@ -1,1 +1,1 @@
-"""What was called: lazy values, plans, cached programs, dynamic shapes, execution, recovery."""
+"""The lazy graph: recorded calls, call signatures, cached programs, dynamic shapes."""

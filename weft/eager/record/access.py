@@ -1,4 +1,4 @@
-"""Reading recorded values: the array is computed if need be, or an error says why there is none."""
+"""Reads recorded values: computes the array if it is pending, or says why there is none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def array_of(lazy: Lazy) -> Array:
     Raises:
         WeftError: its memory was overwritten by an in-place change.
     """
-    array = lazy.array  # read once: another thread may compute the value meanwhile
+    array = lazy.array  # read once: another thread may be computing the value
     if array is None and not trace.now.depth:
         flush(lazy)
         array = lazy.array
@@ -39,10 +39,10 @@ def array_if_known(lazy: Lazy) -> Array | None:
 
 
 def detached(base: Lazy) -> Lazy | None:
-    """The same value without gradients, if its array is known; `None` while it is pending.
+    """The same value detached, if its array is known; `None` while it is pending.
 
-    Nothing is recorded. What is pending after an optimizer step is computed first, since that step
-    ends an iteration.
+    Nothing is recorded. After an optimizer step, which ends an iteration, pending values are
+    computed first.
     """
     if base.array is None and trace.now.pending and not trace.now.limit:
         flush(base)

@@ -10,12 +10,12 @@ from weft.ir.dtype import as_dtype
 
 
 def leaf(array: Array) -> Lazy:
-    """A leaf with this array, which nobody else may write to."""
+    """A leaf with this array, which nothing else may write to."""
     return known(array, intern(as_dtype(array.dtype), array.shape))
 
 
 def borrowed(array: Array) -> Lazy:
-    """A leaf with an array that others may still write to: records read it as of their own line."""
+    """A leaf with an array that others may write to: a record reads what it held at its line."""
     found = leaf(array)
     lend(array)
     found.loan = loan_of(array)

@@ -1,8 +1,8 @@
-"""Running ahead: a caller goes on once the value that it reads is done, the team does the rest.
+"""Asynchronous execution: a caller gets the value that it reads, worker threads compute the rest.
 
-The caller cannot tell. `array_of` waits for the rest of a program if the array depends on it, and
-every further program waits first. If the rest would read or write memory that NumPy or others can
-see, the caller does not leave; mostly such memory was copied when it was recorded.
+The caller sees no difference. `array_of` waits for the rest of a program if the array depends on
+it, and the next program waits, too. A program stays synchronous if the rest would read or write
+memory that NumPy or others can see; most of such memory was copied when it was recorded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Array = np.ndarray[Any, Any]
 
 
 def synchronize() -> None:
-    """Compute what this thread has recorded, and wait until all of it is done, to read a clock.
+    """Compute what this thread has recorded and wait until it is done; call it before reading a
+    clock.
 
     >>> import time
     >>> import weft as wf
@@ -38,10 +39,10 @@ def synchronize() -> None:
 
 
 class Ahead:
-    """Decides where a caller may leave a program.
+    """Decides at which point of a program its caller may return.
 
     Args:
-        keys: of the outputs.
+        keys: names of the outputs.
         homes: for each output the position of the leaf whose memory it takes over, or -1.
     """
 
@@ -54,15 +55,16 @@ class Ahead:
     def departure(
         self, wanted: int, lazies: Sequence[Lazy], leaves: Sequence[Array]
     ) -> Departure | None:
-        """Where to leave, if at all, what works on these leaves.
+        """The point at which the caller of a program on these leaves may return; `None` if at its
+        end.
 
         Args:
-            wanted: the position of the output that someone looks at; -1 if nobody does.
+            wanted: the position of the output that is read; -1 if none is.
         """
         found = self._departure(wanted)
         if found is None or any([is_lent(leaves[home]) for home in self._homes]):
             return None
-        count = len(lazies)  # feeds behind those are nobody else's
+        count = len(lazies)  # later feeds belong to the program alone
         seen = any([i < count and type(lazies[i]) is Borrowed for i in found.feeds])
         return None if seen else found
 

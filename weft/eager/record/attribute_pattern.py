@@ -10,7 +10,7 @@ from typing import Any, cast
 
 
 def without(item: Any, sizes: list[int]) -> Any:
-    """The pattern of an attribute; its integers are appended to `sizes`."""
+    """The pattern of an attribute; appends its integers to `sizes`."""
     if item.__class__ is int:
         sizes.append(item)
         return int
@@ -20,7 +20,7 @@ def without(item: Any, sizes: list[int]) -> Any:
 
 
 def refilled(item: Any, left: Iterator[int]) -> Any:
-    """The attribute of a pattern with the integers of `left`, in the order that `without` uses."""
+    """The attribute with this pattern and the integers of `left`: the inverse of `without`."""
     if item.__class__ is int:
         return next(left)
     if isinstance(item, tuple):

@@ -2,9 +2,9 @@
 
 The graph pairs a cotangent `g` with a change `dz` as the real part of `g * dz` (see
 `weft.ops.elementwise.complex_number`). PyTorch's gradient is the conjugate of that, the direction
-of steepest ascent: `z -= rate * z.grad` descends. So whatever enters a backward pass from outside
-or leaves it is conjugated: the gradients it starts from, those it ends with, those that hooks and
-functions of the user's own see. `weft.func` has the graph's.
+of steepest ascent: `z -= rate * z.grad` descends. So gradients are conjugated wherever they enter
+or leave a backward pass: those it starts from, those it returns, and those that hooks and custom
+functions see. `weft.func` uses the graph's convention.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CONJ: Final = REGISTRY["conj"]
 
 
 def turned(g: Lazy) -> Lazy:
-    """The conjugate, which converts either way; a gradient of real numbers is returned as is."""
+    """The conjugate, which converts in either direction; a real gradient is returned as is."""
     if not g.type.dtype.is_complex:
         return g
     return trace.now.record(op_plan(_CONJ, (g.type,), {}), (g,))[0]

@@ -1,8 +1,8 @@
 """Deterministic mode: results depend on the program and its inputs alone, not on earlier runs.
 
-By default a structure is interpreted before it is compiled, and where only sizes change, one
-program may serve many: so the last bits of a result can depend on how often, and in which sizes,
-the same calls came before. A run that goes on from a file has not been through that.
+By default a structure is interpreted before it is compiled, and one program may serve many sizes.
+So the last bits of a result can depend on how often, and in which sizes, the same calls ran before.
+A run resumed from a file has another history.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from weft.ops.base import at_user_line
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Whether equal calls on equal inputs give equal bits, whatever the process ran before.
+    """Make equal calls on equal inputs give equal bits, whatever the process ran before.
 
-    Then training that goes on from a file gives the bits of training that was never interrupted.
-    Each program is compiled before its first run, and for its own sizes: where these change all
-    the time, that takes long. An optimiser's step is computed at once, with all gradients.
+    Training resumed from a file then gives the same bits as training that was never interrupted.
+    Each program is compiled before its first run, for its own sizes, which takes long if sizes keep
+    changing. An optimizer step is computed at once, with all gradients.
 
-    `warn_only` has no influence: there is no operation that could not do so.
+    `warn_only` has no effect: every operation has a deterministic implementation.
 
     Raises:
         ArgumentError: `mode` is neither True nor False.
@@ -44,10 +44,10 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def end_program() -> None:
-    """Compute what is pending where programs are not to depend on when somebody looks.
+    """In deterministic mode, compute what is pending, so that programs do not depend on reads.
 
-    Else a run that writes its state to a file, or reads it, would compute other programs next to
-    that than one that does not.
+    Otherwise a run that saves or loads its state would run other programs around that point than
+    one that does not.
     """
     if are_deterministic_algorithms_enabled() and not trace.now.depth:
         flush()

@@ -22,7 +22,7 @@ Types = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 
 
 class Case(NamedTuple):
-    """What a run at certain sizes needs.
+    """What a run for certain sizes needs.
 
     Attributes:
         extents: the values of all extents.
@@ -38,15 +38,15 @@ class Case(NamedTuple):
 TRIALS: Final = 2
 """First runs that are interpreted as well and compared, before the program is trusted."""
 TOLERANCE: Final = 1e-2
-"""How far results may be apart, of the largest: wrong indices are further off than rounding."""
+"""Allowed difference relative to the largest element; wrong indices differ by more."""
 
 
 class General:
     """A program for many sizes.
 
     Raises:
-        UnfitError: the samples are no cases of one step.
-        CompileError: there is no kernel that serves many sizes for some part of it.
+        UnfitError: no single step covers all samples.
+        CompileError: some part of it has no kernel for many sizes.
     """
 
     def __init__(self, samples: Sequence[tuple[Sizes, Step]], threads: int) -> None:
@@ -61,7 +61,7 @@ class General:
         self.trials = TRIALS
 
     def ahead(self, keys: Sequence[str], homes: Sequence[int]) -> Ahead:
-        """Where callers may leave it; see `Ahead`."""
+        """Where its callers may return; see `Ahead`."""
         if self._ahead is None:
             self._ahead = Ahead(self._executable, keys, homes)
         return self._ahead
@@ -81,11 +81,12 @@ class General:
     def agrees(
         self, wanted: Sequence[Array], found: Sequence[Array], again: Callable[[], Sequence[Array]]
     ) -> bool:
-        """Whether results are those of the interpreter, but for rounding; one trial less.
+        """Whether results equal those of the interpreter up to rounding; uses up one trial.
 
         Args:
             again: what the interpreter gives for inputs that differ in their last bits. A result
-                that differs then is rounding alone, as gradients by a bias before a normalisation.
+                that differs then is rounding alone, such as gradients of a bias before a
+                normalization.
         """
         self.trials -= 1
         apart = [i for i, pair in enumerate(zip(wanted, found, strict=True)) if not _close(*pair)]
@@ -93,7 +94,7 @@ class General:
         return not any([_close(wanted[i], others[i]) for i in apart])
 
     def at(self, sizes: Sizes, feeds: Sequence[TensorType]) -> Case | None:
-        """What a run for these sizes needs; `None` where it is not for them.
+        """What a run for these sizes needs; `None` if the program does not cover them.
 
         Args:
             feeds: the types of the step's feeds.
@@ -106,7 +107,7 @@ class General:
                 return None
             extents = planned.extents.values(bases)
             numbers = [number.at(bases) for number in planned.numbers]
-        except (UnfitError, ZeroDivisionError):  # a tile, say, that there is not one of
+        except (UnfitError, ZeroDivisionError):  # for example, no whole tile fits
             return None
         given = zip(self._feeds, feeds, strict=False)
         if not planned.extents.admits(extents) or any(
@@ -117,18 +118,18 @@ class General:
         return Case(extents, numbers, tuple(outputs))
 
     def is_planned_for(self, sizes: Sizes) -> bool:
-        """Whether these sizes are not too large; still, other kernels may suit them."""
+        """Whether these sizes are within its bounds, even if they need other kernels."""
         bases = self._sized.fit.bases(sizes)
         return all([n <= most for n, most in zip(bases, self._sized.most, strict=True)])
 
 
 def _at(kind: TensorType, extents: Sequence[int]) -> tuple[int, ...]:
-    """A shape for the values of all extents."""
+    """The concrete shape for these values of all extents."""
     return tuple([extents[d.index] if isinstance(d, Extent) else d for d in known(kind.shape)])
 
 
 def shaken(array: Array) -> Array:
-    """An array whose floating numbers are each moved to the next representable one."""
+    """The array with each floating-point number replaced by the next representable one."""
     if array.dtype.kind != "f":
         return array
     return np.nextafter(array, np.array(np.inf, array.dtype))

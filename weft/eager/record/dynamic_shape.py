@@ -1,4 +1,4 @@
-"""Families: structures that differ only in sizes, which are derived from a few of them.
+"""Families: structures that differ only in sizes, planned for a few sizes and derived for the rest.
 
 A loop over sentences of varying lengths records the same calls each time. Graphs are expanded and
 planned for a few lengths only; the interpreter's plan for any other length is derived from those
@@ -28,23 +28,23 @@ from weft.runtime.execution import driver
 from weft.transform.interpretation import Interpretation
 from weft.transform.resize import GROWING, ROOM, SAMPLES, Fit, Sizes, Template, UnfitError
 
-MOST_FAMILIES: Final = 64  # the one that was not used for longest goes first
+MOST_FAMILIES: Final = 64  # the least recently used goes first
 MOST_PATTERNS: Final = 1 << 12  # forgotten together
 MOST_GENERALS: Final = 8  # programs for many sizes, each for larger ones
 MOST_TRIALS: Final = 2  # at making one, should the first not suit
-ATTEMPTS: Final = 8  # at a template; where sizes decide what is called, there is none
+ATTEMPTS: Final = 8  # at a template; if sizes decide what is called, there is none
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What was prepared for some sizes.
+    """What was prepared for particular sizes.
 
     Attributes:
-        run: `None` before the first run, and where it is compiled.
-        rows: positions of the outputs that are two values, as in `Expanded`.
-        nodes: of the graph.
-        seconds: that interpreting takes, as estimated.
-        interpreted: whether it is never compiled.
+        run: `None` before the first run, and if it is compiled.
+        rows: positions of the row-sparse outputs, which are two values each, as in `Expanded`.
+        nodes: how many the graph has.
+        seconds: estimated time of interpreting it.
+        interpreted: whether it must always be interpreted.
     """
 
     sizes: Sizes
@@ -56,7 +56,7 @@ class Sample:
 
 
 class Family:
-    """Structures with the same calls, attributes that are no whole numbers, and wiring."""
+    """Structures with the same calls, edges and attributes, apart from the integers in them."""
 
     def __init__(self) -> None:
         self._samples: list[Sample] = []
@@ -68,7 +68,7 @@ class Family:
         self._generals: list[General] = []  # the latest first
         self._trials = MOST_TRIALS
         self.shapes = 0
-        self.spent = 0.0  # seconds, interpreting what a general program could do, if one suits
+        self.spent = 0.0  # seconds spent interpreting what a program for many sizes could run
         self.unpaid = 0.0  # the same, since one of them was compiled for its sizes alone
 
     def meet(self, sizes: Sizes) -> None:
@@ -104,12 +104,13 @@ class Family:
         expanded_at: Callable[[Sizes], Expanded],
         step_of: Callable[[Expanded], Step],
     ) -> None:
-        """Make a program for many sizes, if there is none that is planned for as large ones.
+        """Make a program for many sizes, unless there is one that covers sizes as large as these.
 
-        Where that fails, `spent` begins anew: as much has to be interpreted before the next trial.
+        If that fails, `spent` restarts from 0: as much has to be interpreted before the next
+            attempt.
 
         Args:
-            expanded_at: the graph for other sizes; raises `UnfitError` where there is none.
+            expanded_at: the graph for other sizes; raises `UnfitError` if there is none.
             step_of: its simplified step.
         """
         known = self._generals
@@ -123,7 +124,7 @@ class Family:
             fit = Fit(self._recent)
             self._trials -= 1
             spent, self.spent = self.spent, 0.0
-            driver.prestart()  # where nothing is cached, compilers start while we plan
+            driver.prestart()  # without a cache, compiler processes start while this one plans
             probe = Probe(fit, expanded_at, step_of)
             rooms = GROWING if known else ROOM
             samples = probe.samples(sizes, self._smallest, self._largest, rooms)
@@ -131,11 +132,11 @@ class Family:
             self._trials, self.spent = MOST_TRIALS, spent
 
     def distrust(self) -> None:
-        """Never again use a program for many sizes, as its results were wrong."""
+        """Stop using programs for many sizes, as results of one were wrong."""
         self._generals, self._trials = [], 0
 
     def learn(self, sample: Sample) -> None:
-        """Take what was prepared without a template."""
+        """Add what was prepared without a template."""
         if not self._attempts:
             return
         self._samples = [*self._samples, sample][-SAMPLES:]
@@ -150,7 +151,7 @@ class Family:
                     self._samples.clear()
 
     def at(self, sizes: Sizes) -> Sample | None:
-        """What would be prepared for these sizes, if that is known."""
+        """What would be prepared for these sizes, if it follows from known ones."""
         if self._template is None:
             return None
         try:
@@ -159,7 +160,7 @@ class Family:
             return None
         last = self._samples[-1]
         growth = max([a / max(b, 1) for a, b in zip(sizes, last.sizes, strict=True)], default=1.0)
-        seconds = last.seconds * max(growth, 1.0) ** 2  # attention grows with the square
+        seconds = last.seconds * max(growth, 1.0) ** 2  # quadratic in the length, as in attention
         return Sample(sizes, run, last.rows, last.nodes, seconds, last.interpreted)
 
 
@@ -192,7 +193,7 @@ def family_of(structure: Structure, as_rows: bool) -> tuple[Family, Sizes]:
 
 
 def generalise(record: Record) -> tuple[object, Sizes]:
-    """What a record's plan has in common with those for other sizes, and its sizes."""
+    """A record's plan without its sizes, and the sizes."""
     plan = record.plan
     if plan.kind is None:
         plan.general = (plan, ())

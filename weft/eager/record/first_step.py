@@ -1,4 +1,4 @@
-"""Data and states made before the first step, which are computed apart from it.
+"""Computes data and states made before the first step apart from it.
 
 The program of the first step is then the program of all steps.
 """
@@ -16,11 +16,12 @@ _begun: Final[set[tuple[Any, ...]]] = set()  # structures of training steps that
 
 
 def made_once(structure: Structure) -> list[Lazy]:
-    """What is made of numbers alone, as data or states are before the first of many steps.
+    """Pending values that depend on numbers alone, such as data or states made before the first
+    step.
 
-    Computed beforehand, it leaves a program for the first step that is the others' too. Where it
-    is made again at every step, it is a part of the step's program from the second time on, unless
-    results are to depend on nothing that was before.
+    If they are computed beforehand, the program of the first step is the program of all steps. If
+    they are made again at every step, they are part of the step's program from the second step on,
+    except in deterministic mode.
     """
     key, records = structure.key, structure.records
     met = key in _begun and not are_deterministic_algorithms_enabled()
@@ -39,7 +40,7 @@ def made_once(structure: Structure) -> list[Lazy]:
 
 
 def _changes_memory(record: Record) -> bool:
-    """Whether it would overwrite what other records of the step may still have to read."""
+    """Whether it would overwrite memory that other records of the step may still read."""
     return any([y.home is not None for y in record.outputs])
 
 

@@ -1,4 +1,4 @@
-"""Marks that all threads share: a tensor or mode has changed, inference mode has been used."""
+"""Marks shared by all threads: a tensor or mode has changed, inference mode has been used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 class Changes:
     """`mark` is replaced by a new object whenever a tensor is changed.
 
-    So is `modes` where a module went from training to evaluation, or back.
+    `modes` is replaced when a module switches between training and evaluation.
     """
 
     __slots__ = ("mark", "modes")
@@ -22,12 +22,12 @@ changes: Final = Changes()
 
 
 class Inferring:
-    """Whether any thread is, or ever was, in inference mode: else nobody has to ask."""
+    """Whether any thread ever entered inference mode; if not, checks for it are skipped."""
 
     __slots__ = ("open", "used")
 
     def __init__(self) -> None:
-        self.open: list[None] = []  # one for each mode: a list's changes are safe among threads
+        self.open: list[None] = []  # one item for each mode: changes of a list are thread-safe
         self.used = False
 
 

@@ -1,7 +1,7 @@
 """The nodes of the lazy graph: recorded calls (`Record`) and their results (`Lazy`).
 
-A `Lazy` without a record is a leaf, whose array exists from the start. What a `Lazy` stands for
-never changes: an operation in place gives the tensor another one.
+A `Lazy` without a record is a leaf, whose array exists from the start. A `Lazy` always stands for
+the same value: an in-place operation gives the tensor another `Lazy`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ L = TypeVar("L", bound="Lazy")
 
 
 class Record:
-    """One recorded call: `plan` says what, `inputs` on what, `source` where in the program.
+    """One recorded call: what (`plan`), on what (`inputs`), at which line of the program
+    (`source`).
 
-    Values refer to their record and a record refers weakly to its values, so there are no cycles:
-    both are freed with the last tensor that needs them.
+    Values refer to their record, and a record refers weakly to its values, so there are no
+    reference cycles: both are freed with the last tensor that needs them.
     """
 
     # `entry` sets the fields: a class without `__init__` takes half as long to call.
@@ -36,7 +37,7 @@ class Record:
     plan: Plan
     inputs: tuple[Lazy, ...]
     serial: int
-    freed: bool  # by a backward pass that did not retain the graph
+    freed: bool  # by a backward pass without retain_graph
     code: CodeType | None
     standing: Any  # only set for calls of traced functions: see `weft.eager.record.traced_call`
     place: int
@@ -52,7 +53,7 @@ class Record:
         self.results = tuple([ref(y) for y in outputs])
 
     def paired(self, found: Sequence[T]) -> list[tuple[Lazy, T]]:
-        """Its results that are still referred to, each with its item of `found`."""
+        """Its results that are still referred to, each paired with its item of `found`."""
         pairs = zip(self.results, found, strict=True)
         return [(y, each) for result, each in pairs if (y := result()) is not None]
 
@@ -62,7 +63,7 @@ class Record:
         if self.code is None:
             return None
         found = self.code.co_firstlineno
-        for start, end, line in self.code.co_lines():  # a generator would lose Ctrl-C at its end
+        for start, end, line in self.code.co_lines():  # a generator's end could lose Ctrl-C
             if start <= self.place < end and line:
                 found = line
                 break
@@ -74,7 +75,7 @@ serials: Final = itertools.count()
 
 
 class _PackageFiles(dict[str, bool]):
-    """Whether a file belongs to the package, by its name; computed once a file."""
+    """Whether a file belongs to the package, by its name; cached for each file."""
 
     def __missing__(self, file: str) -> bool:
         found = self[file] = file.startswith(NOT_THE_USER)
@@ -87,7 +88,7 @@ in_package: Final = _PackageFiles()
 def entry(
     plan: Plan, inputs: tuple[Lazy, ...], serial: int, frame: FrameType | None = None
 ) -> Record:
-    """A new record without results; the innermost frame outside the package is its source."""
+    """A new record without results; its source is the innermost frame outside the package."""
     record = Record()
     record.plan = plan
     record.inputs = inputs
@@ -104,7 +105,7 @@ def entry(
 
 
 class Loan:
-    """Marks an array that others may write to; `last` is the copy that was last read instead."""
+    """Marks an array that others may write to; `last` is its latest copy, which is read instead."""
 
     __slots__ = ("__weakref__", "last")
 
@@ -125,15 +126,15 @@ class Lazy:
     index: int
     tracked: bool  # whether a gradient may flow to or through it
     array: Array | None
-    owner: Callable[[], Any] | None  # the tensor that shows it, if one does
+    owner: Callable[[], Any] | None  # the tensor that holds it, if one does
     leaf: Callable[[], Any] | None  # the tensor whose gradient accumulates
     hooks: dict[int, Any] | None  # called with its gradient: `weft.eager.tensor.autograd.hook`
-    home: Lazy | None  # the value in whose memory it is written: it was computed in place
+    home: Lazy | None  # the value whose memory it overwrites: it was computed in place
     loan: Loan | None  # set if others may write to its array: `weft.eager.record.snapshot`
 
     @property
     def is_live(self) -> bool:
-        """Whether a tensor shows the value."""
+        """Whether a tensor holds the value."""
         return self.owner is not None and self.owner() is not None
 
 
@@ -166,23 +167,23 @@ class Number(Lazy):
 class Tracer(Lazy):
     """An argument of a function that is being traced: it has a type, but no array.
 
-    It is tracked if the gradient with respect to it may be wanted: what is recorded under
-    `no_grad()` is then known to be cut off from it.
+    It is tracked if a gradient with respect to it may be wanted; what is recorded under `no_grad()`
+    is detached from it.
     """
 
     __slots__ = ()
 
 
 class Alias(Lazy):
-    """A leaf with the array of `base`, to which no gradient flows."""
+    """A leaf that shares the array of `base`, but passes no gradient to it."""
 
     __slots__ = ("base",)
     base: Lazy
 
 
 class Drawn(Lazy):
-    """The seed of random numbers in a traced function: each run of it draws another."""
+    """The random seed in a traced function: each run draws another."""
 
     __slots__ = ("again", "serial")
-    again: Callable[[], Drawn]  # draws the next one
+    again: Callable[[], Drawn]  # draws the next seed
     serial: int  # its place in the order of records

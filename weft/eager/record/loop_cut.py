@@ -1,8 +1,8 @@
-"""Finds where iterations of a loop that reads no values begin: what is pending is computed there.
+"""Cuts a recording at iterations: finds where those of a loop that reads no values begin.
 
-Every iteration of a loop that generates text is recorded, and nothing of it is needed before the
-end. Cut anywhere, what was recorded would be another program each time; cut where an iteration
-begins, it is one program for all iterations, or one for each size.
+A loop that generates text records every iteration and reads nothing before its end. Cut at
+arbitrary places, the recording would give a new program each time. Cut where an iteration begins,
+it gives one program for all iterations, or one for each size.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from types import CodeType, FrameType
 from typing import Any, Final, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
-FEW: Final = 64  # records, about 0.2 ms to make: a program takes 50 us to be found and started
-MANY: Final = 512  # then also within a call that is better kept whole, as of a model
-LATER: Final = 4  # times as many records, and another place is looked for: that one was in no loop
+FEW: Final = 64  # records, about 0.2 ms to make; finding and starting a program takes 50 us
+MANY: Final = 512  # then also cut within a call better kept whole, such as a model's
+LATER: Final = 4  # times as many records: that place was in no loop, choose another
 
-_whole: Final[dict[int, CodeType]] = {}  # by identity: the hash of code is that of all it holds
+_whole: Final[dict[int, CodeType]] = {}  # by identity: hashing code hashes all it holds
 
 
 def kept_whole(function: F) -> F:
@@ -26,10 +26,9 @@ def kept_whole(function: F) -> F:
 
 
 class LoopStart:
-    """Where iterations of a loop begin, once there is one: who was calling whom, from where.
+    """The place where iterations of a loop begin: a stack of code objects and lines, once known.
 
-    It is chosen anew after somebody looked at a value, so that what is a program depends on
-    nothing that was before.
+    It is chosen again after a value was read, so that programs do not depend on what ran before.
     """
 
     __slots__ = ("_behind", "_found_at", "_least", "_place", "seen")
@@ -42,17 +41,17 @@ class LoopStart:
         self.seen = 0  # how many pending records were looked at for gradients
 
     def may_begin(self, count: int, behind: str) -> bool:
-        """Whether it is worth to ask `begins`: asked for every record, this has to be cheap."""
+        """Whether `begins` should be asked; called for every record, so it has to be cheap."""
         if behind == self._behind:
             return count >= self._least
         return count >= LATER * self._found_at
 
     def begins(self, count: int, behind: str, frame: FrameType | None) -> bool:
-        """Whether the record to be made in `frame` begins another iteration.
+        """Whether the record about to be made in `frame` begins another iteration.
 
         Args:
             count: how many records are pending.
-            behind: what the last of these calls.
+            behind: what the last of these records calls.
         """
         if self._place and count >= self._least and behind == self._behind and self._is_at(frame):
             return True
@@ -68,7 +67,7 @@ class LoopStart:
         return frame is None
 
     def _choose(self, count: int, behind: str, frame: FrameType | None) -> None:
-        """Take this place as where iterations begin, unless it is in a call to be kept whole."""
+        """Choose this place, unless it is within a call that is kept whole."""
         least = MANY if _is_within_whole(frame) else FEW
         if count < least:
             return
@@ -80,7 +79,7 @@ class LoopStart:
 
 
 def _is_within_whole(frame: FrameType | None) -> bool:
-    """Whether a call that is better kept whole is going on: asked often, as a line is not."""
+    """Whether a frame of the stack belongs to a function that is kept whole."""
     while frame is not None:
         if id(frame.f_code) in _whole:
             return True

@@ -1,7 +1,7 @@
 """Memory for results: freed blocks are kept and used again.
 
-Fresh memory costs a page fault for every 4 KB, which is slower than most arithmetic; so blocks of
-freed arrays are handed out again, the newest first, because it may still be in the cache.
+Fresh memory costs a page fault for every 4 KB, which is slower than most arithmetic. So freed
+blocks are handed out again, the most recent first, because it may still be in the cache.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ class _Pool:
     def __init__(self) -> None:
         self.free: dict[int, list[Array]] = {}
         self.kept = 0
-        self.lock = new_lock(
-            LEAF
-        )  # entered again by a finaliser that runs while this thread holds it
+        self.lock = new_lock(LEAF)  # reentrant: a finalizer may run while this thread holds it
 
     def take(self, size: int) -> Array | None:
         with self.lock:
@@ -45,7 +43,7 @@ class _Pool:
             return blocks.pop()
 
     def give(self, size: int, raw: Array) -> None:
-        with self.lock:  # Ctrl-C comes after calls: it may not come after acquire()
+        with self.lock:  # KeyboardInterrupt comes after calls, and must not come after acquire()
             if self.kept + size <= MOST_KEPT:
                 blocks = self.free.setdefault(size, [])
                 self.kept += size
@@ -63,8 +61,7 @@ _POOL: Final = _Pool()
 class _Block:
     """The owner of a block; every array on it keeps it alive.
 
-    It is no array itself: NumPy lets an array that shows another one refer to what that one shows,
-    past owners that are arrays.
+    It is no array itself: the base of a NumPy view skips owners that are arrays.
     """
 
     __slots__ = ("__array_interface__", "__weakref__", "_raw", "_size")
@@ -79,12 +76,12 @@ class _Block:
 
     def __del__(self, give: Any = _POOL.give) -> None:
         raw = getattr(self, "_raw", None)
-        if raw is not None:  # it was made to the end
+        if raw is not None:  # its constructor ran to the end
             give(self._size, raw)
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An uninitialised C-contiguous array whose data starts on a cache line if it is not tiny."""
+    """An uninitialized C-contiguous array, aligned to a cache line unless it is tiny."""
     size = math.prod(shape) * dtype.itemsize
     if size < SMALLEST:
         return np.empty(shape, dtype)
@@ -104,7 +101,7 @@ def _allocated(make: Callable[..., Array], size: int) -> Array:
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Zeros on a cache line; pages that nobody writes to take no memory."""
+    """Zeros, aligned to a cache line; pages that are never written take no memory."""
     check_room("empty", shape, dtype)
     size = math.prod(shape) * dtype.itemsize
     block = _allocated(np.zeros, size + ALIGNMENT)
@@ -113,9 +110,9 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 def copied(array: Array, dtype: np.dtype[Any]) -> Array:
-    """A C-contiguous copy as another type, on a cache line if it is not tiny.
+    """A C-contiguous copy of another dtype, aligned to a cache line unless it is tiny.
 
-    What is read at every step is worth it: reading off the line touches two of them every time.
+    Worth it for what is read at every step: each unaligned vector read touches two cache lines.
     """
     found = empty(array.shape, dtype)
     found[...] = array
@@ -123,7 +120,7 @@ def copied(array: Array, dtype: np.dtype[Any]) -> Array:
 
 
 class _Lease:
-    """What others hold of memory that they were given; every array on it keeps it alive."""
+    """A reference that others hold to shared memory; every array on it keeps it alive."""
 
     __slots__ = ("__array_interface__", "__weakref__", "array")
 
@@ -137,7 +134,7 @@ class _Lent:
 
     def __init__(self) -> None:
         self._roots: dict[int, weakref.ref[Any]] = {}
-        self._leases: dict[int, list[weakref.ref[Any]]] = {}  # of memory that is ours, by root
+        self._leases: dict[int, list[weakref.ref[Any]]] = {}  # of our own memory, by root
         self._shown: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
 
     def add(self, array: Array) -> None:
@@ -170,7 +167,7 @@ class _Lent:
 
 
 def _root(array: Array) -> Any:
-    """What owns an array's memory, as far as can be told."""
+    """The owner of an array's memory, as far as it is known."""
     while True:
         base: Any = array.base
         if type(base) is _Block:
@@ -186,7 +183,7 @@ _LENT: Final = _Lent()
 
 
 def lend(array: Array) -> None:
-    """Say that others can see the memory of an array, as it came from them."""
+    """Note that others can see the memory of an array, as it came from them."""
     _LENT.add(array)
 
 
@@ -199,6 +196,6 @@ is_lent: Final = _LENT.has
 
 
 def empty_cache() -> None:
-    """Give the free blocks back to the system."""
-    land()  # what a step that goes on works on is not free yet
+    """Return the free blocks to the system."""
+    land()  # memory of a step that is still running is not free yet
     _POOL.clear()

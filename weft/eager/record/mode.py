@@ -1,4 +1,4 @@
-"""Modes of a thread: whether operations are recorded for gradients, and in which precision."""
+"""Modes of a thread: whether gradients are tracked, and mixed precision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.ops.declaration.numeric import HALVES
 
 
 class Setting(contextlib.ContextDecorator):
-    """A field of `trace.now` that is another inside; a context manager, and a decorator."""
+    """Sets a field of `trace.now` inside it; a context manager and decorator."""
 
     def __init__(self, field: str, value: Any) -> None:
         self._field = field
@@ -26,11 +26,11 @@ class Setting(contextlib.ContextDecorator):
         self._before: list[Any] = []
 
     def _recreate_cm(self) -> Setting:
-        """What a decorated call enters: its own, so that threads do not share one."""
+        """The context that a decorated call enters: a new one, so that threads do not share it."""
         return Setting(self._field, self._value)
 
     def __call__(self, function: Any) -> Any:
-        """Decorate a function; a generator function has the mode whenever it runs."""
+        """Decorate a function; a generator function is in the mode whenever it runs."""
         if isinstance(function, type):
             text = "a mode decorates the making of objects of a class, not its methods: name these"
             warnings.warn(text, FutureWarning, stacklevel=2)
@@ -44,7 +44,7 @@ class Setting(contextlib.ContextDecorator):
         return generator
 
     def _driven(self, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Run a generator; whatever it is sent, and its end too, meets it in this mode."""
+        """Run a generator in this mode, also when it is sent values, thrown into or closed."""
         resume: Callable[[Any], Any] = inner.send
         given: Any = None
         while True:
@@ -63,7 +63,7 @@ class Setting(contextlib.ContextDecorator):
                 resume, given = inner.throw, error
 
     def _meant(self) -> Any:
-        """What the field becomes where it is entered."""
+        """The value of the field inside."""
         return self._value
 
     def __enter__(self) -> Self:
@@ -71,7 +71,7 @@ class Setting(contextlib.ContextDecorator):
         self._before.append(getattr(trace.now, self._field))
         try:
             setattr(trace.now, self._field, value)
-        except BaseException:  # Ctrl-C comes after calls: here nobody else would end the mode
+        except BaseException:  # Ctrl-C comes after calls: nothing else would end the mode
             self.__exit__()
             raise
         return self
@@ -82,14 +82,14 @@ class Setting(contextlib.ContextDecorator):
 
 
 class Switched(Setting):
-    """A setting that holds at once, and until the end of its `with` where it has one."""
+    """A setting that applies at once; as a context manager, until its end."""
 
     def __init__(self, field: str, value: Any) -> None:
         super().__init__(field, value)
         super().__enter__()
 
     def __call__(self, function: Any) -> Any:
-        """Decorate a function; outside it, the setting is what it was."""
+        """Decorate a function; outside it, the setting is unchanged."""
         self.__exit__()
         return self._recreate_cm()(function)
 
@@ -111,7 +111,7 @@ class _Recording(Setting):
 
 
 class _SwitchedRecording(_Recording, Switched):
-    """The same, at once."""
+    """Set it at once."""
 
 
 def _mode(value: bool, function: Callable[..., Any] | None) -> Any:
@@ -120,7 +120,7 @@ def _mode(value: bool, function: Callable[..., Any] | None) -> Any:
 
 
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
-    """Results computed inside need no gradient; a context manager, or a decorator.
+    """Turns off gradients inside; a context manager or decorator.
 
     >>> import weft as wf
     >>> x = wf.ones(2, requires_grad=True)
@@ -133,15 +133,14 @@ def no_grad(function: Callable[..., Any] | None = None) -> Any:
 
 
 def enable_grad(function: Callable[..., Any] | None = None) -> Any:
-    """Ends the effect of `no_grad` inside, not that of `inference_mode`.
+    """Turns gradients on inside a `no_grad`, but not inside an `inference_mode`.
 
-    A context manager, or a decorator.
-    """
+    A context manager or decorator."""
     return _mode(True, function)
 
 
 class _Inference(Setting):
-    """Whether tensors are made that no gradient ever needs."""
+    """Whether inference mode is on: tensors made then never need gradients."""
 
     def __init__(self, mode: bool) -> None:
         super().__init__("inference", mode)
@@ -163,10 +162,10 @@ class _Inference(Setting):
 
 
 def inference_mode(mode: Any = True) -> Any:
-    """`no_grad()` for tensors that no gradient ever needs: outside they cannot be changed in place.
+    """`no_grad()` for tensors that never need gradients: outside they cannot be changed in place.
 
-    A context manager, or a decorator; with `mode=False`, it ends that of another around it, which
-    `enable_grad()` does not.
+    A context manager or decorator. With `mode=False` it turns off an enclosing inference mode,
+    which `enable_grad()` does not.
 
     >>> import weft as wf
     >>> with wf.inference_mode():
@@ -183,7 +182,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 def set_grad_enabled(mode: bool) -> Setting:
-    """Whether results need gradients from now on, or inside where it is used as a context manager.
+    """Turn gradients on or off from now on; as a context manager, inside it.
 
     >>> import weft as wf
     >>> with wf.set_grad_enabled(False):
@@ -194,26 +193,26 @@ def set_grad_enabled(mode: bool) -> Setting:
 
 
 def is_grad_enabled() -> bool:
-    """Whether results need gradients where their inputs do."""
+    """Whether results require gradients if their inputs do."""
     return trace.now.grad_mode
 
 
 def autocast(
     device_type: Any = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool = True
 ) -> Setting:
-    """Mixed precision inside: products run in half precision; a context manager, or a decorator.
+    """Mixed precision inside: matmuls run in half precision; a context manager or decorator.
 
-    Which operation runs in which type is said in `weft.ops.declaration.autocast`. Parameters stay
-    float32, and so do their gradients.
+    `weft.ops.declaration.autocast` says which operation runs in which dtype. Parameters and their
+    gradients stay float32.
 
     Args:
-        device_type: the type, as `autocast(bfloat16)`; or `"cpu"`, as PyTorch has it.
+        device_type: the dtype, as in `autocast(bfloat16)`; or `"cpu"`, as in PyTorch.
         dtype: bfloat16 (by default) or float16.
         enabled: whether to do anything.
-        cache_enabled: of no influence: what is computed twice is computed once anyway.
+        cache_enabled: no effect: equal casts are computed once anyway.
 
     Raises:
-        DTypeError: no half-precision type.
+        DTypeError: `dtype` is no half-precision dtype.
 
     Example:
         >>> import weft as wf
@@ -230,11 +229,11 @@ def autocast(
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
-    """Whether products run in half precision."""
+    """Whether mixed precision is on."""
     return device_type == "cpu" and trace.now.autocast is not None
 
 
 def get_autocast_dtype(device_type: str = "cpu") -> DType:
-    """The half-precision type that products run in, or would."""
+    """The half-precision dtype of mixed precision, whether or not it is on."""
     found: DType | None = trace.now.autocast if device_type == "cpu" else None
     return bfloat16 if found is None else found

@@ -1,8 +1,8 @@
-"""Values computed from parameters and buffers alone, kept between runs until one is changed.
+"""Caches values computed from parameters and buffers alone, until one of these is changed.
 
-Every way to change a tensor has to be noticed: an in-place change, an optimizer step and
-`load_state_dict` give it another value, an assignment to some elements another version; memory that
-NumPy or another library may write to counts as changed at every run.
+Every change of a tensor has to be noticed. In-place changes, optimizer steps and `load_state_dict`
+give it another value; an assignment to some elements bumps its version counter. Memory that NumPy
+or another library may write to counts as changed at every run.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ MOST_KEEPING: Final = 4
 
 
 class Keeper(Protocol):
-    """What is asked of the tensor that shows a value: `weft.eager.tensor.handle`."""
+    """The interface of a tensor that the cache needs; see `weft.eager.tensor.handle`."""
 
     @property
     def version(self) -> int:
-        """How often it was changed in place."""
+        """The version counter: how often it was changed in place."""
         ...
 
     def tells_changes(self) -> bool:
-        """Whether every change of the value gives it another value or version."""
+        """Whether every change gives it another value or version."""
         ...
 
     def is_still(self, lazy: Lazy, version: int) -> bool:
-        """Whether it shows this value in this version, and tells changes."""
+        """Whether it still holds this value in this version, and reports changes."""
         ...
 
 
 def lasting_leaves(structure: Structure) -> tuple[int, ...]:
-    """Positions of the leaves that stay; none beside a gradient, as training changes them."""
+    """Positions of the leaves that rarely change; none beside gradients: training changes them."""
     if any([record.plan.follows for record in structure.records]):
         return ()
     taken = set(structure.homes)
@@ -52,17 +52,17 @@ def _is_lasting(leaf: Lazy) -> bool:
 
 
 def _keeper(leaf: Lazy) -> Keeper | None:
-    """The tensor whose version tells of every change of a leaf, if there is one."""
+    """The tensor whose version counter reports every change of a leaf, if there is one."""
     handle = None if leaf.owner is None or type(leaf) is Alias else leaf.owner()
     return handle if handle is not None and handle.tells_changes() else None
 
 
 class Watch:
-    """Tells whether leaves are what they were when it was last asked.
+    """Tells whether leaves have changed since it was last asked.
 
     Args:
         positions: which of a structure's leaves to look at.
-        release: called when what was computed from them is of no more use.
+        release: called when what was computed from them is stale.
     """
 
     def __init__(self, positions: Sequence[int], release: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ class Watch:
         self._first: weakref.ref[Keeper] | None = None
 
     def is_fresh(self, leaves: Sequence[Lazy], still: bool = False) -> bool:
-        """Whether no leaf has changed; `still` where that is known already."""
+        """Whether no leaf has changed; `still` says that this is known already."""
         if still and self._seen:
             return True
         for i, (owner, version, identity) in zip(self._positions, self._seen, strict=False):
@@ -91,7 +91,7 @@ class Watch:
         return False
 
     def _look(self, leaves: Sequence[Lazy]) -> None:
-        """Note what the leaves are; nothing where one of them may change unseen."""
+        """Remember the leaves, unless one of them may change without notice."""
         keepers = [_keeper(leaf) for leaf in leaves]
         self._seen, self._first = [], None
         for leaf, keeper in zip(leaves, keepers, strict=True):
@@ -103,11 +103,11 @@ class Watch:
             self._first = weakref.ref(keepers[0], self._gone)
 
     def _gone(self, _: Any) -> None:
-        """A tensor is gone, and with it most likely all of the model."""
+        """A tensor is gone, and most likely the whole model with it."""
         self.end()
 
     def end(self) -> None:
-        """Take nothing for fresh, and keep nothing, until asked again."""
+        """Forget everything, until asked again."""
         self._seen, self._first = [], None
         self._release()
 

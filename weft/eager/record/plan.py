@@ -1,7 +1,7 @@
-"""What a recorded call does: types of its results, checked once per signature, and its nodes.
+"""Call signatures: the types of a recorded call's results, checked once each, and its graph nodes.
 
-Plans are interned: the same operation on the same types with the same attributes is the same
-object, so that a recording's structure is compared by identity.
+Plans are interned: equal operations on equal types with equal attributes share one plan object, so
+recordings are compared by identity.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class Plan:
 
     Attributes:
         types: of the results.
-        boundless: whether a result is a view that no memory holds, as of an expanded tensor.
+        boundless: whether a result is a view larger than its memory, such as an expanded tensor.
         differentiable: whether a gradient may flow through it.
-        inexact: whether a result has floating elements.
-        flows: of each result, the inputs that a gradient may reach through it, as bits.
-        single: whether it has one result, and a gradient reaches all inputs through it or none.
-        continuous: whether it has one such result, and a gradient reaches them.
-        follows: how many leading inputs it sees with all that led to them, as gradients do.
-        traced: whether it is a call of a function that was traced.
+        inexact: whether a result is floating-point or complex.
+        flows: for each result, a bit mask of the inputs that its gradient may reach.
+        single: whether it has one result, whose gradient reaches all inputs or none.
+        continuous: whether it is `single` and the gradient reaches all inputs.
+        follows: how many leading inputs it sees with their history, as a backward pass does.
+        traced: whether it calls a traced function.
         expand: adds the nodes to the current graph, given the inputs' values.
-        kind: all that decides it besides the inputs' types; `None` where it is one of its kind.
+        kind: all that decides it besides the inputs' types; `None` if it is never shared.
     """
 
     __slots__ = (
@@ -88,16 +88,16 @@ class Plan:
         self.flows = tuple(flows)
         self.continuous = self.single and self.flows[0] != 0
         self.follows = follows
-        self.lasting = False  # whether its types stay while those of other calls change
+        self.lasting = False  # whether its types stay the same while those of other calls change
         self.traced = False
-        self.variable = False  # whether it marks what a derivative is taken by
+        self.variable = False  # whether it marks a variable of differentiation
         self.takes_rows = takes_rows  # whether inputs may be `RowSparse`
         self.kind = kind
         self.general: tuple[object, tuple[int, ...]] | None = None  # kind and sizes apart
 
     @property
     def called(self) -> Any:
-        """The operation or the function that is called; `None` where it is one of its kind."""
+        """The operation or function that is called; `None` if the plan is never shared."""
         return None if self.kind is None else self.kind[0]
 
     def __repr__(self) -> str:
@@ -109,14 +109,14 @@ _plans: dict[Any, Plan] = {}
 
 
 def intern(dtype: DType, shape: tuple[int, ...]) -> TensorType:
-    """The one `TensorType` of this element type and shape; its `id` may serve as a key."""
+    """The one `TensorType` of this dtype and shape; its `id` may serve as a key."""
     key = (dtype, shape)
     found = _types.get(key)
     return _types.setdefault(key, TensorType(dtype, shape)) if found is None else found
 
 
 def remember(key: Any, plan: Plan) -> Plan:
-    """Enter a plan; those that nothing uses are forgotten when there are too many."""
+    """Add a plan to the cache; unused ones are dropped when there are too many."""
     if len(_plans) >= MOST_PLANS:
         _forget()
     _plans[key] = plan
@@ -124,12 +124,12 @@ def remember(key: Any, plan: Plan) -> Plan:
 
 
 def _forget() -> None:
-    """Forget plans, but not those of programs that are kept: they would be compiled again."""
+    """Drop plans, except those of cached programs, which would have to be compiled again."""
     for further in further_plans:
         further.clear()
     for key in list(_plans):
         plan = _plans[key]
-        if sys.getrefcount(plan) <= 3:  # of `_plans`, of the local variable, of the call
+        if sys.getrefcount(plan) <= 3:  # references of `_plans`, the local variable and the call
             del _plans[key]
     if len(_plans) > MOST_PLANS // 2:
         _plans.clear()
@@ -145,7 +145,7 @@ recall: Final = _plans.get
 
 def placeholders(types: Sequence[TensorType]) -> list[Value]:
     """Stand-ins for inputs of these types, in the current graph."""
-    add = current_graph().add  # not through the catalogue: nothing is to be checked
+    add = current_graph().add  # not through the catalogue: there is nothing to check
     return [
         add("placeholder", (), {"dtype": t.dtype, "shape": t.shape}, (t,)).outputs[0] for t in types
     ]
@@ -160,7 +160,7 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
     ids = tuple(map(id, types))
     try:
         found = recall((op, ids, tuple(attrs.items())))
-    except TypeError:  # attributes that need to be frozen
+    except TypeError:  # attributes that have to be frozen
         found = None
     if found is not None:
         return found
@@ -193,10 +193,10 @@ def function_plan(
     Args:
         function: pure; called as `function(*values, **static)` whenever nodes are needed.
         static: hashable arguments that decide the structure.
-        view: whether it gives a part of its first input, which takes no memory of its own.
+        view: whether its result is a view of its first input, without memory of its own.
 
     Raises:
-        WeftError: whatever the function's operations raise on these types.
+        WeftError: whatever the function's operations raise for these types.
     """
     key = (function, tuple(map(id, types)), tuple(static.items()))
     found = recall(key)
@@ -219,7 +219,7 @@ def function_plan(
 def _derived(
     function: Callable[..., Any], types: Sequence[TensorType], static: dict[str, Any]
 ) -> tuple[TensorType, ...]:
-    """Types of a function's results."""
+    """The types of a function's results."""
     graph = Graph()
     with graph.as_default(), graph.at(user_source()):  # looked up once, not for every node
         found = function(*placeholders(types), **static)
@@ -235,8 +235,8 @@ def gradient_plan(
 ) -> Plan:
     """The plan of a backward pass.
 
-    Its inputs are `ys`, then the cotangents that are given, then `xs`, then values that are to be
-    taken as constants. Its results are the gradients, zeros where nothing reaches an x.
+    Its inputs are `ys`, the given cotangents, `xs`, and values to be treated as constants, in this
+    order. Its results are the gradients, zeros for each x that none reaches.
     """
     key = ("gradients", tuple(map(id, ys)), given, tuple(map(id, xs)), stop)
     found = recall(key)
@@ -256,5 +256,5 @@ def gradient_plan(
 
 
 def settled(value: Cotangent, plan: Plan) -> Cotangent:
-    """An input as a plan takes it: rows only where it knows what to do with them."""
+    """An input as a plan takes it: row-sparse only if the plan supports that."""
     return value.dense() if isinstance(value, RowSparse) and not plan.takes_rows else value

@@ -1,4 +1,4 @@
-"""Structures seen before: interpreted at first, one compiled program each once they are hot."""
+"""Structures seen before: interpreted at first, compiled once they are hot."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ from weft.transform.interpreter import needs_interpreter
 from weft.transform.resize import SAMPLES, Sizes, UnfitError
 
 Array = np.ndarray[Any, Any]
-MOST_PROGRAMS: Final = 512  # the one that was not used for longest goes first
+MOST_PROGRAMS: Final = 512  # the least recently used goes first
 # The third run of a structure is compiled, or the first one if interpreting takes longer than that.
 INTERPRETED_RUNS: Final = 2
-# Where the same records come in ever new shapes, compiling each shape costs more than it saves:
-# then a shape is compiled once interpreting it has taken as long as compiling would, and so has
-# interpreting any of them since the last was compiled: a loop takes twice as long at most.
+# If the same records keep coming in new shapes, compiling each shape costs more than it saves. Then
+# a shape is compiled once interpreting it has taken as long as compiling would, and so has
+# interpreting any shape since the last one was compiled. So a loop takes twice as long at most.
 CHURN: Final = 8  # shapes
-SEPARATE: Final = 8  # shapes after which an optimiser's update is a program of its own
+SEPARATE: Final = 8  # shapes, after which an optimizer's update is a program of its own
 COMPILE_SECONDS_A_NODE: Final = 1e-3
-# One program for many sizes serves those to come as well: it is made after this share of that.
+# A program for many sizes also serves later sizes, so it is made after this share of that time.
 HURRY: Final = 0.15
 ENOUGH: Final = 0.05  # seconds of interpreting, at least
 
@@ -68,10 +68,10 @@ class Prepared:
     def __init__(self, structure: Structure, as_rows: bool = False) -> None:
         self.family, self.sizes = family_of(structure, as_rows)
         self.family.meet(self.sizes)
-        self.expanded: Expanded | None = None  # while it is interpreted as the records say
+        self.expanded: Expanded | None = None  # while it is interpreted from its own records
         self._as_rows = as_rows
-        self._case = self._general(structure)  # where a program for many sizes is used
-        self._known: Sample | None = None  # once anything else is needed
+        self._case = self._general(structure)  # if a program for many sizes is used
+        self._known: Sample | None = None  # if it is not
         self.rows = self.family.rows if self._case else self._sample(structure).rows
         homes: list[int] = []
         for i, home in enumerate(structure.homes):
@@ -83,19 +83,19 @@ class Prepared:
         self.spent = 0.0
         self.executable: Executable | None = None
         self.lasting = lasting_leaves(structure)
-        self.watch: Watch | None = None  # over them, where what follows from them alone is kept
+        self.watch: Watch | None = None  # set if values computed from `lasting` alone are cached
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
-        self._token: object | None = None  # of the call that ran last, if what it read may stay
+        self._token: object | None = None  # of the last call, if what it read may be kept
         self.together = calls_together(structure, as_rows)
 
     def _general(self, structure: Structure) -> tuple[General, Case] | None:
-        """The family's program for many sizes, unless every structure is to have its own."""
+        """The family's program for many sizes, unless each structure needs a program of its own."""
         if _has_its_own():
             return None
         return self.family.general(self.sizes, [x.type for x in structure.leaves])
 
     def _sample(self, structure: Structure) -> Sample:
-        """What is prepared for these sizes without a program for many."""
+        """What is prepared for these sizes alone."""
         if self._known is None:
             found = self.family.at(self.sizes)
             if found is None or _is_heavy(found):
@@ -105,7 +105,7 @@ class Prepared:
 
     @collection_waits()
     def _expand(self, structure: Structure) -> Sample:
-        """What the records themselves say, whatever others of the family do."""
+        """Expand the structure's own records, without use of the family."""
         self.expanded = found = expand(structure, self._as_rows)
         graph = found.graph
         seconds = interpreted_seconds(graph)
@@ -113,7 +113,7 @@ class Prepared:
         return Sample(self.sizes, None, found.rows, len(graph.nodes), seconds, never)
 
     def interpreted(self, structure: Structure, leaves: Sequence[Array]) -> list[Array] | None:
-        """Fresh arrays for the outputs; `None` where there is, from now on, a program to launch."""
+        """Fresh arrays for the outputs; `None` once there is a program to launch."""
         self.runs += 1
         if self.executable is None:
             self._for_many(structure)
@@ -142,14 +142,14 @@ class Prepared:
         return found
 
     def _for_many(self, structure: Structure) -> None:
-        """Take the family's program for many sizes, or make one once that pays."""
+        """Use the family's program for many sizes, or make one once that pays off."""
         if self._case is None or _has_its_own():
             self._case = self._general(structure)
         if self._case is not None or _has_its_own():
             return
         enough = max(ENOUGH, HURRY * _patience(self._sample(structure)))
         if self.family.shapes == SAMPLES - 1 and self.family.spent * SAMPLES > enough:
-            driver.prestart()  # on a new machine, compilers start while the samples are taken
+            driver.prestart()  # without a cache, compiler processes start while samples are taken
         if self.family.shapes > SAMPLES and self.family.spent > enough:
             threads = int(config.get("threads"))
             expanded_at = partial(self._expanded_at, structure)
@@ -159,7 +159,7 @@ class Prepared:
     def _tried(
         self, general: General, case: Case, structure: Structure, leaves: Sequence[Array]
     ) -> list[Array]:
-        """Results of the interpreter, with which those of the program for many sizes must agree."""
+        """Interpret, and check the program for many sizes against the results."""
         land()
         memories = [
             np.empty(*kind) if home < 0 else leaves[home].copy()
@@ -177,7 +177,7 @@ class Prepared:
         return found
 
     def _expanded_at(self, structure: Structure, sizes: Sizes) -> Expanded:
-        """The graph of the same calls in other sizes."""
+        """The graph of the same calls at other sizes."""
         expanded = expand(resized(structure, sizes), self._as_rows)
         if expanded.rows != self.rows:
             raise UnfitError
@@ -225,12 +225,12 @@ class Prepared:
         return found
 
     def _storing(self, step: Step) -> Step:
-        """The step with its results in memory of leaves, or memory that is given."""
+        """The step, writing its results to memory of leaves or to given memory."""
         homes = {leaf: self.keys[i] for i, leaf in enumerate(self.homes) if leaf >= 0}
         return storing(step, self.keys, homes)
 
     def launch(self, structure: Structure, leaves: Sequence[Array], wanted: int) -> list[Array]:
-        """Run the program; its arrays for the outputs. `wanted` is waited for: see `place_of`."""
+        """Run the program; return the outputs' arrays. Waits for `wanted`: see `place_of`."""
         if self._case is not None:
             return self._launch_general(*self._case, structure, leaves, wanted)
         executable = self.executable
@@ -268,11 +268,11 @@ class Prepared:
         try:
             general.run(case, leaves, dict(zip(self.keys, memories, strict=True)), departure)
         except WeftError:
-            return self._interpret(structure, leaves)  # whose error has the shapes of this one
+            return self._interpret(structure, leaves)  # whose error shows these shapes
         return memories
 
     def _memories(self, leaves: Sequence[Array], types: Types) -> list[Array]:
-        """Where the results go: memory of a leaf, or fresh."""
+        """Memory for the results: that of a leaf, or fresh."""
         return [
             memory_pool.empty(*kind) if home < 0 else leaves[home]
             for home, kind in zip(self.homes, types, strict=True)
@@ -283,16 +283,16 @@ class Prepared:
         return self._planned(structure)(leaves) if found is None else found
 
     def _resized(self, sample: Sample, leaves: Sequence[Array]) -> list[Array] | None:
-        """Results of what is known from other sizes; `None` where it fails or nothing is known."""
+        """Interpret by the plan derived from other sizes; `None` if it fails or there is none."""
         if self.expanded is not None or sample.run is None:
             return None
         try:
             return sample.run(leaves)
         except WeftError:
-            return None  # the error's text is to have the shapes of this structure
+            return None  # the error's message has to show the shapes of this structure
 
     def _planned(self, structure: Structure) -> Interpretation:
-        """The interpretation of the records themselves."""
+        """Interpret the structure's own records."""
         sample = self._sample(structure)
         if self.expanded is None or sample.run is None:
             if self.expanded is None:
@@ -307,12 +307,12 @@ class Prepared:
 
 
 def _has_its_own() -> bool:
-    """Whether each structure has its own program: to be checked, or to give the same bits."""
+    """Whether each structure has its own program: in reference or deterministic mode."""
     return bool(config.get("reference")) or are_deterministic_algorithms_enabled()
 
 
 def _specialised(expanded: Expanded) -> Step:
-    """The pure step of what was expanded."""
+    """The pure step of an expanded structure."""
     request = Request(expanded.graph, expanded.outputs, (), expanded.feeds)
     return specialise(request, [v.type for v in expanded.feeds], {}, {})
 
@@ -323,7 +323,7 @@ def _is_heavy(sample: Sample) -> bool:
 
 
 def _patience(sample: Sample) -> float:
-    """Seconds that compiling takes, about."""
+    """Estimated seconds that compiling takes."""
     return sample.nodes * COMPILE_SECONDS_A_NODE
 
 
@@ -331,7 +331,7 @@ _programs: OrderedDict[Any, Prepared] = OrderedDict()
 
 
 class _Met(NamedTuple):
-    """What is known of a sequence of calls: in how many shapes it came, the family of the last."""
+    """What is known of a sequence of calls: its number of shapes, the family of the last."""
 
     shapes: int
     family: Family | None
@@ -349,7 +349,7 @@ def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
         _programs.move_to_end(key)
         return found
     found = Prepared(structure, as_rows)
-    with Uninterrupted():  # what is in one table is in the other
+    with Uninterrupted():  # both tables have the same keys
         _families[found.calls] = _Met(_families.get(found.calls, _NEVER).shapes + 1, found.family)
         _programs[key] = found
     if len(_programs) > MOST_PROGRAMS:
@@ -358,7 +358,7 @@ def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
 
 
 def is_ever_new(structure: Structure) -> bool:
-    """Whether its calls come in ever new shapes, without a program for this one or for many."""
+    """Whether its calls keep coming in new shapes, without a program for this one or for many."""
     program = _programs.get((structure.key, True))
     if _has_its_own() or (program is not None and program.executable is not None):
         return False

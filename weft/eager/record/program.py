@@ -1,4 +1,4 @@
-"""Computes what was recorded, in the order in which it has to be."""
+"""Computes recorded values, in the order that they need."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _lock: Final = new_lock()
 
 
 def flush(wanted: Lazy | None = None) -> None:
-    """Compute every pending value of this thread that a tensor shows."""
+    """Compute every pending value of this thread that a tensor holds."""
     pending = trace.now.waiting()
     try:
         trace.now.take()
@@ -35,24 +35,24 @@ def flush(wanted: Lazy | None = None) -> None:
     except BaseException as error:
         recover(error, pending)
         if isinstance(error, WeftError):
-            flush()  # programs have an order of their own: an earlier call may have failed as well
+            flush()  # programs run in another order: an earlier call may fail as well
         raise
 
 
 def _is_due(lazy: Lazy) -> bool:
-    """Whether a value is computed with what is pending: unless only parts of it can be."""
+    """Whether a value is computed together with all that is pending."""
     record = lazy.record
     boundless = record is not None and record.plan.boundless
     return lazy.array is None and lazy.is_live and not boundless
 
 
 def _is_call(records: Sequence[Record]) -> bool:
-    """Whether all there is is a call of a traced function; it has a way of its own."""
+    """Whether only a call of a traced function is pending; it has a path of its own."""
     return len(records) == 1 and hasattr(records[0], "standing")
 
 
 def _compute_again(records: Sequence[Record], wanted: Lazy | None) -> bool:
-    """Compute what is pending, if it is what was computed before; whether it is."""
+    """Compute what is pending if its structure was computed before; whether it was."""
     with _lock:
         structure = recurring(records)
         if structure is None:
@@ -62,10 +62,10 @@ def _compute_again(records: Sequence[Record], wanted: Lazy | None) -> bool:
 
 
 def compute_apart(lazies: Sequence[Lazy]) -> None:
-    """Compute values that are pending elsewhere, where their old memory may still be needed.
+    """Compute values that are pending in other threads, whose old memory may still be needed.
 
     Raises:
-        WeftError: one cannot be had.
+        WeftError: one cannot be computed.
     """
     with _lock:
         for lazy in lazies:
@@ -80,12 +80,13 @@ def compute(
     """Compute these values.
 
     Args:
-        as_rows: of row-sparse ones only the rows; the rest when somebody looks.
-        apart: in memory of their own, whatever they were to take over. Nothing that is noted at the
-            value can say so: the thread that has recorded it may just be about to note that memory.
+        as_rows: compute only the rows of row-sparse values; the rest when they are read.
+        apart: in memory of their own, even if they were to overwrite that of another value. This is
+            an argument and no mark on the value, because the thread that has recorded it may be
+            about to set that memory.
     """
     with _lock:
-        outputs = [y for y in outputs if y.array is None]  # another thread may have been here
+        outputs = [y for y in outputs if y.array is None]  # another thread may have computed it
         if not outputs:
             return
         _compute_whole(_recurring(outputs) or _remaining(outputs, apart), as_rows, wanted)
@@ -112,7 +113,7 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
     found = program.interpreted(structure, leaves)
     if found is None and as_rows and structure.known is None:
         learn(structure)
-    with Uninterrupted():  # memory that was written to belongs to the new values
+    with Uninterrupted():  # memory that was overwritten belongs to the new values
         if found is None:
             place = program.place_of(wanted, structure.outputs)
             found = program.launch(structure, leaves, place)
@@ -120,14 +121,14 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
 
 
 def _recurring(outputs: Sequence[Lazy]) -> Structure | None:
-    """The structure of a call of a traced function like the last one, if that is all there is."""
+    """The structure of a repeated call of a traced function, if nothing else is pending."""
     record = outputs[0].record
     standing: Standing | None = getattr(record, "standing", None)
     return None if record is None or standing is None else standing.structure(record, outputs)
 
 
 def _remaining(outputs: Sequence[Lazy], apart: bool) -> Structure:
-    """The structure of what is to be computed, after what had better be computed before it."""
+    """The structure to compute now, once what should be a program before it has been computed."""
     structure = structure_of(outputs, apart)
     made = made_once(structure)
     if made:
@@ -148,10 +149,10 @@ def _remaining(outputs: Sequence[Lazy], apart: bool) -> Structure:
 
 
 def _separate(structure: Structure) -> Record | None:
-    """The optimiser's update, where it had better be a program of its own.
+    """The optimizer's update, if it should be a program of its own.
 
-    While shapes change at every step, the rest is a program for one run, but the update stays;
-    unless all of it is a program for many sizes.
+    While shapes change at every step, the rest of the step needs a new program each time but the
+    update does not, unless one program for many sizes covers both.
     """
     last = structure.records[-1]
     if not last.plan.lasting or len(structure.records) == 1:

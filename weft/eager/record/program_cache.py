@@ -1,9 +1,9 @@
 """Recognizes repeated recordings, such as the steps of a training loop, by one comparison.
 
-Walking back from what is wanted, numbering values and hashing the result takes as long as recording
-did. Once there is a program, the same calls on the same values in the same order need none of that:
-what was found the last time is checked in one pass over the records. Sizes may be others each time,
-as those of a text that grows: what is linked to what does not depend on them.
+Walking back from the wanted values, numbering values and hashing the result takes as long as
+recording did. Once there is a program, the same calls with the same edges need none of that: what
+was found the last time is checked in one pass over the records. Sizes may differ each time, as
+those of a growing text do, since the edges do not depend on them.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from weft.eager.record.plan import Plan
 from weft.eager.record.prepared_program import is_ever_new
 from weft.eager.record.structure import Structure
 
-MOST: Final = 64  # sequences of calls; the one that was not met for longest goes first
-MOST_WAYS: Final = 8  # in which the same calls are linked, or their results wanted
+MOST: Final = 64  # sequences of calls; the least recently used goes first
+MOST_WAYS: Final = 8  # sets of edges and wanted results for the same calls
 _LEAF: Final = -1
 
 
 class _Step:
-    """One record: where its inputs are from, which results are wanted, whether one is tracked.
+    """One record: the origin of its inputs, which results are wanted, whether one is tracked.
 
-    An input is a record's number and the number of its result, or `_LEAF` and that of a leaf.
+    An input is a pair: the numbers of a record and its result, or `_LEAF` and the number of a leaf.
     """
 
     __slots__ = ("inputs", "tracked", "wanted")
@@ -38,10 +38,10 @@ class _Step:
 
 
 class Recurrence:
-    """What was found about a structure, without any of its values."""
+    """A structure without its values, to recognize the next one like it."""
 
     def __init__(self, structure: Structure) -> None:
-        self._key = structure.key  # of the last sizes, and their plans
+        self._key = structure.key  # for the last sizes and plans
         self._plans = [record.plan for record in structure.records]
         self._places = [i for i, item in enumerate(self._key) if isinstance(item, Plan)]
         self.homes = structure.homes
@@ -65,7 +65,7 @@ class Recurrence:
         ]  # fmt: skip
 
     def structure(self, records: Sequence[Record]) -> Structure | None:
-        """The structure of all that is pending, if it is this one."""
+        """The structure of these pending records, if it matches."""
         leaves: list[Lazy] = []
         outputs: list[Lazy] = []
         for record, step in zip(records, self._steps, strict=True):
@@ -89,18 +89,18 @@ class Recurrence:
     def _of_these(
         self, records: Sequence[Record], leaves: Sequence[Lazy], outputs: Sequence[Lazy]
     ) -> Structure | None:
-        """The structure in the sizes of these records, unless it had better be taken apart."""
+        """The structure at the sizes of these records, unless it should be split."""
         plans = [record.plan for record in records]
         key = self.key_of(plans)
         found = Structure(key, tuple(records), tuple(leaves), tuple(outputs), self.homes, ())
         if key is not self._key:
             if plans[-1].lasting and is_ever_new(found):
-                return None  # the optimiser's update had better be a program of its own
+                return None  # the optimizer's update should be a program of its own
             self._key, self._plans = key, plans
         return found
 
     def key_of(self, plans: list[Plan]) -> tuple[Any, ...]:
-        """The key of a structure of these calls, which may have other sizes."""
+        """The key of a structure with these plans, which may have other sizes."""
         if plans == self._plans:
             return self._key
         key = list(self._key)
@@ -109,7 +109,7 @@ class Recurrence:
         return tuple(key)
 
     def _at_home(self, outputs: Sequence[Lazy], leaves: Sequence[Lazy]) -> bool:
-        """Whether outputs take over the memory of the same leaves as before, and may do so."""
+        """Whether outputs overwrite the memory of the same leaves as before, and may do so."""
         for y, place in zip(outputs, self.homes, strict=True):
             home = y.home
             if home is None:
@@ -121,19 +121,19 @@ class Recurrence:
 
 
 def _is_free(home: Lazy) -> bool:
-    """Whether the memory of a value may be written to, and no tensor shows it."""
+    """Whether the memory of a value may be overwritten, and no tensor holds the value."""
     return home.owner is None and home.array is not None and home.array.flags.writeable
 
 
 def _is_leaf(lazy: Lazy) -> bool:
-    """Whether a value is there, and nothing needs to know where it is from."""
+    """Whether a value is computed, and no gradient needs its history."""
     if lazy.array is None or (lazy.record is not None and lazy.leaf is None):
         return False
     return type(lazy) is not Alias or lazy.base.array is lazy.array
 
 
 def _collect(record: Record, step: _Step, outputs: list[Lazy]) -> bool:
-    """Add what is shown of a record's results; whether that and what is tracked are as before."""
+    """Add the results of a record that tensors hold; whether they and the tracked are as before."""
     wanted, tracked = 0, False
     for result in record.results:
         y = result()
@@ -159,12 +159,12 @@ _met: Final[OrderedDict[tuple[object, ...], list[Recurrence]]] = OrderedDict()
 
 
 def _calls(records: Sequence[Record]) -> tuple[object, ...]:
-    """What is called in which order, whatever the sizes."""
+    """What is called in which order, regardless of sizes."""
     return tuple([(record.plan.general or generalise(record))[0] for record in records])
 
 
 def recurring(records: Sequence[Record]) -> Structure | None:
-    """The structure of all that is pending, if it is one that was learnt."""
+    """The structure of all that is pending, if it is known."""
     found = _met_before(records)
     if found is not None:
         return found
@@ -173,7 +173,7 @@ def recurring(records: Sequence[Record]) -> Structure | None:
 
 
 def _needed(records: Sequence[Record]) -> list[Record]:
-    """Without those of whose results nothing is shown that is computed."""
+    """The records without those whose results are unused."""
     read: set[Lazy] = set()
     found: list[Record] = []
     for record in reversed(records):
@@ -195,7 +195,7 @@ def _met_before(records: Sequence[Record]) -> Structure | None:
 
 
 def learn(structure: Structure) -> None:
-    """Note a structure that has a program, before it runs, where it is simple enough."""
+    """Add a structure that has a program, before it runs, if it is simple enough."""
     calls, plans = _calls(structure.records), [record.plan for record in structure.records]
     ways = _met.get(calls, [])
     if len(ways) >= MOST_WAYS or any([way.key_of(plans) == structure.key for way in ways]):
@@ -208,7 +208,7 @@ def learn(structure: Structure) -> None:
 
 
 def _is_simple(structure: Structure) -> bool:
-    """Whether leaves are inputs that share nothing, in order, and no call has ways of its own."""
+    """Whether leaves come in order and share no array, and no call needs a path of its own."""
     if structure.same:
         return False
     if any([hasattr(record, "standing") for record in structure.records]):

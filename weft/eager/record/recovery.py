@@ -1,8 +1,8 @@
 """After a failure, restores the state in which the failing call would have raised at once.
 
 A label out of range is found only when the loss is read; by then the backward pass and the update
-are recorded too. Records before the failing call stay pending; in-place changes that were recorded
-after it are undone.
+are recorded too. Records before the failing call stay pending; in-place changes recorded after it
+are undone.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def blame(error: WeftError, structure: Structure) -> None:
 
 
 def _failed(name: str, structure: Structure) -> Record:
-    """The record that a node is part of; the first one where that cannot be told.
+    """The record that a node belongs to; the first one if that is unknown.
 
-    What an operation is replaced by carries its name as a prefix: `softmax/exp`.
+    Nodes that replace an operation carry its name as a prefix: `softmax/exp`.
     """
     expanded = expand(structure)
     positions = {node.name: i for i, node in enumerate(expanded.graph.nodes)}
@@ -34,12 +34,12 @@ def _failed(name: str, structure: Structure) -> Record:
 
 
 def recover(error: BaseException, pending: Pending) -> None:
-    """Keep pending what can still be computed, and undo the rest."""
+    """Keep what can still be computed pending, and undo the rest."""
     keep(pending, _since(error, pending))
 
 
 def keep(pending: Pending, before: float) -> None:
-    """Keep pending the records before this number, and undo the rest."""
+    """Keep the records before this number pending, and undo the rest."""
     kept: list[Change] = []
     for change in reversed(pending.changes):
         if _is_behind(change.value, before):
@@ -47,7 +47,7 @@ def keep(pending: Pending, before: float) -> None:
         else:
             kept.append(change)
     now = trace.now
-    taken = now.pending is not pending.records  # Ctrl-C may come before that
+    taken = now.pending is not pending.records  # KeyboardInterrupt may come before that
     later = now.waiting() if taken else Pending([], [])
     now.pending = [r for r in pending.records if r.serial < before] + later.records
     now.changes = kept[::-1] + later.changes
@@ -59,9 +59,9 @@ def _since(error: BaseException, pending: Pending) -> float:
         return error.serial
     if isinstance(error, Exception) and not isinstance(error, MemoryError):
         return pending.records[0].serial
-    return float("inf")  # it may well succeed the next time
+    return float("inf")  # it may succeed the next time
 
 
 def _is_behind(lazy: Lazy, since: float) -> bool:
-    """Whether a value is not to be computed."""
+    """Whether a value will not be computed."""
     return lazy.array is None and lazy.record is not None and lazy.record.serial >= since

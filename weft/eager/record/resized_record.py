@@ -1,7 +1,7 @@
 """Replays recorded calls at other sizes.
 
-Each call is planned again, so operations check the new sizes as if they had been recorded with
-them, and functions that branch on sizes take the right branch.
+Each call is planned again: operations check the new sizes as when recording, and functions that
+branch on sizes take the right branch.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from weft.transform.resize import Sizes, UnfitError
 
 
 def resized(structure: Structure, sizes: Sizes) -> Structure:
-    """The structure with other sizes, in the order of `weft.eager.record.dynamic_shape.family_of`.
+    """The structure at other sizes, in the order of `weft.eager.record.dynamic_shape.family_of`.
 
     Raises:
-        UnfitError: the calls cannot be made in these sizes.
+        UnfitError: the calls are invalid at these sizes.
     """
     left = iter(sizes)
     new: dict[Lazy, Lazy] = {}
@@ -79,7 +79,7 @@ def _plan(plan: Plan, kind: Any, types: Sequence[TensorType]) -> Plan:
             return function_plan(head, types, dict(rest), plan.differentiable, plan.takes_rows)
     except WeftError:
         raise UnfitError from None
-    found = copy(plan)  # a backward pass: its rules are asked when it is expanded
+    found = copy(plan)  # a backward pass: its gradient rules run when it is expanded
     given, ys, _ = rest
     first = ys + sum(given)
     found.types = tuple(types[first : first + len(plan.types)])

@@ -23,12 +23,12 @@ def settle(structure: Structure, found: Sequence[Array], rows: frozenset[int]) -
     """Give the outputs of a structure their arrays.
 
     Args:
-        rows: positions of those that are two arrays, as in `Expanded`.
+        rows: positions of the row-sparse ones, which are two arrays each, as in `Expanded`.
     """
     arrays = iter(found)
     for i, (lazy, home) in enumerate(zip(structure.outputs, structure.homes, strict=True)):
         if home < 0:
-            lazy.home = None  # even if another thread has just noted one
+            lazy.home = None  # even if another thread has just set one
         if i in rows:
             _settle_rows(lazy, next(arrays), next(arrays))
         else:
@@ -36,9 +36,9 @@ def settle(structure: Structure, found: Sequence[Array], rows: frozenset[int]) -
 
 
 def _settle(lazy: Lazy, array: Array) -> None:
-    """Give a value its array; the value whose memory was reused loses its own.
+    """Give a value its array; the value whose memory it overwrites loses its own.
 
-    It is computed again if a gradient needs it.
+    It is recomputed if a gradient needs it.
     """
     home = lazy.home
     if home is not None:
@@ -56,18 +56,18 @@ def _settle(lazy: Lazy, array: Array) -> None:
 
 
 def _forget(lazy: Lazy, ends: bool = False) -> None:
-    """Drop the record of a value if no gradient can need it, or if the graph `ends` there."""
+    """Drop the record of a value if no gradient needs it, or if the graph `ends` there."""
     if lazy.record is not None and (ends or not lazy.tracked or lazy.record.freed):
         lazy.record = None
 
 
 def _settle_rows(lazy: Lazy, indices: Array, rows: Array) -> None:
-    """Give a value a record that makes it from its rows; who takes rows gets them as they are."""
+    """Give a row-sparse value a record that makes it dense, for plans that do not take rows."""
     inputs = (leaf(indices), leaf(rows))
     static = {"shape": known(lazy.type.shape)}
     plan = function_plan(rows_of, [x.type for x in inputs], static, differentiable=False)
     assert lazy.record is not None
-    record = entry(plan, inputs, lazy.record.serial)  # before all that reads the value
+    record = entry(plan, inputs, lazy.record.serial)  # ordered before all that reads the value
     record.outputs = (lazy,)
     lazy.record, lazy.index = record, 0
 

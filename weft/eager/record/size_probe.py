@@ -1,8 +1,8 @@
-"""Finds three sizes for which the same is done: a program for many sizes is made from their steps.
+"""Finds three sizes with the same operations, from which a program for many sizes is made.
 
-A mask that is padded below 64 words and cut above, or a table of so many positions: what is done
-for one size may not be done for twice as many. Whether it is shows in the expanded graphs, long
-before passes have run, so the largest size that is like the one at hand is looked for among those.
+One size may need other operations than twice that size: a mask may be padded below 64 words and
+sliced above, a table may end. The expanded graphs show this before passes have run, so the largest
+size with the same operations is found by them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weft.passes.sized import sized
 from weft.passes.step import Step
 from weft.transform.resize import Fit, Sizes, UnfitError
 
-HALVINGS: Final = 5  # of what lies between a largest size that is like others and one that is not
+HALVINGS: Final = 5  # share of the range between alike and different sizes
 UNSUITED: Final = (
     UnfitError, WeftError, TypeError, ValueError, AssertionError, ArithmeticError, LookupError,
     AttributeError, RuntimeError,
@@ -27,10 +27,10 @@ UNSUITED: Final = (
 
 
 class Probe:
-    """What is done for sizes near those at hand; each is expanded and simplified once.
+    """Steps for sizes near those at hand; each is expanded and simplified once.
 
     Args:
-        expanded_at: the graph for other sizes; raises `UnfitError` where there is none.
+        expanded_at: the graph for other sizes; raises `UnfitError` if there is none.
         step_of: its simplified step.
     """
 
@@ -49,16 +49,17 @@ class Probe:
     def samples(
         self, sizes: Sizes, smallest: Sizes, largest: Sizes, rooms: Sequence[float]
     ) -> list[tuple[Sizes, Step]]:
-        """Steps for three sizes: what they have in common holds for all between first and last.
+        """Steps for three sizes: what they have in common holds for all sizes between first and
+        last.
 
         Args:
-            sizes: those at hand.
-            smallest: the smallest met.
-            largest: the largest met.
-            rooms: how many times as large the last may be, the largest first.
+            sizes: the current ones.
+            smallest: the smallest so far.
+            largest: the largest so far.
+            rooms: factors by which the last may exceed the current sizes, the largest first.
 
         Raises:
-            UnfitError: they do not do the same.
+            UnfitError: they have different operations.
         """
         here = self._at(sizes)
         if here is None:
@@ -74,7 +75,7 @@ class Probe:
         raise UnfitError
 
     def _ends(self, wiring: object, largest: Sizes, rooms: Sequence[float]) -> Iterator[Sizes]:
-        """The largest bases to plan for that are alike; first near where they begin to differ."""
+        """The largest alike bases to plan for; searched first near where they begin to differ."""
         other: float | None = None
         for room in rooms:
             most = self._fit.beyond(largest, room)
@@ -87,7 +88,7 @@ class Probe:
             yield most
 
     def _last(self, wiring: object, largest: Sizes, like: float, other: float) -> Sizes:
-        """The last bases that are alike between some that are and some that are not."""
+        """The last bases that are alike, by bisection between alike ones and different ones."""
         for _ in range(HALVINGS):
             middle = (like + other) / 2
             if self._is_like(wiring, self._fit.beyond(largest, middle)):
@@ -121,7 +122,7 @@ class Probe:
 
 
 def _wiring(expanded: Expanded) -> object:
-    """Which operations are done on what, of those that outputs follow from."""
+    """The operations and edges that outputs depend on."""
     needed: set[Node] = {y.node for y in expanded.outputs}
     for node in reversed(expanded.graph.nodes):
         if node in needed:

@@ -1,10 +1,10 @@
-"""Memory that others may write to: a record reads what it holds when the line runs.
+"""Memory that others may write to: a record reads what it held when its line ran.
 
-A NumPy array that a tensor shares memory with may be filled again at the very next line, while what
-was recorded is computed later. So a record reads a copy, taken when it is recorded. Further
-records share that copy as long as the elements are the same. A record that reads much and gives
-little, such as a look-up of a few rows, is computed at once instead. So are in-place changes of
-such memory: see `State.keep_up`.
+A NumPy array that shares memory with a tensor may be overwritten at the next line, while records
+are computed later. So a record reads a copy, taken when it is recorded. Further records share that
+copy as long as the elements are the same. A record with a large input and a small result, such as a
+lookup of a few rows, is computed at once instead. So are in-place changes of such memory: see
+`State.keep_up`.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from weft.ir.shape import known, size
 from weft.ops.base import REGISTRY
 
 IDENTITY: Final = REGISTRY["identity"]
-# A program of its own for one record takes 40 us, a copy of 400 KB 11, of 3 MB 230. So from here on
-# a record is computed at once if its result is small: a step of logistic regression on 7.8 MB takes
-# 1.0 ms so, 1.2 with a copy.
+# A program for one record takes 40 us; a copy of 400 KB takes 11 us, of 3 MB 230 us. So above this
+# size a record is computed at once if its result is small: a step of logistic regression on 7.8 MB
+# takes 1.0 ms, 1.2 with a copy.
 LARGE: Final = 1 << 20  # bytes
-SMALL: Final = 4  # times the result is less than what is read
+SMALL: Final = 4  # times the result must be less than what is read
 
 
 class Borrowed(Lazy):
-    """Memory of others that a record reads itself, as it is computed before they can go on."""
+    """Memory of others that a record reads without a copy, as it is computed at once."""
 
     __slots__ = ()
 
 
 class _Late:
-    """Whether there are gradients, anywhere, that read the memory of others themselves."""
+    """Whether any gradient reads memory of others without a copy."""
 
     met = False
 
@@ -50,7 +50,7 @@ _loans: Final[WeakValueDictionary[int, Loan]] = WeakValueDictionary()
 
 
 def loan_of(array: Array) -> Loan:
-    """The loan of an array; tensors that show the same one have it in common."""
+    """The loan of an array, shared by all tensors on that array."""
     found = _loans.get(id(array))
     if found is None:
         found = _loans[id(array)] = Loan()
@@ -58,7 +58,7 @@ def loan_of(array: Array) -> Loan:
 
 
 def is_open(lazy: Lazy) -> bool:
-    """Whether others may still write to a value's array: somebody else refers to it."""
+    """Whether others may still write to a value's array, since they refer to it."""
     if lazy.loan is None or lazy.array is None:
         return False
     if _references(lazy) <= _OWN[0] or not is_lent(lazy.array):
@@ -67,13 +67,13 @@ def is_open(lazy: Lazy) -> bool:
 
 
 def _references(lazy: Lazy) -> float:
-    """How often others refer to an array that owns its memory, as it counts for a value's own."""
+    """The reference count of the array that owns a value's memory."""
     array = lazy.array
     return math.inf if array is None or array.base is not None else sys.getrefcount(array)
 
 
 def _references_of_own() -> float:
-    """What that is where only the value refers to the array."""
+    """That count if only the value refers to the array."""
     lazy = begun(Lazy(), intern(bool_, ()))
     lazy.array = np.zeros((), np.bool_)
     return _references(lazy)
@@ -83,7 +83,7 @@ _OWN: Final = [_references_of_own()]
 
 
 def as_now(lazy: Lazy) -> Lazy:
-    """A value that others may write to as it is now; any other one itself."""
+    """A snapshot of a value that others may write to; any other value itself."""
     return lazy if lazy.loan is None else recorded_copy(lazy)
 
 
@@ -93,20 +93,20 @@ def recorded_copy(lazy: Lazy) -> Lazy:
 
 
 def settle_readers(array: Array) -> None:
-    """Compute what is pending if it reads an array that others are about to get."""
+    """Compute what is pending if it reads an array that is about to be shared."""
     now = trace.now
     if not now.depth and any([x.array is array for r in now.pending for x in r.inputs]):
         flush()
 
 
 def settle_late(records: Iterable[Record]) -> None:
-    """Compute gradients that were just recorded, if `records`, which they follow, read memory."""
+    """Compute gradients just recorded if the `records` that they differentiate read such memory."""
     if _Late.met and not trace.now.depth and any([_is_late(x) for r in records for x in r.inputs]):
         flush()
 
 
 def note_late() -> None:
-    """Say that there is a value in memory of others that gradients may flow through."""
+    """Note that gradients may flow through a value in memory of others."""
     _Late.met = True
 
 
@@ -115,7 +115,7 @@ def _is_late(lazy: Lazy) -> bool:
 
 
 def _read(plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None) -> tuple[Lazy, ...]:
-    """Record a call some inputs of which others may write to."""
+    """Record a call with inputs that others may write to."""
     now = trace.now
     lent = [x for x in inputs if x.loan is not None and is_open(x)]
     if not lent:
@@ -137,7 +137,7 @@ set_reader(_read)
 
 
 def _gives_little(plan: Plan, lazies: Iterable[Lazy]) -> bool:
-    """Whether what is read is large, and the result is not."""
+    """Whether the inputs are large and the result is small."""
     read = sum([x.array.nbytes for x in lazies if x.array is not None])
     if read <= LARGE:
         return False
@@ -145,14 +145,14 @@ def _gives_little(plan: Plan, lazies: Iterable[Lazy]) -> bool:
 
 
 def _borrowed(lazy: Lazy, flows: bool) -> Lazy:
-    """The memory of a value to be read at once."""
+    """A value's memory, to be read at once without a copy."""
     found = begun(Borrowed(), lazy.type)
     found.array = lazy.array
     return _joined(found, lazy) if flows else found
 
 
 def _copied(lazy: Lazy, flows: bool) -> Lazy:
-    """A copy of a value as it is now: the last one, if that has the same elements yet."""
+    """A copy of a value as it is now: the last copy, if it still has the same elements."""
     loan, array = lazy.loan, lazy.array
     assert loan is not None and array is not None
     last = None if loan.last is None else loan.last()

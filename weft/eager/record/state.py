@@ -23,11 +23,12 @@ MOST_BACKWARD: Final = 4
 
 
 class Change(NamedTuple):
-    """A change of Python state that relies on a pending value, as that a tensor now shows it.
+    """A change of Python state that relies on a pending value, for example that a tensor now holds
+    it.
 
     Attributes:
         value: the pending value.
-        take_back: undoes the change if the value cannot be computed; the last change is undone
+        take_back: undoes the change if the value cannot be computed; the latest change is undone
             first.
     """
 
@@ -43,7 +44,7 @@ class Pending(NamedTuple):
 
 
 class State:
-    """What a thread has recorded and not yet computed, and the modes that it is in."""
+    """What a thread has recorded and not yet computed, and its modes."""
 
     __slots__ = (
         "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth", "duals",
@@ -53,33 +54,33 @@ class State:
 
     def __init__(self) -> None:
         self.pending: list[Record] = []
-        self.changes: list[Change] = []  # those that rely on pending records, oldest first
+        self.changes: list[Change] = []  # changes that rely on pending records, oldest first
         self.backward_passes = 0  # since records were last computed
         self.limit = (
-            FEW  # pending records from which `make_room` decides; 0 after an optimizer step
+            FEW  # pending records from which on `make_room` decides; 0 after an optimizer step
         )
         self.due = False  # whether a pending record writes to memory that others read
-        self.prompt = False  # whether the running call computes its records before it returns
+        self.prompt = False  # whether the current call computes its records before it returns
         self.loop_start: LoopStart | None = None  # of a loop that reads no values
         self.grad_mode = True
         self.inference = False  # inside `inference_mode()`
         self.autocast: Any = None  # the element type of mixed precision
-        # Runs a program and checks each value: `weft.eager.tensor.autograd.anomaly`
+        # runs a program and checks each value: `weft.eager.tensor.autograd.anomaly`
         self.inspect: Any = None
         self.anomaly = False  # whether backward passes are inspected
         self.depth = 0  # nested functions being traced: `weft.eager.tensor.autograd.tracing`
         self.duals: list[Any] = []  # forward-mode levels: `weft.autograd.forward_ad`
         self.maps: list[Any] = []  # `vmap` calls being traced: `weft.func.rule`
         self.outer: Any = None  # what was pending when the innermost trace began
-        self.called: dict[Any, bool] | None = None  # modules called under `jit`: are they training?
-        self.changed: dict[Any, Lazy] = {}  # by tensor that the innermost trace changed: its value
+        self.called: dict[Any, bool] | None = None  # modules under `jit`: training or not
+        self.changed: dict[Any, Lazy] = {}  # values of the tensors that the innermost trace changed
 
     def waiting(self) -> Pending:
-        """What is pending."""
+        """The pending records."""
         return Pending(self.pending, self.changes)
 
     def take(self) -> Pending:
-        """Take what is pending, to compute it: afterwards nothing is pending or due."""
+        """Take all pending records, to compute them: afterwards nothing is pending or due."""
         found = self.waiting()
         self.pending, self.changes = [], []
         self.limit = FEW
@@ -94,7 +95,7 @@ class State:
             self.changes.append(Change(value, take_back))
 
     def expect(self, lazy: Lazy) -> None:
-        """Make a value pending that was left out of earlier programs, as no tensor showed it."""
+        """Make a value pending that earlier programs left out, as no tensor held it."""
         record, pending = lazy.record, self.pending
         if lazy.array is not None or record is None:
             return
@@ -102,7 +103,7 @@ class State:
             pending.append(record)
 
     def end_backward(self) -> None:
-        """Count a backward pass; after `MOST_BACKWARD` of them the next record finds no room."""
+        """Count a backward pass; after `MOST_BACKWARD`, the next record flushes what is pending."""
         self.backward_passes += 1
         if self.backward_passes >= MOST_BACKWARD and not self.depth:
             self.limit = 0
@@ -113,10 +114,10 @@ class State:
             flush()
 
     def make_room(self, frame: FrameType | None = None) -> None:
-        """Compute what is pending if the next record, made in `frame`, should begin a program.
+        """Compute what is pending if the next record, made in `frame`, should begin a new program.
 
-        It should after an optimizer step, after `MOST_PENDING` records, and where a loop without
-        gradients begins its next iteration. With gradients, a whole step stays one program.
+        That is so after an optimizer step, after `MOST_PENDING` records, and at the next iteration
+        of a loop without gradients. With gradients, a whole step stays one program.
         """
         count, limit, start = len(self.pending), self.limit, None
         if count < limit:
@@ -168,8 +169,8 @@ class State:
     def record_one(self, plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None) -> Lazy:
         """Record one call made in `frame` that has a single result.
 
-        This is most of the cost of an operation, so what `entry` and `begun` do is written out:
-        each Python call would add some 50 ns.
+        This is most of the cost of an operation, so `entry` and `begun` are inlined by hand: each
+        Python call would add some 50 ns.
         """
         for x in inputs:
             if x.loan is not None and not (self.depth or plan.follows):
@@ -205,7 +206,7 @@ class State:
 
 
 class Trace(threading.local):
-    """`trace.now` is the state of the current thread; read it once where you need it often."""
+    """`trace.now` is the state of the current thread; read it once if you need it often."""
 
     def __init__(self) -> None:
         self.now = State()
@@ -215,7 +216,7 @@ trace: Final = Trace()
 
 
 def needs_gradient(lazy: Lazy) -> bool:
-    """Whether reverse mode needs a value; one that is only followed by forward mode it does not."""
+    """Whether reverse mode needs a value, and not only forward mode."""
     duals = trace.now.duals
     return lazy.tracked and not (duals and duals[-1].is_moved_alone(lazy))
 
@@ -224,7 +225,7 @@ _reader: list[Callable[[Any, tuple[Lazy, ...], FrameType | None], tuple[Lazy, ..
 
 
 def set_reader(read: Callable[[Any, tuple[Lazy, ...], FrameType | None], tuple[Lazy, ...]]) -> None:
-    """Set what records calls that read lent memory; `weft.eager.record.snapshot` does so once."""
+    """Set the recorder of calls that read lent memory; `weft.eager.record.snapshot` does so."""
     _reader[:] = [read]
 
 
@@ -234,12 +235,12 @@ _runner: list[tuple[Callable[[Lazy | None], None], Callable[[Sequence[Lazy]], No
 def set_runner(
     flush: Callable[[Lazy | None], None], compute: Callable[[Sequence[Lazy]], None]
 ) -> None:
-    """Set what computes records; `weft.eager.tensor.tensor` does so once."""
+    """Set the function that computes records; `weft.eager.tensor.tensor` does so."""
     _runner[:] = [(flush, compute)]
 
 
 def flush(wanted: Lazy | None = None) -> None:
-    """Compute all pending values of this thread that a tensor shows; `wanted` is read next."""
+    """Compute all pending values of this thread that a tensor holds; `wanted` is read next."""
     _runner[0][0](wanted)
 
 

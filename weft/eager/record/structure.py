@@ -23,11 +23,11 @@ from weft.transform.gradient import Cotangent, dense
 
 @dataclass(frozen=True)
 class Structure:
-    """Records in order, the leaves that they read, and what is wanted of them.
+    """Records in order, the leaves that they read, and the wanted results.
 
     Attributes:
         key: equal for recordings that run the same program.
-        leaves: values that are there, in order of first use; inner values among them are fed.
+        leaves: values with an array, in order of first use; also results of earlier programs.
         homes: for each output the position of the leaf whose memory it takes over, or -1.
         known: what an earlier call found out about all leaves but the first ones.
     """
@@ -42,12 +42,12 @@ class Structure:
 
     @property
     def calls(self) -> tuple[str, ...]:
-        """What is called in which order, whatever the shapes."""
+        """What is called in which order, regardless of shapes."""
         return tuple([r.plan.name for r in self.records])
 
     @property
     def outline(self) -> list[str]:
-        """What is called in which order, and what it gives; as text, for other processes."""
+        """What is called in which order, and the result types, as text for other processes."""
         plans = [r.plan for r in self.records]
         return [f"{p.name}{[(t.dtype.name, t.shape) for t in p.types]}" for p in plans]
 
@@ -60,10 +60,10 @@ class Structure:
 
 
 class Known(NamedTuple):
-    """What a call of a traced function has found out for the next ones."""
+    """What a call of a traced function has found out for later calls."""
 
     key: tuple[Any, ...]
-    arguments: int  # how many leaves are not captured by the function; these come first
+    arguments: int  # how many leaves are arguments and not captured; these come first
     arrays: tuple[Array, ...]  # of the captured ones
     taken: frozenset[int]  # the identities of these arrays
     wanted: tuple[int, ...]  # which results
@@ -79,10 +79,10 @@ def _contiguous(array: Array | None) -> Array:
 
 
 def structure_of(outputs: Sequence[Lazy], apart: bool = False) -> Structure:
-    """What it takes to compute `outputs`; `apart`: none of them in memory of old values.
+    """The structure that computes `outputs`; with `apart`, none of them in memory of old values.
 
     Raises:
-        WeftError: a value that is needed was overwritten by an in-place change.
+        WeftError: a needed value was overwritten by an in-place change.
     """
     records = needed(outputs)
     number: dict[Lazy, int] = {}
@@ -127,7 +127,7 @@ def structure_of(outputs: Sequence[Lazy], apart: bool = False) -> Structure:
 
 
 def _home(output: Lazy, position: dict[int, int], leaves: list[Lazy]) -> int:
-    """The position of the leaf whose memory the output takes over; -1 where it may not."""
+    """The position of the leaf whose memory the output takes over; -1 if none."""
     home = output.home
     assert home is not None
     if home.array is None or not home.array.flags.writeable or home.is_live:
@@ -140,7 +140,7 @@ def _home(output: Lazy, position: dict[int, int], leaves: list[Lazy]) -> int:
 
 
 def _identity(lazy: Lazy, record: Record) -> int:
-    """The identity of a leaf's array, which is there."""
+    """The identity of a leaf's array."""
     if type(lazy) is Alias and lazy.base.array is not lazy.array:
         lazy.array = None
     if lazy.array is None:
@@ -154,9 +154,9 @@ SHALLOW: Final = 1 << 62
 def needed(outputs: Sequence[Lazy], since: int = 0) -> tuple[Record, ...]:
     """The records that must run, in order; without those before number `since`.
 
-    A gradient sees its ys with all that led to them, whether already computed or not; but where a
-    function is traced (`since`), no further than to what it differentiates by, and to what outer
-    derivatives differentiate by: there the way goes on outside.
+    A gradient sees the whole history of its ys, computed or not. While a function is traced
+    (`since`), it stops at the variables that it differentiates by and at those of outer
+    derivatives, which go on outside.
     """
     found: dict[Record, int] = {}  # -> the number of the variable at which its history ends
     stack = [(y.record, SHALLOW) for y in outputs if y.record and _is_pending(y, since)]
@@ -180,7 +180,7 @@ def needed(outputs: Sequence[Lazy], since: int = 0) -> tuple[Record, ...]:
 
 
 def _end(record: Record, since: int) -> int:
-    """The last variable among what a gradient is taken by, if it comes from before `since`."""
+    """The last of a gradient's variables, if it comes from before `since`."""
     variables = [
         x.record.serial
         for x in record.inputs[record.plan.follows :]
@@ -199,7 +199,7 @@ def _serial(record: Record) -> int:
 
 @dataclass(frozen=True)
 class Expanded:
-    """The graph of a structure: one value per leaf and per output.
+    """The graph of a structure: one value for each leaf and each output.
 
     Attributes:
         begins: for each record the position of its first node.
@@ -214,10 +214,10 @@ class Expanded:
 
 
 def expand(structure: Structure, as_rows: bool = False) -> Expanded:
-    """The nodes of a structure, in a graph of their own.
+    """The graph of a structure.
 
     Args:
-        as_rows: leave outputs that are row-sparse as they are, where no gradient flows through.
+        as_rows: keep row-sparse outputs as they are if no gradient flows through them.
     """
     graph = Graph()
     memory = _Memory(structure)
@@ -253,7 +253,7 @@ def expand(structure: Structure, as_rows: bool = False) -> Expanded:
 
 
 def is_cut(record: Record) -> bool:
-    """Whether no gradient may flow back through a record, though its nodes have one."""
+    """Whether a record stops gradients that its nodes would pass on."""
     return (
         record.plan.inexact
         and not any([y.tracked for y in record.outputs])
@@ -262,9 +262,9 @@ def is_cut(record: Record) -> bool:
 
 
 class _Memory:
-    """The nodes of values. Those that share memory share a placeholder, but not their gradient.
+    """The nodes of values; values that share memory share a placeholder.
 
-    None flows through one that is detached from another.
+    No gradient flows from a detached value to its base.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -292,7 +292,7 @@ class _Memory:
         return found
 
     def fed(self, leaf: Lazy) -> Value:
-        """The node that a leaf's array is fed to."""
+        """The placeholder that a leaf's array is fed to."""
         found = self._placeholders.get(leaf)
         return dense(self.env[leaf]) if found is None else found
 
@@ -306,7 +306,7 @@ CALL_NS: Final = 2e3
 
 
 def interpreted_seconds(graph: Graph) -> float:
-    """About how long the references take for a graph, without what a call of each costs."""
+    """Estimated seconds that the NumPy references take for a graph, without call overhead."""
     return sum(map(_interpreted_ns, graph.nodes)) * 1e-9
 
 

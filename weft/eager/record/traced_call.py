@@ -1,7 +1,7 @@
 """Fast path for calls of traced functions whose captured tensors have not changed.
 
-A call of a whole network reads a hundred parameters and more. As long as no tensor anywhere
-is changed, the next call differs from the last in its arguments alone, so only these are checked.
+A call of a whole network reads a hundred parameters or more. As long as no tensor is changed, the
+next call differs in its arguments alone, so only these are checked.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from weft.eager.record.structure import Known, Structure
 
 
 class Standing:
-    """The captured values of a traced function at a time, and what holds until the next change."""
+    """The captured values of a traced function, valid until a tensor changes."""
 
     def __init__(self, captured: Sequence[tuple[Lazy, Callable[[], Any] | None]]) -> None:
-        """The values as they are now, each with the tensor that shows it."""
+        """The current values, each with the tensor that holds it."""
         self._mark: object | None = changes.mark
         found: list[Lazy] = []
         for lazy, owner in captured:
@@ -31,11 +31,11 @@ class Standing:
 
     @property
     def holds(self) -> bool:
-        """Whether no tensor was changed since."""
+        """Whether no tensor has changed since."""
         return self._mark is changes.mark
 
     def structure(self, record: Record, outputs: Sequence[Lazy]) -> Structure | None:
-        """The structure of a call, if nothing but its arguments is new."""
+        """The structure of a call, if only its arguments are new."""
         known = self._known
         if known is None or not self.holds:
             return None
@@ -50,7 +50,7 @@ class Standing:
         return Structure(known.key, (record,), record.inputs, tuple(outputs), homes, (), known)
 
     def learn(self, structure: Structure) -> None:
-        """Note what there is to know about the call that a structure consists of."""
+        """Store what later calls need to know about the call that a structure consists of."""
         record, outputs = structure.records[0], structure.outputs
         captured = structure.leaves[len(structure.leaves) - len(self.values) :]
         arrays = tuple([x.array for x in captured if x.array is not None and type(x) is Lazy])
@@ -64,5 +64,5 @@ class Standing:
 
 
 def _number(y: Lazy, record: Record) -> int:
-    """Which result of a record it is, if it is to have memory of its own and no gradient."""
+    """Which result of a record it is, if it needs memory of its own and no gradient."""
     return y.index if y.record is record and y.home is None and not y.tracked else -1

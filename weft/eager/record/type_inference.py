@@ -1,8 +1,8 @@
-"""Result types of functions, without calling them for every new size.
+"""Infers result types of functions without calling them for every new size.
 
-A function is called on stand-ins to learn the types of its results. Where only sizes differ from
-earlier calls, it is called once on stand-ins whose sizes are extents (`weft.ir.extent`): the
-result holds for all sizes that give the same answer to every question asked on the way.
+A function is called on placeholders to learn the types of its results. If only sizes differ from
+earlier calls, it is called once on placeholders whose sizes are symbolic (`weft.ir.extent`): the
+result holds for all sizes that pass the guards collected on the way.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from weft.ir.extent import Extents
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 
-MOST: Final = 512  # functions; the one that was not used for longest goes first
-WIDTHS: Final = 16  # sets of the other sizes, as widths of several layers
-VARIES: Final = 3  # different values of a size, before it counts as one that varies
-ATTEMPTS: Final = 4  # at extents, for each of those; some functions ask too much
+MOST: Final = 512  # functions; the least recently used goes first
+WIDTHS: Final = 16  # sets of the other sizes, such as widths of several layers
+VARIES: Final = 3  # different values of a size before it counts as dynamic
+ATTEMPTS: Final = 4  # calls with extents for each set; some functions need too many guards
 
 Sizes = tuple[int, ...]
 Derive = Callable[
@@ -29,7 +29,7 @@ Derive = Callable[
 
 
 class _Case:
-    """How types follow from the sizes that vary, for those of which the same was found."""
+    """Types as functions of the dynamic sizes, for sizes that pass the same guards."""
 
     def __init__(
         self, sizes: Sizes, varying: Sizes, derive: Callable[[Sizes], tuple[TensorType, ...]]
@@ -41,7 +41,7 @@ class _Case:
         self._types = [(t.dtype, [number(d) for d in known(t.shape)]) for t in types]
 
     def types(self, values: Sizes) -> tuple[TensorType, ...] | None:
-        """The types for these values of the sizes that vary."""
+        """The types for these values of the dynamic sizes."""
         try:
             found = self._extents.values(values)
         except ZeroDivisionError:
@@ -52,16 +52,16 @@ class _Case:
 
 
 class _Foresight:
-    """What is known of a function on inputs that differ in sizes only."""
+    """What is known of a function on inputs that differ only in sizes."""
 
     def __init__(self) -> None:
         self._met: list[set[int]] = []
-        self._varying: Sizes = ()  # positions of sizes that take ever new values
+        self._varying: Sizes = ()  # positions of the dynamic sizes
         self._cases: dict[Sizes, list[_Case]] = {}  # by the other sizes
         self._attempts: dict[Sizes, int] = {}
 
     def types(self, sizes: Sizes) -> tuple[TensorType, ...] | None:
-        """The types of the results for these sizes; `None` where nothing tells."""
+        """The types of the results for these sizes; `None` if unknown."""
         fixed, values = self._parts(sizes)
         for case in self._cases.get(fixed, ()):
             found = case.types(values)
@@ -70,12 +70,12 @@ class _Foresight:
         return None
 
     def _parts(self, sizes: Sizes) -> tuple[Sizes, Sizes]:
-        """The sizes that do not take ever new values, and those that do."""
+        """The static sizes and the dynamic ones."""
         fixed = tuple([n for i, n in enumerate(sizes) if i not in self._varying])
         return fixed, tuple([sizes[i] for i in self._varying])
 
     def learn(self, sizes: Sizes, derive: Callable[[Sizes], tuple[TensorType, ...]]) -> None:
-        """Remember the types for sizes that were not covered yet."""
+        """Remember the types for sizes not covered yet."""
         if len(self._varying) < len(sizes):
             self._meet(sizes)
         fixed, values = self._parts(sizes)
@@ -89,11 +89,11 @@ class _Foresight:
         try:
             case = _Case(sizes, self._varying, derive)
         except _REFUSALS:
-            return  # it was written for numbers, and wanted one in a way that extents refuse
+            return  # it was written for integers and used one in a way that extents do not support
         self._cases.setdefault(fixed, []).insert(0, case)
 
     def _meet(self, sizes: Sizes) -> None:
-        """Find out which sizes vary."""
+        """Find the sizes that are dynamic."""
         self._met = self._met or [set() for _ in sizes]
         for met, size in zip(self._met, sizes, strict=True):
             if len(met) < VARIES:
@@ -107,7 +107,7 @@ class _Foresight:
 
 _REFUSALS: Final = (
     WeftError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError,
-    RuntimeError,  # a generator that has ended too early
+    RuntimeError,  # a generator that ended too early
 )  # fmt: skip
 _known: Final[OrderedDict[Any, _Foresight]] = OrderedDict()
 
@@ -118,10 +118,10 @@ def foreseen(
     static: dict[str, Any],
     derive: Derive,
 ) -> tuple[TensorType, ...]:
-    """What `derive(function, types, static)` gives, with as few calls of it as possible.
+    """`derive(function, types, static)`, with as few calls of it as possible.
 
     Raises:
-        WeftError: whatever `derive` raises on these types.
+        WeftError: whatever `derive` raises for these types.
     """
     sizes: list[int] = []
     kinds = tuple([(t.dtype, without(known(t.shape), sizes)) for t in types])

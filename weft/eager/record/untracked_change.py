@@ -14,7 +14,7 @@ from weft.ops.call import trace as traced
 
 
 def with_history(value: Lazy, old: Lazy) -> Lazy:
-    """`value`, through which gradients flow back as they did through `old`."""
+    """`value`, with the autograd history of `old`."""
     before, trace.now.grad_mode = trace.now.grad_mode, True
     try:
         return trace.now.record(
