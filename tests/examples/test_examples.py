@@ -12,7 +12,7 @@ import pytest
 import weft as wf
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-LIBRARY = {"common", "digits"}  # what they share; the TF1 programs, which `make demo` runs
+LIBRARY = {"common"}  # what the programs share
 
 
 @pytest.fixture
@@ -34,7 +34,19 @@ def printed(text: str, before: str) -> float:
     return float(found[1])
 
 
-# Chance is 0.1.
+def test_digits(run: Any) -> None:
+    accuracies, text = run("digits", "--steps", "60")
+    assert min(accuracies) > 0.8  # 0.1 by chance
+    assert text.count("test accuracy") == 3
+
+
+def test_tf1_digits(run: Any) -> None:
+    (regression, network), text = run("tf1_digits", "--steps", "100")
+    assert regression > 0.8 and network > 0.8  # 0.1 by chance
+    assert text.count("test accuracy") == 2
+
+
+# 0.1 by chance.
 @pytest.mark.parametrize(
     ("model", "steps", "least"),
     [("mlp", 60, 0.8), ("cnn", 60, 0.6), ("vgg", 60, 0.4), ("resnet", 40, 0.7), ("vit", 60, 0.3)],
