@@ -151,8 +151,8 @@ def test_the_rule_can_fail(name, code, fault):
 
 
 def test_the_runtime_runs_the_stages_of_the_compiler_from_one_place():
-    stages = {f"weft.passes.pipeline.{name}" for name in ("specialise", "optimise", "plan")}
-    stages |= {"weft.passes.pipeline", "weft.passes.specialise.specialise"}
+    stages = {f"weft.passes.pipeline.{name}" for name in ("specialize", "optimize", "plan")}
+    stages |= {"weft.passes.pipeline", "weft.passes.specialize.specialize"}
     users = [n for n, tree in modules().items() if stages.intersection(imported(tree))]
     assert [n for n in users if n.startswith("weft.runtime.")] == ["weft.runtime.finish"]
 

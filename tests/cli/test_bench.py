@@ -31,7 +31,7 @@ def tiny(monkeypatch):
 
     monkeypatch.setitem(
         WORKLOADS, "tiny",
-        Workload(make, 4, "images/s", 1, tiny_images, big.loss, big.optimise),
+        Workload(make, 4, "images/s", 1, tiny_images, big.loss, big.optimize),
     )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def test_batches_have_the_peers_shapes():
 def test_sentences_are_scored_word_by_word():
     work = workload.workload("gnmt")
     small = Workload(
-        lambda: models.GNMT(32000, 8), 2, work.unit, work.items, work.data, work.loss, work.optimise
+        lambda: models.GNMT(32000, 8), 2, work.unit, work.items, work.data, work.loss, work.optimize
     )
     step = workload.training_step(small, small.make(), 2)
     assert step() == pytest.approx(10.4, abs=0.3)  # log(32000)

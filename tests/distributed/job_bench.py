@@ -17,5 +17,5 @@ def images(batch):
 
 
 big = WORKLOADS["resnet50"]
-WORKLOADS["tiny"] = Workload(make, 4, "images/s", 1, images, big.loss, big.optimise)
+WORKLOADS["tiny"] = Workload(make, 4, "images/s", 1, images, big.loss, big.optimize)
 sys.exit(main.main(["bench", "tiny", *sys.argv[1:]]))

@@ -1,4 +1,4 @@
-"""Traced functions: structure, captured values, gradients of their own, rematerialisation."""
+"""Traced functions: structure, captured values, gradients of their own, rematerialization."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ops.call import Subgraph, inline, trace, trace_backward, trace_closure
 from weft.ops.declaration.rule import concrete
-from weft.passes.pipeline import optimise
-from weft.passes.specialise import specialise
+from weft.passes.pipeline import optimize
+from weft.passes.specialize import specialize
 from weft.passes.step import Request
 from weft.runtime.engine import Function, State
 from weft.transform.check import check_gradients
@@ -52,7 +52,7 @@ def test_functions_of_one_structure_are_equal() -> None:
     first = trace(smooth, [ROW, ROW])
     assert first == trace(renamed, [ROW, ROW])
     assert hash(first) == hash(trace(renamed, [ROW, ROW]))
-    assert first != first.with_gradient(rematerialise=True)
+    assert first != first.with_gradient(rematerialize=True)
 
 
 def test_gradients_count_in_comparisons() -> None:
@@ -119,7 +119,7 @@ def test_a_call_costs_nothing(graph: Graph) -> None:
     def step(call: bool) -> Any:
         y = ops.call(x, w, function=trace(smooth, [ROW, ROW])) if call else smooth(x, w)
         fetches = (y, *map(dense, gradients([y], [x, w])))  # pyright: ignore
-        return optimise(specialise(Request(graph, fetches, (), (x, w)), [ROW, ROW], {}, {}))
+        return optimize(specialize(Request(graph, fetches, (), (x, w)), [ROW, ROW], {}, {}))
 
     called, direct = (sorted(n.op for n in step(c).graph.nodes) for c in (True, False))
     assert called == direct
@@ -150,7 +150,7 @@ def test_unknown_shapes_are_told_by_the_call() -> None:
 def test_unknown_shapes_compiled_with_gradients(graph: Graph) -> None:
     kind = TensorType(float64, (None, 4))
     for remat in (False, True):
-        function = trace(lambda x: ops.softmax(x) * x, [kind], rematerialise=remat)
+        function = trace(lambda x: ops.softmax(x) * x, [kind], rematerialize=remat)
         x = placeholder(None, 4)
         (y,) = ops.call.all(x, function=function)
         (g,) = gradients([y], [x])
@@ -196,11 +196,11 @@ def test_nested_closures_and_variables(graph: Graph) -> None:
 
     def outer(x: Value) -> Value:
         function, captured = trace_closure(
-            lambda y: ops.tanh(y * w) * ops.read(variable) * x, [x.type], rematerialise=True
+            lambda y: ops.tanh(y * w) * ops.read(variable) * x, [x.type], rematerialize=True
         )
         return ops.call(x * 2.0, *captured, function=function)
 
-    function, captured = trace_closure(outer, [x.type], rematerialise=True)
+    function, captured = trace_closure(outer, [x.type], rematerialize=True)
     y = ops.call(x, *captured, function=function)
     assert [v.node.op for v in captured] == ["placeholder", "read"]
     loss = ops.sum(y)
@@ -224,7 +224,7 @@ def test_a_counter_is_counted_once(graph: Graph) -> None:
         mask = ops.bernoulli(counter, (1, 2), (64,), 0.5)
         return ops.dropout(ops.exp(x), mask, rate=0.5)
 
-    function, captured = trace_closure(dropped, [x.type], rematerialise=True)
+    function, captured = trace_closure(dropped, [x.type], rematerialize=True)
     y = ops.call(x, *captured, function=function)
     (g,) = gradients([y], [x])
     assert g is not None
@@ -291,7 +291,7 @@ def test_gradients_to_second_order(remat: bool) -> None:
     check_gradients(model, [np.array([0.1, -0.4, 0.9]), np.array([1.0, 0.5, -1])], order=2)
 
 
-# Rematerialisation
+# Rematerialization
 
 
 def chain(depth: int, kind: str) -> tuple[Function, list[Any]]:
@@ -305,7 +305,7 @@ def chain(depth: int, kind: str) -> tuple[Function, list[Any]]:
             if kind == "plain":
                 h = layer(h, w)
             else:
-                function = trace(layer, [h.type, w.type], rematerialise=kind == "again")
+                function = trace(layer, [h.type, w.type], rematerialize=kind == "again")
                 h = ops.call(h, w, function=function)
         loss = ops.sum(h * h)
         found = [loss, *map(dense, gradients([loss], [x, *ws]))]  # pyright: ignore
@@ -320,7 +320,7 @@ def layer(h: Value, w: Value) -> Value:
     return h
 
 
-def test_rematerialisation_takes_less_memory_for_the_same_values() -> None:
+def test_rematerialization_takes_less_memory_for_the_same_values() -> None:
     results: dict[str, list[Any]] = {}
     arena: dict[str, int] = {}
     for kind in ("plain", "call", "again"):
@@ -342,7 +342,7 @@ def test_what_nobody_reads_behind_a_barrier_is_not_computed(graph: Graph) -> Non
     (g,) = gradients([ops.call(once, w, function=function)], [w])
     assert g is not None
     request = Request(graph, (dense(g),), (), (x, w))
-    step = optimise(specialise(request, [x.type, w.type], {}, {}))
+    step = optimize(specialize(request, [x.type, w.type], {}, {}))
     # The inner product, both of them again, two by w, one by the inner result.
     assert [n.op for n in step.graph.nodes].count("matmul") == 6
     array = np.linspace(-1, 1, 16).reshape(4, 4)
@@ -355,7 +355,7 @@ def test_lookups_stay_rows() -> None:
     table = placeholder(50, 4)
     indices = ops.constant(np.array([3, 3, 7], np.int32))
     function, captured = trace_closure(
-        lambda t: ops.exp(ops.gather(t, indices)), [table.type], rematerialise=True
+        lambda t: ops.exp(ops.gather(t, indices)), [table.type], rematerialize=True
     )
     (g,) = gradients([ops.call(table, *captured, function=function)], [table])
     assert type(g).__name__ == "RowSparse"

@@ -17,8 +17,8 @@ from weft.ir.parser import parse_graph
 from weft.ir.printer import format_graph
 from weft.ir.verify import verify
 from weft.ops.call import trace
-from weft.passes.pipeline import optimise
-from weft.passes.specialise import specialise
+from weft.passes.pipeline import optimize
+from weft.passes.specialize import specialize
 from weft.passes.step import Request
 from weft.runtime.engine import Function, State
 from weft.transform.interpreter import evaluate
@@ -87,18 +87,18 @@ def test_equal_bodies_are_one_node(graph: Graph) -> None:
         ops.scan(x, body=trace(lambda x: ops.sin(x), [ROW]), length=4, carried=1, mapped=0)
         for _ in range(2)
     ]
-    step = optimise(specialise(Request(graph, tuple(ys), (), (x,)), [ROW], {}, {}))
+    step = optimize(specialize(Request(graph, tuple(ys), (), (x,)), [ROW], {}, {}))
     assert [n.op for n in step.graph.nodes].count("scan") == 1
 
 
-def test_a_specialised_body_has_known_shapes_and_no_composites(graph: Graph) -> None:
+def test_a_specialized_body_has_known_shapes_and_no_composites(graph: Graph) -> None:
     some = TensorType(float32, (None,))
     x = ops.placeholder(dtype="float32", shape=(None, None))
     n = ops.slice(ops.shape_of(x), begin=(0,), end=(1,))
     body = trace(lambda row: ops.softmax(row), [some])
     y = ops.scan(x, body=body, length=ops.reshape(n, shape=()), carried=0, mapped=1)
     assert y.shape == (None, None)
-    step = specialise(Request(graph, (y,), (), (x,)), [TensorType(float32, (4, 3))], {}, {})
+    step = specialize(Request(graph, (y,), (), (x,)), [TensorType(float32, (4, 3))], {}, {})
     node = step.graph.outputs[0].node
     (inner,) = functions(node)
     assert node.types == (TensorType(float32, (4, 3)),)

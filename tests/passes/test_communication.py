@@ -8,9 +8,9 @@ from weft.ir.graph import Graph
 from weft.ir.node import TensorType
 from weft.ir.parser import parse_graph
 from weft.ir.printer import format_graph
-from weft.passes.pipeline import grouped, optimise
+from weft.passes.pipeline import grouped, optimize
 from weft.passes.schedule import schedule
-from weft.passes.specialise import specialise
+from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step
 from weft.transform.gradient import gradients
 
@@ -35,7 +35,7 @@ def training_step() -> Step:
         ]
     assert format_graph(parse_graph(format_graph(graph))) == format_graph(graph)
     request = Request(graph, (), tuple(updates), (x,))
-    return optimise(specialise(request, [TensorType(float32, (256, 256))], {}, {}))
+    return optimize(specialize(request, [TensorType(float32, (256, 256))], {}, {}))
 
 
 def test_buckets_begin_between_gradients_and_end_behind_all_of_them() -> None:
@@ -55,7 +55,7 @@ def test_equal_reductions_are_neither_merged_nor_left_in_another_order() -> None
         first, second = (ops.all_reduce.all(x, reduction=r)[0] for r in ("sum", "max"))
         again = ops.all_reduce.all(x, reduction="sum")[0]
         fetches = (again, second, first)
-    step = optimise(specialise(Request(graph, fetches, (), (x,)), [x.type], {}, {}))
+    step = optimize(specialize(Request(graph, fetches, (), (x,)), [x.type], {}, {}))
     groups = schedule(grouped(step), ()).groups
     assert [g.nodes[0].attrs["reduction"] for g in groups] == ["sum", "max", "sum"]
 

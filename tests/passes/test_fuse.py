@@ -7,7 +7,7 @@ from weft import ops
 from weft.codegen.lower import structure
 from weft.ir.graph import Graph
 from weft.passes.group import MOST_NODES
-from weft.passes.pipeline import grouped, optimise
+from weft.passes.pipeline import grouped, optimize
 from weft.passes.schedule import schedule
 from weft.passes.step import Step
 
@@ -154,7 +154,7 @@ def test_kernels_of_many_inputs_read_a_few_arrays_each(count):
         feeds = [ops.placeholder(dtype="float32", shape=(2,)) for _ in range(count)]
         total = ops.add_n(*[ops.exp(x) for x in feeds])
         graph.outputs = (total, ops.concatenate(*[ops.exp(x) for x in feeds], axis=0))
-    step = optimise(Step(graph, tuple(x.node.name for x in feeds), ()))
+    step = optimize(Step(graph, tuple(x.node.name for x in feeds), ()))
     found = grouped(step).groups
     assert max(len(g.inputs) for g in found) <= 64
     assert len({structure(g) for g in found}) < 200  # as many kernels are compiled

@@ -15,7 +15,7 @@ from weft.ir.shape import known
 from weft.ops.declaration.numeric import draw
 from weft.ops.indexing.slicing import cut
 from weft.passes.simplify import prune, simplify
-from weft.passes.specialise import expand_composites
+from weft.passes.specialize import expand_composites
 from weft.passes.step import Step
 from weft.transform.gradient import gradients
 from weft.transform.interpreter import evaluate

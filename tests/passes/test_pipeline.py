@@ -6,8 +6,8 @@ from weft.errors import GraphError
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType
-from weft.passes.pipeline import optimise, verify_types
-from weft.passes.specialise import specialise
+from weft.passes.pipeline import optimize, verify_types
+from weft.passes.specialize import specialize
 from weft.passes.step import Request
 from weft.transform.gradient import gradients
 
@@ -27,16 +27,16 @@ def training_step():
 def test_every_stage_verifies_and_prints(capsys):
     request, kind = training_step()
     with config.override(verify=True, debug=3):
-        optimise(specialise(request, [kind], {}, {}))
+        optimize(specialize(request, [kind], {}, {}))
     printed = capsys.readouterr().err
     for name in ("prune", "fold", "simplify", "cse"):
         assert f"# {name}: " in printed
     assert "matmul(" in printed
 
 
-def test_effects_are_gone_after_specialising():
+def test_effects_are_gone_after_specializing():
     request, kind = training_step()
-    step = specialise(request, [kind], {}, {})
+    step = specialize(request, [kind], {}, {})
     names = {node.op for node in step.graph.nodes}
     assert not names & {"read", "assign", "group", "softmax"}
     assert step.updates == ("w",)
@@ -59,5 +59,5 @@ def test_concrete_shapes_that_do_not_fit_name_the_line_that_built_the_node():
     request = Request(graph, (z,), (), (x, y))
     kinds = [TensorType(float32, (3, 4)), TensorType(float32, (2, 4))]
     with pytest.raises(ValueError, match=r"add: .*\(3, 4\).*test_pipeline.py:\d+"):
-        specialise(request, kinds, {}, {})
+        specialize(request, kinds, {}, {})
     assert np.float32 is float32.numpy.type

@@ -6,9 +6,9 @@ from weft import ops
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
-from weft.passes.pipeline import grouped, optimise
+from weft.passes.pipeline import grouped, optimize
 from weft.passes.schedule import schedule
-from weft.passes.specialise import specialise
+from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step
 from weft.transform.gradient import gradients
 
@@ -29,7 +29,7 @@ def training_step() -> Step:
         found = gradients([ops.sum(y)], reads)
         updates = [ops.assign(w, r - g).node for w, r, g in zip(weights, reads, found, strict=True)]
     request = Request(graph, (), tuple(updates), (x,))
-    return optimise(specialise(request, [TensorType(float32, (256, 256))], {}, {}))
+    return optimize(specialize(request, [TensorType(float32, (256, 256))], {}, {}))
 
 
 def test_a_weight_is_updated_as_soon_as_its_gradient_is_known() -> None:

@@ -114,6 +114,6 @@ def test_decisions_of_long_ago_are_forgotten() -> None:
     decisions = Decisions(request, 1)
     for n in range(MOST + 3):
         key = ("shapes", n)
-        decisions.specialised(key, {}, [ints(2)], State())
+        decisions.specialized(key, {}, [ints(2)], State())
     assert 0 < len(decisions.first) <= MOST
     assert decisions.values(key, [ints(7)], State()) == ((ints(7).tobytes(),),)

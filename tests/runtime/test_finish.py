@@ -23,8 +23,8 @@ from weft.ir.dtype import float32, int64
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
 from weft.passes import pipeline
-from weft.passes.pipeline import optimise, plan
-from weft.passes.specialise import specialise
+from weft.passes.pipeline import optimize, plan
+from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step
 from weft.runtime.compilation import compiler as compiling
 from weft.runtime.compilation.compiler import Compiler
@@ -48,7 +48,7 @@ def step_of(scale: float = 0.5, name: str = "x", weights: Any = (1, 2, 3), types
         total = ops.sum(ops.read(w) * rows, axes=0)
         change = ops.assign(w, total * scale)
     request = Request(graph, (rows, total), (change.node,), (x, i))
-    return specialise(request, types, {}, {})
+    return specialize(request, types, {}, {})
 
 
 def run(executable: Any, index: Any = INDEX) -> tuple[list[Any], Any]:
@@ -82,7 +82,7 @@ def refuse(*_: Any, **__: Any) -> Any:
 def test_a_program_is_loaded_whole_and_nothing_is_planned(fresh, monkeypatch):
     wanted, variable = run(finish(step_of(), 2))
     fresh()
-    monkeypatch.setattr(pipeline, "optimise", refuse)
+    monkeypatch.setattr(pipeline, "optimize", refuse)
     monkeypatch.setattr(pipeline, "plan", refuse)
     found, again = run(finish(step_of(name="other"), 2))
     assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
@@ -150,7 +150,7 @@ def test_damage_on_disk_costs_time_only(damage, fresh, tmp_path, monkeypatch):
 
 
 def test_a_recipe_survives_its_bytes():
-    recipe = recipe_of(plan(optimise(step_of()), Generator(current()), 2))
+    recipe = recipe_of(plan(optimize(step_of()), Generator(current()), 2))
     keys = {call.function: call.name for call in recipe.calls}
     data = dump(recipe, keys.__getitem__)  # pyright: ignore[reportArgumentType]
     assert data is not None
@@ -164,7 +164,7 @@ def test_what_calls_python_is_not_kept(fresh, tmp_path):
     with Graph().as_default() as graph:
         x = ops.placeholder(dtype="float32", shape=(3,))
         y = ops.host_call(x, function=np.negative, dtypes=("float32",), shapes=((3,),))
-    step = specialise(Request(graph, (y,), (), (x,)), [x.type], {}, {})
+    step = specialize(Request(graph, (y,), (), (x,)), [x.type], {}, {})
     for _ in range(2):
         (found,) = finish(step, 1).run([np.ones(3, np.float32)], State())
         np.testing.assert_array_equal(found, -np.ones(3))
@@ -173,9 +173,9 @@ def test_what_calls_python_is_not_kept(fresh, tmp_path):
 def test_plans_are_the_same_in_every_process(tmp_path):
     code = """
     import hashlib
-    from test_finish import step_of, optimise, plan, Generator, current, recipe_of, dump
+    from test_finish import step_of, optimize, plan, Generator, current, recipe_of, dump
     from weft.runtime.compilation.compiler import key_of
-    recipe = recipe_of(plan(optimise(step_of()), Generator(current()), 2))
+    recipe = recipe_of(plan(optimize(step_of()), Generator(current()), 2))
     print(hashlib.sha256(dump(recipe, lambda k: key_of(k, current()))).hexdigest())
     """
     here = str(Path(__file__).parent)

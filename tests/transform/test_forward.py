@@ -17,8 +17,8 @@ from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ops.base import NO_GRADIENT, REGISTRY, Op
 from weft.ops.call import trace
-from weft.passes.pipeline import optimise
-from weft.passes.specialise import specialise
+from weft.passes.pipeline import optimize
+from weft.passes.specialize import specialize
 from weft.passes.step import Request
 from weft.runtime.engine import Function, State
 from weft.transform.forward import pushforward
@@ -223,7 +223,7 @@ def operations(function: Callable[..., Any], arrays: list[Any]) -> list[str]:
         xs = [placeholder(*a.shape) for a in arrays]
         fetches = tuple(function(*xs))
         types = [v.type for v in xs]
-        step = optimise(specialise(Request(graph, fetches, (), tuple(xs)), types, {}, {}))
+        step = optimize(specialize(Request(graph, fetches, (), tuple(xs)), types, {}, {}))
     return sorted(n.op for n in step.graph.nodes if n.op not in ("placeholder", "constant"))
 
 

@@ -339,10 +339,10 @@ def test_a_custom_gradient_is_batched(mapped: tuple[bool, bool]) -> None:
     assert calls
 
 
-def test_rematerialisation_is_kept() -> None:
+def test_rematerialization_is_kept() -> None:
     function = trace(lambda x: ops.exp(ops.sin(x)), [TensorType(float64, ())], None, True)
     inner = batch(function, [True], 4)
-    assert inner.rematerialise and inner.mapped == (True,)
+    assert inner.rematerialize and inner.mapped == (True,)
     x = placeholder(4)
     with Graph().as_default() as graph:
         x = placeholder(4)

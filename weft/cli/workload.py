@@ -33,7 +33,7 @@ class Workload:
         unit: what `throughput` counts, of which an example has `items`.
         data: a batch: the network's arguments, and what the loss compares with.
         loss: of outputs and that.
-        optimise: the optimiser of a network.
+        optimize: the optimiser of a network.
     """
 
     make: Callable[[], nn.Module]
@@ -42,7 +42,7 @@ class Workload:
     items: int
     data: Callable[[int], tuple[tuple[Tensor, ...], Tensor]]
     loss: Callable[[Tensor, Tensor], Tensor]
-    optimise: Callable[[nn.Module], optim.Optimizer]
+    optimize: Callable[[nn.Module], optim.Optimizer]
 
 
 def _images(batch: int) -> tuple[tuple[Tensor, ...], Tensor]:
@@ -107,7 +107,7 @@ def training_step(
     """One step of training on the same random batch; it gives the loss."""
     inputs, labels = work.data(batch)
     synchronize()  # making the data is no part of a step
-    optimiser = work.optimise(model)
+    optimiser = work.optimize(model)
 
     def step() -> float:
         with _precision(dtype):

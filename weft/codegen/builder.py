@@ -1,7 +1,7 @@
 """A small writer of LLVM IR text: registers, loops with carried values, no llvmlite.
 
 Text is written straight in SSA form, already vectorised and unrolled, because a kernel like that
-needs no optimisation passes: 2 to 15 ms to an object file instead of 50.
+needs no optimization passes: 2 to 15 ms to an object file instead of 50.
 """
 
 from __future__ import annotations

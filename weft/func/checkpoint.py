@@ -29,7 +29,7 @@ def checkpoint(fun: Function) -> Function:
     def again(*args: Any, **kwargs: Any) -> Any:
         apart = take_apart((args, kwargs))
         traced = trace_function(fun, apart)
-        function = traced.function.with_gradient(traced.function.backward, rematerialise=True)
+        function = traced.function.with_gradient(traced.function.backward, rematerialize=True)
         found = trace.now.record(subgraph_plan(function), (*apart.lazies, *traced.captured))
         return finished(traced, found, apart.likes)
 

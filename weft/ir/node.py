@@ -2,7 +2,7 @@
 
 A node never changes after it is built, so graphs may share nodes and a rewrite is a new node.
 A node's trailing inputs may supply attributes (`operands` names them): `reshape(x, shape)` with
-a computed shape is the node `reshape`, inputs `(x, shape)`, operands `("shape",)`. Specialising a
+a computed shape is the node `reshape`, inputs `(x, shape)`, operands `("shape",)`. Specializing a
 graph evaluates them, so that every later pass sees attributes only.
 """
 

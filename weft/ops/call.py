@@ -2,7 +2,7 @@
 
 A `Subgraph` is a function of values that was run once on placeholders. A call of it is one node
 until shapes are concrete, and is then written out, so that every pass sees through it. What a call
-adds to writing the nodes down at once is a gradient of its own: `backward`, or `rematerialise`.
+adds to writing the nodes down at once is a gradient of its own: `backward`, or `rematerialize`.
 
 >>> from weft.ir.dtype import float32
 >>> from weft.ir.node import TensorType
@@ -70,13 +70,13 @@ class Subgraph(Function):
             there is none, from those of the outputs (zeros where nothing reached a floating one),
             the outputs and the inputs. Cotangents of captured inputs may be left out. It counts
             in comparisons as itself; a `TracedBackward` counts by its structure.
-        rematerialise: the gradient computes the nodes again from the inputs, so that nothing
+        rematerialize: the gradient computes the nodes again from the inputs, so that nothing
             inside is kept from the forward to the backward pass.
     """
 
     captured: int = 0
     backward: Backward | None = None
-    rematerialise: bool = False
+    rematerialize: bool = False
 
     @property
     def details(self) -> Mapping[str, Any] | None:
@@ -84,8 +84,8 @@ class Subgraph(Function):
         found: dict[str, Any] = {}
         if self.captured:
             found["captured"] = self.captured
-        if self.rematerialise:
-            found["rematerialise"] = True
+        if self.rematerialize:
+            found["rematerialize"] = True
         if isinstance(self.backward, TracedBackward):
             return {**found, "backward": self.backward.function, "given": self.backward.given}
         return found if self.backward is None else None
@@ -115,7 +115,7 @@ class Subgraph(Function):
             rows.append((node.op, inputs, node.operands, attrs, node.types, node.regions))
             places.update({v: (number, v.index) for v in node.outputs})
         outputs = tuple([places[v] for v in self.outputs])
-        return self.input_types, tuple(rows), outputs, self.rematerialise, self.backward
+        return self.input_types, tuple(rows), outputs, self.rematerialize, self.backward
 
     @cached_property
     def _hash(self) -> int:
@@ -131,10 +131,10 @@ class Subgraph(Function):
         return same and self.structure == cast(Subgraph, other).structure
 
     def with_gradient(
-        self, backward: Backward | None = None, rematerialise: bool = False
+        self, backward: Backward | None = None, rematerialize: bool = False
     ) -> Subgraph:
         """The same function with another gradient."""
-        return replace(self, backward=backward, rematerialise=rematerialise)
+        return replace(self, backward=backward, rematerialize=rematerialize)
 
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))
@@ -180,12 +180,12 @@ class TracedBackward:
 
 def _built(
     inputs: tuple[Value, ...], outputs: tuple[Value, ...], nodes: tuple[Node, ...],
-    captured: int = 0, rematerialise: bool = False, backward: Subgraph | None = None,
+    captured: int = 0, rematerialize: bool = False, backward: Subgraph | None = None,
     given: tuple[bool, ...] = (),
 ) -> Subgraph:  # fmt: skip
     """A function as it was printed."""
     rule = None if backward is None else TracedBackward(backward, given)
-    return Subgraph(inputs, outputs, nodes, captured, rule, rematerialise)
+    return Subgraph(inputs, outputs, nodes, captured, rule, rematerialize)
 
 
 BUILDERS.append(_built)
@@ -249,21 +249,21 @@ def trace(
     function: Callable[..., Any],
     types: Sequence[TensorType],
     backward: Backward | None = None,
-    rematerialise: bool = False,
+    rematerialize: bool = False,
 ) -> Subgraph:
     """Run `function` once on placeholders of `types`; it returns one value or several.
 
     Raises:
         GraphError: it uses values other than its arguments, or variables, or returns no values.
     """
-    return _trace(function, types, None, backward, rematerialise)[0]
+    return _trace(function, types, None, backward, rematerialize)[0]
 
 
 def trace_closure(
     function: Callable[..., Any],
     types: Sequence[TensorType],
     backward: Backward | None = None,
-    rematerialise: bool = False,
+    rematerialize: bool = False,
 ) -> tuple[Subgraph, tuple[Value, ...]]:
     """Like `trace`, for a function that may use values of the current graph and read variables.
 
@@ -277,7 +277,7 @@ def trace_closure(
         >>> print(catalogue.call(x, *captured, function=function).shape)
         (4, 16)
     """
-    return _trace(function, types, current_graph(), backward, rematerialise)
+    return _trace(function, types, current_graph(), backward, rematerialize)
 
 
 def _trace(
@@ -285,7 +285,7 @@ def _trace(
     types: Sequence[TensorType],
     outer: Graph | None,
     backward: Backward | None,
-    rematerialise: bool,
+    rematerialize: bool,
 ) -> tuple[Subgraph, tuple[Value, ...]]:
     graph = _Tracing(outer)
     with graph.as_default():
@@ -298,7 +298,7 @@ def _trace(
     order = toposort(graph, [v.node for v in outputs])
     nodes = tuple([n for n in order if n.op != "placeholder"])
     return Subgraph(
-        inputs, outputs, nodes, len(captured), backward, rematerialise
+        inputs, outputs, nodes, len(captured), backward, rematerialize
     ), tuple(captured)  # fmt: skip
 
 
@@ -415,7 +415,7 @@ def _call_cases() -> Iterator[Case]:
     n = np.array([2, 0], np.int32)
     smooth = trace(lambda x, w: (catalogue.tanh(x * w), catalogue.sum(x)), types_of([x, w]))
     yield Case((x, w), {"function": smooth})
-    yield Case((x, w), {"function": smooth.with_gradient(rematerialise=True)})
+    yield Case((x, w), {"function": smooth.with_gradient(rematerialize=True)})
     nested = trace(lambda x, w: catalogue.call(x, w, function=smooth) * w, types_of([x, w]))
     yield Case((x, w), {"function": nested})
     yield Case((x, n), {"function": trace(_picked, types_of([x, n]))})

@@ -132,7 +132,7 @@ class Optimizer(GuardedMaking):
     # -- groups
 
     def add_param_group(self, group: Group) -> None:
-        """Optimise more tensors, with options of their own.
+        """Optimize more tensors, with options of their own.
 
         Raises:
             OptimizerError: as the constructor.
@@ -153,7 +153,7 @@ class Optimizer(GuardedMaking):
             )
         if not (p.is_leaf or self.differentiable):
             raise OptimizerError(
-                f"{name}: expected leaves, got the result of an operation; optimise what it was "
+                f"{name}: expected leaves, got the result of an operation; optimize what it was "
                 f"computed from{at_user_line()}"
             )
         if id(p) in known:

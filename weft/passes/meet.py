@@ -1,6 +1,6 @@
 """Meet: a kernel that reads the same arrays as another is merged into it.
 
-A value that is computed again for a late product (`rematerialise`) follows from an array that a
+A value that is computed again for a late product (`rematerialize`) follows from an array that a
 kernel nearby reads anyway: GELU of what its own gradient reads, a layer norm's result from what
 the norm's gradient reads. There it takes the array from registers, and often most of the
 arithmetic, too.

@@ -1,7 +1,7 @@
 """The table of contents of the compiler: every stage from a request to launches in memory.
 
-1. `specialise`: a request at concrete shapes becomes a pure step.
-2. `optimise`: the step, pass by pass (`PASSES`).
+1. `specialize`: a request at concrete shapes becomes a pure step.
+2. `optimize`: the step, pass by pass (`PASSES`).
 3. `grouped`: nodes that become one kernel each (`fuse`, then `JOINS`).
 4. `plan`: the launches of the groups, in order, each with its place in memory.
 """
@@ -33,10 +33,10 @@ from weft.passes.meet import meet
 from weft.passes.pair import pair
 from weft.passes.place import Placing, only_checks
 from weft.passes.recompute import recompute
-from weft.passes.rematerialise import rematerialise
+from weft.passes.rematerialize import rematerialize
 from weft.passes.schedule import schedule
 from weft.passes.simplify import cse, fold, prune, simplify
-from weft.passes.specialise import specialise as specialise
+from weft.passes.specialize import specialize as specialize
 from weft.passes.step import Step
 
 
@@ -44,7 +44,7 @@ def bodies(step: Step) -> Step:
     """The same for what loops and branches hold; what need not be done there is done outside."""
     if not any(map(is_region, step.graph.nodes)):
         return step
-    step = moved_out(within(trimmed(unstacked(merged(step))), optimise))
+    step = moved_out(within(trimmed(unstacked(merged(step))), optimize))
     for run in (simplify, cse, prune, trimmed, prune):
         step = run(step)
     return step
@@ -58,11 +58,11 @@ PASSES: tuple[Callable[[Step], Step], ...] = (
     cse,  # the same thing computed twice
     prune,  # what became unused
     bodies,  # all of this inside loops and branches
-    rematerialise,  # what is cheap to compute again
+    rematerialize,  # what is cheap to compute again
 )
 
 
-def optimise(step: Step) -> Step:
+def optimize(step: Step) -> Step:
     """Run `PASSES` in order; `WEFT_VERIFY=1` verifies and `WEFT_DEBUG=3` prints after each."""
     check, show = bool(config.get("verify")), int(config.get("debug")) >= 3
     for run in PASSES:
@@ -105,7 +105,7 @@ def plan(
     """The launches of a simplified step, and where everything lies.
 
     Args:
-        step: what `optimise` returned.
+        step: what `optimize` returned.
         generator: makes the launches of a group.
         threads: how many copies of per-thread scratch memory to plan.
         fusing: whether nodes may share a kernel.

@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.node import TensorType, Value
-from weft.passes.specialise import ValuesNeededError
+from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
 from weft.runtime.executable import Executable
-from weft.runtime.finish import finish, specialised
+from weft.runtime.finish import finish, specialized
 from weft.runtime.memory.state import State
 
 Array = np.ndarray[Any, Any]
@@ -70,7 +70,7 @@ class Decisions:
             decision = decision.after.get(key[-1])
         return tuple(key)
 
-    def specialised(
+    def specialized(
         self,
         shapes: Hashable,
         variables: Mapping[str, TensorType],
@@ -95,7 +95,7 @@ class Decisions:
             places, key = decision.after, _key(found)
             return dict(zip(decision.values, found, strict=True))
 
-        return specialised(self.request, arrays, variables, decide)
+        return specialized(self.request, arrays, variables, decide)
 
 
 def _key(arrays: Sequence[Array]) -> Hashable:

@@ -171,7 +171,7 @@ class Function:
         with self._lock:
             _check(self.request.feeds, arrays)
             compiler.demand()
-            step = self._specialise(arrays, state)
+            step = self._specialize(arrays, state)
             if self._decisions.first or self._flexible:  # may only be known now
                 plain = tuple([(a.shape, a.dtype) for a in arrays])
                 signature = self._detailed(plain, arrays, state)
@@ -182,11 +182,11 @@ class Function:
                 self._oracles.pop(gone, None)
         return program
 
-    def _specialise(self, arrays: Sequence[Array], state: State) -> Step:
+    def _specialize(self, arrays: Sequence[Array], state: State) -> Step:
         held = {k: state.memory(k) for k in self._flexible if k in state}
         variables = {k: TensorType(as_dtype(v.dtype), v.shape) for k, v in held.items()}
         shapes = self._shapes(tuple([(a.shape, a.dtype) for a in arrays]), state)
-        return self._decisions.specialised(shapes, variables, arrays, state)
+        return self._decisions.specialized(shapes, variables, arrays, state)
 
 
 def _is_pure(node: Node) -> bool:

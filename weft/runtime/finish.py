@@ -24,7 +24,7 @@ from weft.ir.node import TensorType, Value
 from weft.passes import pipeline
 from weft.passes.blueprint import Blueprint
 from weft.passes.launch import Kernel
-from weft.passes.specialise import ValuesNeededError
+from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
@@ -43,10 +43,10 @@ SHOW_GRAPHS = 3  # the level of WEFT_DEBUG from which on somebody watches progra
 def finish(
     step: Step, threads: int, fetches: int | None = None, extents: Extents | None = None
 ) -> Executable:
-    """The program of a specialised step.
+    """The program of a specialized step.
 
     Args:
-        step: what `weft.passes.specialise` returned.
+        step: what `weft.passes.specialize` returned.
         threads: how many it will run on; what it computes does not depend on that.
         fetches: how many of the step's are handed out, where not all are.
         extents: what its sizes follow from, where it is for many; it is simplified then.
@@ -68,7 +68,7 @@ def finish(
     return found
 
 
-def specialised(
+def specialized(
     request: Request,
     arrays: Sequence[Array],
     variables: Mapping[str, TensorType],
@@ -84,7 +84,7 @@ def specialised(
     decided: dict[Value, Array] = {}
     while True:
         try:
-            return pipeline.specialise(request, types, variables, decided)
+            return pipeline.specialize(request, types, variables, decided)
         except ValuesNeededError as needed:
             decided.update(decide(needed))
 
@@ -116,7 +116,7 @@ def _kept(
     @functools.cache
     def whole() -> Blueprint:
         return pipeline.plan(
-            pipeline.optimise(step) if extents is None else step, Generator(target), threads
+            pipeline.optimize(step) if extents is None else step, Generator(target), threads
         )
 
     try:
@@ -132,7 +132,7 @@ def _made(
     compiler.demand()
     driver.prestart()  # where nothing is cached, compilers start while we plan
     if extents is None:
-        step = pipeline.optimise(step)
+        step = pipeline.optimize(step)
         watch.lap("passes")
 
     def announce(kernel: Kernel) -> None:

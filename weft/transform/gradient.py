@@ -2,7 +2,7 @@
 
 A gradient is built node by node, last first, without recursion. What reaches a value over several
 uses is summed once. A rule that needs a shape or an attribute which only the run will tell is put
-off: a `vjp` node takes its place, and asks the rule again when the graph is specialised.
+off: a `vjp` node takes its place, and asks the rule again when the graph is specialized.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ def _through_call(
                 f" got {len(found)}"
             )
         return [*found, *[None] * (len(xs) - len(found))]
-    if not function.rematerialise:
+    if not function.rematerialize:
         inputs = [catalogue.identity(x) for x in xs]
         return _between(inline(function, inputs), inputs, gs)
     # Nothing is computed again before the cotangents are there, and the cotangents go on only

@@ -71,7 +71,7 @@ def batch(
         found.extend(m for _, m in lanes)
         return tuple(y for y, _ in lanes)
 
-    traced = trace(run, types, None, function.rematerialise)
+    traced = trace(run, types, None, function.rematerialize)
     own = {f.name: getattr(traced, f.name) for f in fields(traced)}
     own |= {"captured": function.captured, "backward": function.backward}
     if function.backward is not None and any(mapped):

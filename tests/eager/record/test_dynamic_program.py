@@ -21,9 +21,9 @@ from weft.ir.dtype import float32, int64
 from weft.ir.graph import Graph
 from weft.nn import functional as F
 from weft.ops.base import catalogue as op
-from weft.passes.pipeline import optimise
+from weft.passes.pipeline import optimize
 from weft.passes.sized import sized
-from weft.passes.specialise import specialise
+from weft.passes.specialize import specialize
 from weft.passes.step import Request, storing
 from weft.runtime import executable, flight
 from weft.runtime.execution.team import TEAM, Team
@@ -63,11 +63,11 @@ def _general(build, threads=2, probes=PROBES):
     samples = []
     for n in probes:
         graph, outputs, feeds = _graph(build, n)
-        step = specialise(
+        step = specialize(
             Request(graph, tuple(outputs), (), tuple(feeds)), [f.type for f in feeds], {}, {}
         )
         keys = tuple([f"out{i}" for i in range(len(outputs))])
-        samples.append(((3, n), optimise(storing(step, keys, {}))))
+        samples.append(((3, n), optimize(storing(step, keys, {}))))
     return General(samples, threads)
 
 
@@ -224,7 +224,7 @@ def _every_other(lengths):
         with graph.as_default():
             x = op.placeholder(dtype=float32, shape=(n,))
             y = op.slice(x, begin=(0,), end=(n,), strides=(2,))
-        step = specialise(Request(graph, (y,), (), (x,)), [x.type], {}, {})
+        step = specialize(Request(graph, (y,), (), (x,)), [x.type], {}, {})
         samples.append(((n,), storing(step, ("out0",), {})))
     return sized(samples)
 

@@ -32,7 +32,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """How often structures were written in other sizes, and steps simplified."""
-    found = {"resized": 0, "optimise": 0}
+    found = {"resized": 0, "optimize": 0}
 
     def counted(name: str) -> None:
         before = getattr(programs, name)
@@ -75,4 +75,4 @@ def test_a_change_of_calls_costs_few_trials(
         assert _masked(n) == pytest.approx(_wanted(n), rel=1e-6), n
     # Programs up to 17 and 63, whose kernels are for 22 or more; then two trials fail.
     assert set(served) >= set(range(40, ROOM)) and max(served) < ROOM
-    assert counts == {"resized": 26, "optimise": 6}
+    assert counts == {"resized": 26, "optimize": 6}

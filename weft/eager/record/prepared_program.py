@@ -32,8 +32,8 @@ from weft.eager.record.together import calls_together
 from weft.errors import NoCompilerError, WeftError
 from weft.interrupt import Uninterrupted
 from weft.ir.shape import known
-from weft.passes.pipeline import optimise
-from weft.passes.specialise import specialise
+from weft.passes.pipeline import optimize
+from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step, storing
 from weft.runtime.compilation import compiler
 from weft.runtime.executable import Executable
@@ -184,7 +184,7 @@ class Prepared:
         return expanded
 
     def _simplified(self, expanded: Expanded) -> Step:
-        return optimise(self._storing(_specialised(expanded)))
+        return optimize(self._storing(_specialized(expanded)))
 
     def place_of(self, wanted: Lazy | None, outputs: Sequence[Lazy]) -> int:
         """The position of an output among the program's; -1 if it is none."""
@@ -214,9 +214,9 @@ class Prepared:
         forecast = Forecast(str(threads), *structure.outline)
         expanded = self.expanded or expand(structure, self._as_rows)
         self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in expanded.outputs])
-        step = _specialised(expanded)
+        step = _specialized(expanded)
         if bool(config.get("reference")):
-            self.oracle = Oracle(optimise(step), threads)
+            self.oracle = Oracle(optimize(step), threads)
         lasting = frozenset([step.feeds[i] for i in self.lasting])
         step = self._storing(replace(step, lasting=lasting))
         self.expanded, self._known = None, None
@@ -311,10 +311,10 @@ def _has_its_own() -> bool:
     return bool(config.get("reference")) or are_deterministic_algorithms_enabled()
 
 
-def _specialised(expanded: Expanded) -> Step:
+def _specialized(expanded: Expanded) -> Step:
     """The pure step of an expanded structure."""
     request = Request(expanded.graph, expanded.outputs, (), expanded.feeds)
-    return specialise(request, [v.type for v in expanded.feeds], {}, {})
+    return specialize(request, [v.type for v in expanded.feeds], {}, {})
 
 
 def _is_heavy(sample: Sample) -> bool:

@@ -29,7 +29,7 @@ from weft.ops.declaration.rule import (
 
 __all__ = ["eye", "full", "full_like", "ones_like", "tril", "triu", "zeros_like"]
 
-# The shapes of arrays, as values. Specialising a graph turns them into constants.
+# The shapes of arrays, as values. Specializing a graph turns them into constants.
 
 
 def _integral(_: DType, *, dtype: Any) -> DType:

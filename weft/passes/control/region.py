@@ -17,7 +17,7 @@ from weft.passes.control.hoist import hoisted
 from weft.passes.control.loop import flat_loop
 from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch
-from weft.passes.specialise import expand_composites
+from weft.passes.specialize import expand_composites
 from weft.passes.step import Step
 
 

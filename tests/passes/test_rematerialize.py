@@ -12,8 +12,8 @@ from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ir.verify import verify
 from weft.passes.pipeline import verify_types
-from weft.passes.rematerialise import rematerialise
-from weft.passes.specialise import specialise
+from weft.passes.rematerialize import rematerialize
+from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step
 from weft.runtime.engine import Function, State
 from weft.transform.gradient import gradients
@@ -41,7 +41,7 @@ def network(activation: Callable[[Value], Value], width: int = WIDTH) -> Request
 
 
 def step_of(request: Request, width: int = WIDTH) -> Step:
-    return specialise(request, [TensorType(float32, (ROWS, width))], {}, {})
+    return specialize(request, [TensorType(float32, (ROWS, width))], {}, {})
 
 
 def names(step: Step, op: str) -> list[str]:
@@ -50,7 +50,7 @@ def names(step: Step, op: str) -> list[str]:
 
 def test_an_activation_is_computed_again_for_the_gradient_of_the_next_weight() -> None:
     step = step_of(network(ops.gelu))
-    after = rematerialise(step)
+    after = rematerialize(step)
     verify(after.graph)
     verify_types(after.graph)
     again = [name for name in names(after, "gelu") if "/again/" in name]
@@ -60,12 +60,12 @@ def test_an_activation_is_computed_again_for_the_gradient_of_the_next_weight() -
 
 def test_what_the_gradient_needs_itself_is_kept() -> None:
     step = step_of(network(ops.tanh))  # its gradient is a function of its value
-    assert rematerialise(step) is step
+    assert rematerialize(step) is step
 
 
 def test_small_values_are_kept() -> None:
     step = step_of(network(ops.gelu, 64), 64)
-    assert rematerialise(step) is step
+    assert rematerialize(step) is step
 
 
 def test_the_step_computes_the_same() -> None:
@@ -106,11 +106,11 @@ def images() -> Step:
             ops.assign(w, r - g * 0.1).node for w, r, g in zip(cells, reads, found, strict=True)
         ]
     request = Request(graph, (loss,), tuple(updates), (x,))
-    return specialise(request, [TensorType(float32, (4, 32, 32, 64))], {}, {})
+    return specialize(request, [TensorType(float32, (4, 32, 32, 64))], {}, {})
 
 
 def test_results_of_relu_are_computed_again_for_convolutions_and_masks() -> None:
-    after = rematerialise(images())
+    after = rematerialize(images())
     verify(after.graph)
     verify_types(after.graph)
     again = [node for node in after.graph.nodes if node.op == "relu" and "/again/" in node.name]

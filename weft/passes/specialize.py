@@ -1,4 +1,4 @@
-"""Specialise: concrete shapes, attributes for computed operands, values for reads and assigns.
+"""Specialize: concrete shapes, attributes for computed operands, values for reads and assigns.
 
 The user's graph has effects (`read`, `assign`, `counter`) and dimensions that only the feeds tell.
 Walking it once in execution order turns it into a pure graph: each variable's current value is
@@ -42,7 +42,7 @@ SMALL = 1024
 
 
 class ValuesNeededError(FeedError):
-    """A shape depends on values that follow from feeds; specialise again with them.
+    """A shape depends on values that follow from feeds; specialize again with them.
 
     Attributes:
         values: what must be known, in the user's graph: few small integers.
@@ -54,7 +54,7 @@ class ValuesNeededError(FeedError):
         self.values, self.step = values, step
 
 
-def specialise(
+def specialize(
     request: Request,
     types: Sequence[TensorType],
     variables: Mapping[str, TensorType],

@@ -50,7 +50,7 @@ MASKS: Final = frozenset({greater})
 """What reads a value late beside the products at no cost: where ReLU let through."""
 
 
-def rematerialise(step: Step) -> Step:
+def rematerialize(step: Step) -> Step:
     """Compute large elementwise values again for products that come much later."""
     again = _Finder(step.graph).find()
     return step.with_graph(_rebuilt(step.graph, again)) if again else step
