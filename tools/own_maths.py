@@ -8,6 +8,7 @@ and calls named like operations that compute.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -17,11 +18,9 @@ from weft.ops.base import REGISTRY, Alias, Pull
 
 ROOT: Final = Path(ops.__file__).parents[2]
 FRONT_ENDS: Final = (
-    "weft/eager/functions", "weft/nn/functional", "weft/numpy", "weft/scipy", "weft/signal",
-    "weft/func", "weft/fft.py", "weft/linalg.py", "weft/sparse.py", "weft/special.py",
-    "weft/tf1/elementwise", "weft/tf1/indexing", "weft/tf1/linalg", "weft/tf1/nn",
-    "weft/tf1/random", "weft/tf1/shape", "weft/tf1/creation.py", "weft/tf1/layers.py",
-    "weft/tf1/losses.py", "weft/tf1/math.py", "weft/tf1/reduction.py",
+    "weft/eager/functions", "weft/nn", "weft/numpy", "weft/scipy", "weft/signal", "weft/func",
+    "weft/fft.py", "weft/linalg.py", "weft/sparse.py", "weft/special.py", "weft/tf1",
+    "weft/metrics", "weft/models",
 )  # fmt: skip
 LEAST: Final = 3
 ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult)
@@ -214,6 +213,7 @@ def own_maths(text: str) -> dict[str, int]:
     return found
 
 
+@functools.cache
 def in_front_ends() -> dict[str, int]:
     """The functions of front ends that compute by themselves, as `path:name`."""
     found: dict[str, int] = {}

@@ -228,7 +228,7 @@ def softmax_cross_entropy(
             classes = x.shape[-1].value
             if classes is None:
                 raise fail(ShapeError, "label_smoothing: expected a known number of classes")
-            t = t * (1.0 - label_smoothing) + label_smoothing / classes
+            t = classification.smoothed(t, label_smoothing, classes)
         found = activation.softmax_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
         return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)
 
@@ -259,6 +259,6 @@ def sigmoid_cross_entropy(
         x = convert_to_tensor(logits)
         t = arithmetic.cast(convert_to_tensor(multi_class_labels), x.dtype)
         if label_smoothing > 0:
-            t = t * (1.0 - label_smoothing) + 0.5 * label_smoothing
+            t = classification.smoothed(t, label_smoothing, 2)
         found = activation.sigmoid_cross_entropy_with_logits(labels=t, logits=x, name="xentropy")
         return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)

@@ -11,8 +11,8 @@ from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line, catalogue, constant_of
-from weft.ops.elementwise.activation import SELU_ALPHA, SELU_SCALE
+from weft.ops.base import at_user_line, catalogue
+from weft.ops.layer.alpha_dropout import alpha_dropout as alpha_dropout_node
 from weft.ops.random import counter_based as nodes
 from weft.ops.random.counter_based import SEED
 
@@ -32,11 +32,7 @@ def _decisions(x: Value, shared: int) -> tuple[int, ...]:
 @recorded
 def _alpha_dropout(x: Value, counter: Value, *, p: float, shared: int) -> Value:
     mask = nodes.bernoulli(counter, SEED, _decisions(x, shared), 1.0 - p)
-    low = -SELU_ALPHA * SELU_SCALE
-    # Mean 0 and variance 1 stay: Klambauer et al., "Self-Normalizing Neural Networks" (2017).
-    a = ((1 - p) * (1 + p * low * low)) ** -0.5 if p < 1 else 0.0
-    kept = catalogue.select(mask, x, constant_of(low, x.dtype))
-    return kept * a + (-a * p * low)
+    return alpha_dropout_node(x, mask, rate=p)
 
 
 def _drop(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from weft.distributed.process_group import member
 from weft.eager.tensor.dispatch import record, recorded, wrap
-from weft.ir.node import Value
-from weft.ir.shape import known
 from weft.nn.functional.normalization import move_statistics
 from weft.nn.layer.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from weft.nn.module.module import Module
-from weft.ops.base import REGISTRY, catalogue, constant_of
+from weft.ops.base import REGISTRY
 from weft.ops.declaration.fact import Autocast
+from weft.ops.layer import channel_normalization as norm
 from weft.transport import session
 from weft.transport.group import Group
 
@@ -83,33 +81,6 @@ def _over_ranks(xs: Sequence[Any], group: Group) -> list[Any]:
     return [wrap(x) for x in record(REGISTRY["all_reduce"], [x.lazy for x in xs], options)]
 
 
-@recorded(autocast=Autocast.FLOAT32)
-def _totals(x: Value) -> tuple[Value, Value]:
-    """Sum and number of the elements of each channel."""
-    sizes = [int(n) for axis, n in enumerate(known(x.shape)) if axis != 1]
-    return catalogue.sum(x, axes=_axes(x)), constant_of(float(math.prod(sizes)), x.dtype)
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _squares(x: Value, mean: Value) -> Value:
-    """The sum of squared differences from the mean of each channel."""
-    return catalogue.sum(catalogue.square(x - _channels(mean, x)), axes=_axes(x))
-
-
-@recorded
-def _normalized(
-    x: Value, mean: Value, var: Value, weight: Value | None, bias: Value | None, eps: float
-) -> Value:
-    y = (x - _channels(mean, x)) * _channels(catalogue.rsqrt(var + eps), x)
-    y = y if weight is None else y * _channels(weight, x)
-    return y if bias is None else y + _channels(bias, x)
-
-
-def _channels(v: Value, x: Value) -> Value:
-    """A value for each channel, to be broadcast to `x`."""
-    count, *rest = known(x.shape)[1:]
-    return catalogue.reshape(v, shape=(count, *[1] * len(rest)))
-
-
-def _axes(x: Value) -> tuple[int, ...]:
-    return tuple([axis for axis in range(len(known(x.shape))) if axis != 1])
+_totals = recorded(autocast=Autocast.FLOAT32)(norm.channel_totals)
+_squares = recorded(autocast=Autocast.FLOAT32)(norm.channel_squares)
+_normalized = recorded(norm.channels_normalized)

@@ -17,7 +17,7 @@ from weft.ir.shape import show
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer
 from weft.nn.utils.parametrize import register_parametrization
-from weft.nn.utils.weight import divided, iterated, leading, norms, sized
+from weft.nn.utils.weight import divided, leading, norms, singular_vectors, with_norms
 from weft.ops.base import at_user_line
 from weft.ops.refusal import guard
 
@@ -35,7 +35,7 @@ class _WeightNorm(Module):
         self.dim = dim
 
     def forward(self, length: Any, direction: Any) -> Any:
-        return sized(direction, length, dim=self.dim)
+        return with_norms(direction, length, dim=self.dim)
 
     def right_inverse(self, weight: Any) -> tuple[Any, Any]:
         """Lengths and directions of a weight."""
@@ -77,7 +77,7 @@ class _SpectralNorm(Module):
             return weight / weight.norm().clamp(min=self.eps)
         if self.training and self.steps:
             static = {"dim": self.dim, "steps": self.steps, "eps": self.eps, "right": True}
-            found = iterated.record((weight, self._v), static)
+            found = singular_vectors.record((weight, self._v), static)
             Handle.replace_all((self._u, self._v), found)
         return divided(weight, self._u, self._v, self.dim)
 

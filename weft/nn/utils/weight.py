@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,33 +11,17 @@ from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError
-from weft.ir.node import Value
-from weft.ir.shape import known
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer, Parameter
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.base import at_user_line
+from weft.ops.linalg import power_iteration
+from weft.ops.reduction import norm
 
 M = TypeVar("M", bound=Module)
 
 
-def _size(v: Value, dim: int | None) -> Value:
-    """The norm of each slice along a dimension, or of everything."""
-    rank = len(known(v.shape))
-    axes = tuple([i for i in range(rank) if dim is None or i != dim % rank])
-    total = catalogue.sum(v * v, axes=axes, keepdims=dim is not None)
-    return catalogue.sqrt(total)
-
-
-@recorded
-def sized(v: Value, g: Value, *, dim: int | None) -> Value:
-    """Directions with the lengths `g`."""
-    return v * (g / _size(v, dim))
-
-
-@recorded(differentiable=False)
-def norms(v: Value, *, dim: int | None) -> Value:
-    """The lengths along a dimension."""
-    return _size(v, dim)
+with_norms = recorded(norm.with_norms)
+norms = recorded(differentiable=False)(norm.slice_norms)
 
 
 class _Weight:
@@ -89,7 +72,7 @@ class _WeightNorm(_Weight):
 
     def value(self, module: Any) -> Any:
         v, g = getattr(module, f"{self.name}_v"), getattr(module, f"{self.name}_g")
-        return sized(v, g, dim=self.dim)
+        return with_norms(v, g, dim=self.dim)
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
@@ -125,42 +108,8 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
     return module
 
 
-@recorded(differentiable=False)
-def iterated(
-    weight: Value, start: Value, *, dim: int, steps: int, eps: float, right: bool = False
-) -> tuple[Value, Value]:
-    """Singular vectors of the largest singular value, by power iteration.
-
-    It starts from the left one or, if told, from the right one.
-    """
-    matrix = _matrix(weight, dim)
-    row = column = catalogue.expand_dims(start, axis=-1)
-    for _ in range(steps):
-        if right:
-            column = _unit(catalogue.matmul(matrix, row), eps)
-        row = _unit(catalogue.matmul(matrix, column, transpose_x=True), eps)
-        if not right:
-            column = _unit(catalogue.matmul(matrix, row), eps)
-    return catalogue.squeeze(column, axes=(-1,)), catalogue.squeeze(row, axes=(-1,))
-
-
-def _matrix(weight: Value, dim: int) -> Value:
-    dims = known(weight.shape)
-    order = (dim, *[i for i in range(len(dims)) if i != dim])
-    rows = dims[dim]
-    moved = catalogue.transpose(weight, perm=order)
-    return catalogue.reshape(moved, shape=(rows, math.prod(dims) // rows))
-
-
-def _unit(x: Value, eps: float) -> Value:
-    size = catalogue.sqrt(catalogue.sum(x * x))
-    return x / catalogue.maximum(size, eps)
-
-
-@recorded
-def _largest(weight: Value, u: Value, v: Value, *, dim: int) -> Value:
-    product = catalogue.matmul(_matrix(weight, dim), catalogue.expand_dims(v, axis=-1))
-    return catalogue.sum(product * catalogue.expand_dims(u, axis=-1))
+singular_vectors = recorded(differentiable=False)(power_iteration.singular_vectors)
+_singular_value = recorded(power_iteration.singular_value)
 
 
 def divided(weight: Any, u: Any, v: Any, dim: int) -> Any:
@@ -170,7 +119,7 @@ def divided(weight: Any, u: Any, v: Any, dim: int) -> Any:
     """
     u, v = u.clone(), v.clone()
     if trace.now.depth:  # there nothing that was recorded changes
-        return weight / _largest(weight, u, v, dim=dim)
+        return weight / _singular_value(weight, u, v, dim=dim)
     found = _Divided.apply(weight, u, v, dim)
     if trace.now.grad_mode and not found.lazy.tracked:  # no context keeps the vectors
         compute([found.lazy])
@@ -185,13 +134,13 @@ class _Divided(Function):
         """The quotient."""
         ctx.save_for_backward(weight, u, v)
         ctx.dim = dim
-        return weight / _largest(weight, u, v, dim=dim)
+        return weight / _singular_value(weight, u, v, dim=dim)
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> tuple[Any, ...]:
         """What flows through the numerator, and what flows through the singular value."""
         weight, u, v = ctx.saved_tensors
-        size = _largest(weight, u, v, dim=ctx.dim)
+        size = _singular_value(weight, u, v, dim=ctx.dim)
         rest = [n for i, n in enumerate(weight.shape) if i != ctx.dim % weight.ndim]
         outer = (u[:, None] * v).reshape(-1, *rest).movedim(0, ctx.dim)
         return g / size - (g * weight).sum() / (size * size) * outer, None, None, None
@@ -217,7 +166,7 @@ class _SpectralNorm(_Weight):
         weight = getattr(module, f"{self.name}_orig")
         u, v = (getattr(module, f"{self.name}_{part}") for part in "uv")
         if module.training and self.steps:
-            found = iterated.record(
+            found = singular_vectors.record(
                 (weight, u), {"dim": self.dim, "steps": self.steps, "eps": self.eps}
             )
             Handle.replace_all((u, v), found)

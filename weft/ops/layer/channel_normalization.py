@@ -80,6 +80,36 @@ def batch_norm_eval(
     return catalogue.cast(channels_last(run)(wide), dtype=dtype)
 
 
+def channel_totals(x: Value) -> tuple[Value, Value]:
+    """The sum and the number of the elements of each channel, along dimension 1."""
+    sizes = [n for axis, n in enumerate(known(x.shape)) if axis != 1]
+    return catalogue.sum(x, axes=_others(x)), constant_of(float(math.prod(sizes)), x.dtype)
+
+
+def channel_squares(x: Value, mean: Value) -> Value:
+    """The sum of squared differences from the mean of each channel."""
+    return catalogue.sum(catalogue.square(x - _along(mean, x)), axes=_others(x))
+
+
+def channels_normalized(
+    x: Value, mean: Value, var: Value, weight: Value | None, bias: Value | None, *, eps: float
+) -> Value:
+    """By statistics through which gradients flow."""
+    y = (x - _along(mean, x)) * _along(catalogue.rsqrt(var + eps), x)
+    y = y if weight is None else y * _along(weight, x)
+    return y if bias is None else y + _along(bias, x)
+
+
+def _along(v: Value, x: Value) -> Value:
+    """A value for each channel, to be broadcast to `x`."""
+    count, *rest = known(x.shape)[1:]
+    return catalogue.reshape(v, shape=(count, *[1] * len(rest)))
+
+
+def _others(x: Value) -> tuple[int, ...]:
+    return tuple([axis for axis in range(len(known(x.shape))) if axis != 1])
+
+
 @autocasting(Autocast.FLOAT32)
 def layer_norm(
     x: Value, weight: Value | None, bias: Value | None, *, count: int, eps: float

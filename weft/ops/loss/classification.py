@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from weft import ops
 from weft.ir.dtype import int64, uint8
 from weft.ir.node import Value
@@ -69,8 +71,7 @@ def soft_cross_entropy(
     """`-sum(target * log(softmax(x)))`, of probabilities a class."""
     logits, probabilities = to_last(x), to_last(target)
     if smoothing:
-        classes = known(logits.shape)[-1]
-        probabilities = probabilities * (1 - smoothing) + smoothing / classes
+        probabilities = smoothed(probabilities, smoothing, known(logits.shape)[-1])
     if weight is not None:
         probabilities = probabilities * weight
     losses = -catalogue.sum(catalogue.log_softmax(logits) * probabilities, axes=(-1,))
@@ -111,6 +112,37 @@ def binary_cross_entropy(x: Value, target: Value, weight: Value | None, *, reduc
 def log_loss(x: Value, target: Value, *, epsilon: float) -> Value:
     """`-target * log(x + epsilon) - (1 - target) * log(1 - x + epsilon)`."""
     return -target * catalogue.log(x + epsilon) - (1.0 - target) * catalogue.log(1.0 - x + epsilon)
+
+
+def class_log_loss(x: Value, target: Value, *, epsilon: float) -> Value:
+    """`-sum(target * log(x / sum(x)))` over the last axis, with logarithms kept finite."""
+    share = x / catalogue.sum(x, axes=(-1,), keepdims=True)
+    logs = catalogue.log(catalogue.clip(share, epsilon, 1.0 - epsilon))
+    return -catalogue.sum(target * logs, axes=(-1,))
+
+
+def relative_entropy(x: Value, target: Value, *, epsilon: float) -> Value:
+    """`sum(target * log(target / x))` over the last axis; both are clipped to [epsilon, 1]."""
+    x, target = (catalogue.clip(v, epsilon, 1.0) for v in (x, target))
+    return catalogue.sum(target * catalogue.log(target / x), axes=(-1,))
+
+
+def categorical_hinge(x: Value, target: Value) -> Value:
+    """`max(0, 1 + largest score of another class - score of the class)`, of one-hot targets."""
+    other = catalogue.max((1.0 - target) * x, axes=(-1,))
+    return catalogue.relu(other - catalogue.sum(target * x, axes=(-1,)) + 1.0)
+
+
+def signs(labels: Value) -> Value:
+    """Labels as -1 and 1, whether they are given so or as 0 and 1."""
+    zero, one = (constant_of(n, labels.dtype) for n in (0, 1))
+    binary = catalogue.logical_or(catalogue.equal(labels, zero), catalogue.equal(labels, one))
+    return catalogue.select(catalogue.all(binary), labels * 2.0 - 1.0, labels)
+
+
+def smoothed(labels: Any, smoothing: float, classes: Any) -> Any:
+    """Probabilities of classes mixed with uniform ones (Szegedy et al., 2015)."""
+    return labels * (1.0 - smoothing) + smoothing / classes
 
 
 @autocasting(Autocast.FLOAT32)

@@ -71,6 +71,24 @@ def huber_loss(
     return reduced(losses if weight is None else losses * weight, reduction)
 
 
+def absolute_percentage_error(x: Value, target: Value, *, epsilon: float) -> Value:
+    """`100 * |target - x| / |target|`; `|target|` counts as `epsilon` at least."""
+    size = catalogue.maximum(catalogue.abs(target), epsilon)
+    return catalogue.abs((target - x) / size) * 100.0
+
+
+def squared_logarithmic_error(x: Value, target: Value, *, epsilon: float) -> Value:
+    """`(log(x + 1) - log(target + 1)) ** 2`; both count as `epsilon` at least."""
+    logs = [catalogue.log(catalogue.maximum(v, epsilon) + 1.0) for v in (x, target)]
+    return catalogue.square(logs[0] - logs[1])
+
+
+def log_cosh(x: Value, target: Value) -> Value:
+    """`log(cosh(x - target))`, which does not overflow."""
+    away = x - target
+    return away + catalogue.softplus(away * -2.0) - math.log(2.0)
+
+
 @autocasting(Autocast.FLOAT32)
 def kl_div(x: Value, target: Value, *, log_target: bool, reduction: str) -> Value:
     """`target * (log(target) - x)`, of logarithms `x`, and targets or theirs."""

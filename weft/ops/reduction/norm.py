@@ -41,6 +41,29 @@ def _power(x: Value, exponent: float) -> Value:
     return catalogue.select(above, catalogue.power(catalogue.select(above, x, one), exponent), zero)
 
 
+def slice_norms(x: Value, *, dim: int | None) -> Value:
+    """The 2-norm of each slice along a dimension, which stays, or of everything."""
+    rank = len(dims(x))
+    axes = tuple([i for i in range(rank) if dim is None or i != dim % rank])
+    return catalogue.sqrt(catalogue.sum(x * x, axes=axes, keepdims=dim is not None))
+
+
+def with_norms(x: Value, norms: Value, *, dim: int | None) -> Value:
+    """`x` rescaled to the given norms of its slices along a dimension, or of everything."""
+    return x * (norms / slice_norms(x, dim=dim))
+
+
+def norms_between(
+    x: Value, *, low: float, high: float, axes: Any, rate: float = 1.0, epsilon: float = 1e-7
+) -> Value:
+    """`x` rescaled so that its 2-norms over axes move into [low, high], by `rate` of the way."""
+    size = catalogue.sqrt(catalogue.sum(catalogue.square(x), axes=axes, keepdims=True))
+    wanted = catalogue.clip(size, low, high)
+    if rate != 1.0:
+        wanted = wanted * rate + size * (1.0 - rate)
+    return x * (wanted / (size + epsilon))
+
+
 def renorm(x: Value, limit: Value, *, p: float, axis: int) -> Value:
     """Parts along an axis scaled down to a `p`-norm of at most `limit`."""
     others = tuple([i for i in range(len(dims(x))) if i != axis])

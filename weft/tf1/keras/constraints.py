@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import weft.tf1 as tf
+from weft.ops.reduction.norm import norms_between
 from weft.tf1.keras.storage.serialization import found, serialize
 
 __all__ = [
     "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "deserialize", "get", "max_norm",
     "min_max_norm", "non_neg", "serialize", "unit_norm",
 ]  # fmt: skip
-
-_SMALLEST: Final = 1e-7
 
 
 class Constraint:
@@ -33,8 +33,13 @@ class Constraint:
         return cls(**config)
 
 
-def _norms(w: Any, axis: Any) -> Any:
-    return tf.sqrt(tf.reduce_sum(tf.square(w), axis=axis, keepdims=True))
+def _between(w: Any, axis: Any, low: float, high: float, rate: float = 1.0) -> Any:
+    """Weights whose norms along an axis, or several, lie between bounds."""
+    axes = tuple(axis) if isinstance(axis, list | tuple) else axis
+    limits = {"low": float(low), "high": float(high), "rate": float(rate)}
+    build = partial(norms_between, axes=axes, **limits)
+    graph = tf.get_default_graph()
+    return graph.emit("Mul", [tf.convert_to_tensor(w)], build, name="constrained").outputs[0]
 
 
 class MaxNorm(Constraint):
@@ -45,9 +50,7 @@ class MaxNorm(Constraint):
 
     def __call__(self, w: Any) -> Any:
         """The weights to go on with."""
-        norms = _norms(w, self.axis)
-        wanted = tf.clip_by_value(norms, 0.0, float(self.max_value))
-        return w * (wanted / (_SMALLEST + norms))
+        return _between(w, self.axis, 0.0, self.max_value)
 
 
 class NonNeg(Constraint):
@@ -66,7 +69,7 @@ class UnitNorm(Constraint):
 
     def __call__(self, w: Any) -> Any:
         """The weights to go on with."""
-        return w / (_SMALLEST + _norms(w, self.axis))
+        return _between(w, self.axis, 1.0, 1.0)
 
 
 class MinMaxNorm(Constraint):
@@ -79,10 +82,7 @@ class MinMaxNorm(Constraint):
 
     def __call__(self, w: Any) -> Any:
         """The weights to go on with."""
-        norms = _norms(w, self.axis)
-        inside = tf.clip_by_value(norms, float(self.min_value), float(self.max_value))
-        wanted = self.rate * inside + (1 - self.rate) * norms
-        return w * (wanted / (_SMALLEST + norms))
+        return _between(w, self.axis, self.min_value, self.max_value, self.rate)
 
 
 max_norm, non_neg, unit_norm, min_max_norm = MaxNorm, NonNeg, UnitNorm, MinMaxNorm

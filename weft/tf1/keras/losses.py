@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -10,9 +9,7 @@ from typing import Any, Final
 import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.ir.node import Value
-from weft.ops.loss.classification import log_loss
-from weft.ops.loss.regression import hinge as hinge_of
-from weft.ops.loss.regression import huber_loss as huber
+from weft.ops.loss import classification, regression
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.graph_state import snake
 from weft.tf1.keras.storage.serialization import found, serialize
@@ -30,8 +27,8 @@ def _mean(x: Any) -> Any:
     return tf.reduce_mean(x, axis=-1)
 
 
-def _clipped(x: Any, high: float | None = None) -> Any:
-    return tf.maximum(x, EPSILON) if high is None else tf.clip_by_value(x, EPSILON, high)
+def _clipped(probabilities: Any) -> Any:
+    return tf.clip_by_value(probabilities, EPSILON, 1.0 - EPSILON)
 
 
 def _by(formula: Callable[..., Value], p: Any, t: Any) -> Any:
@@ -54,38 +51,36 @@ def mean_absolute_error(y_true: Any, y_pred: Any) -> Any:
 def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Any:
     """100 * mean(abs((y_true - y_pred) / y_true))"""
     t, p = _same(y_true, y_pred)
-    return 100.0 * _mean(tf.abs((t - p) / _clipped(tf.abs(t))))
+    build = partial(regression.absolute_percentage_error, epsilon=EPSILON)
+    return _mean(_by(build, p, t))
 
 
 def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
     """mean((log(y_pred + 1) - log(y_true + 1)) ** 2)"""
     t, p = _same(y_true, y_pred)
-    return _mean(tf.square(tf.log(_clipped(p) + 1.0) - tf.log(_clipped(t) + 1.0)))
+    build = partial(regression.squared_logarithmic_error, epsilon=EPSILON)
+    return _mean(_by(build, p, t))
 
 
-def _signs(t: Any) -> Any:
-    """Labels as -1 and 1, also if they are 0 and 1."""
-    binary = tf.reduce_all(tf.logical_or(tf.equal(t, 0), tf.equal(t, 1)))
-    return tf.where(tf.broadcast_to(binary, tf.shape(t)), 2.0 * t - 1.0, t)
+def _hinge(y_true: Any, y_pred: Any) -> Any:
+    t, p = _same(y_true, y_pred)
+    return _by(lambda x, labels: regression.hinge(x, classification.signs(labels)), p, t)
 
 
 def hinge(y_true: Any, y_pred: Any) -> Any:
     """mean(max(0, 1 - y_true * y_pred)), of labels -1 and 1, or 0 and 1"""
-    t, p = _same(y_true, y_pred)
-    return _mean(_by(hinge_of, p, _signs(t)))
+    return _mean(_hinge(y_true, y_pred))
 
 
 def squared_hinge(y_true: Any, y_pred: Any) -> Any:
     """mean(max(0, 1 - y_true * y_pred) ** 2), of labels -1 and 1, or 0 and 1"""
-    t, p = _same(y_true, y_pred)
-    return _mean(tf.square(_by(hinge_of, p, _signs(t))))
+    return _mean(tf.square(_hinge(y_true, y_pred)))
 
 
 def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
     """max(0, 1 + the greatest other prediction - that of the class)"""
     t, p = _same(y_true, y_pred)
-    other = tf.reduce_max((1.0 - t) * p, axis=-1)
-    return tf.nn.relu(other - tf.reduce_sum(t * p, axis=-1) + 1.0)
+    return _by(classification.categorical_hinge, p, t)
 
 
 def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
@@ -93,7 +88,7 @@ def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
     t, p = _same(y_true, y_pred)
 
     def build(x: Value, target: Value) -> Value:
-        return huber(x, target, None, delta=delta, reduction="none")
+        return regression.huber_loss(x, target, None, delta=delta, reduction="none")
 
     return _mean(_by(build, p, t))
 
@@ -101,8 +96,7 @@ def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
 def logcosh(y_true: Any, y_pred: Any) -> Any:
     """mean(log(cosh(y_pred - y_true)))"""
     t, p = _same(y_true, y_pred)
-    x = p - t
-    return _mean(x + tf.nn.softplus(-2.0 * x) - math.log(2.0))
+    return _mean(_by(regression.log_cosh, p, t))
 
 
 def _logits_of(y_pred: Any, kind: str) -> Any:
@@ -117,12 +111,11 @@ def categorical_crossentropy(
     t, p = _same(y_true, y_pred)
     if label_smoothing:
         classes = tf.cast(tf.shape(t)[-1], p.dtype)
-        t = t * (1.0 - label_smoothing) + label_smoothing / classes
+        t = classification.smoothed(t, label_smoothing, classes)
     logits = p if from_logits else _logits_of(p, "Softmax")
     if logits is not None:
         return tf.nn.softmax_cross_entropy_with_logits_v2(labels=t, logits=logits)
-    p = _clipped(p / tf.reduce_sum(p, axis=-1, keepdims=True), 1.0 - EPSILON)
-    return -tf.reduce_sum(t * tf.log(p), axis=-1)
+    return _by(partial(classification.class_log_loss, epsilon=EPSILON), p, t)
 
 
 def sparse_categorical_crossentropy(
@@ -132,7 +125,7 @@ def sparse_categorical_crossentropy(
     p = tf.convert_to_tensor(y_pred)
     logits = p if from_logits else _logits_of(p, "Softmax")
     if logits is None:
-        logits = tf.log(_clipped(p, 1.0 - EPSILON))
+        logits = tf.log(_clipped(p))
     rank = logits.shape.ndims or 2
     if axis not in (-1, rank - 1):
         order = [i for i in range(rank) if i != axis % rank]
@@ -150,25 +143,29 @@ def binary_crossentropy(
     """-mean(y_true * log(y_pred) + (1 - y_true) * log(1 - y_pred))"""
     t, p = _same(y_true, y_pred)
     if label_smoothing:
-        t = t * (1.0 - label_smoothing) + 0.5 * label_smoothing
+        t = classification.smoothed(t, label_smoothing, 2)
     logits = p if from_logits else _logits_of(p, "Sigmoid")
     if logits is not None:
         return _mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=t, logits=logits))
-    p = _clipped(p, 1.0 - EPSILON)
-    return _mean(_by(partial(log_loss, epsilon=EPSILON), p, t))
+    return _mean(_by(partial(classification.log_loss, epsilon=EPSILON), _clipped(p), t))
 
 
 def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Any:
     """sum(y_true * log(y_true / y_pred))"""
     t, p = _same(y_true, y_pred)
-    t, p = _clipped(t, 1.0), _clipped(p, 1.0)
-    return tf.reduce_sum(t * tf.log(t / p), axis=-1)
+    return _by(partial(classification.relative_entropy, epsilon=EPSILON), p, t)
 
 
 def poisson(y_true: Any, y_pred: Any) -> Any:
     """mean(y_pred - y_true * log(y_pred))"""
     t, p = _same(y_true, y_pred)
-    return _mean(p - t * tf.log(p + EPSILON))
+
+    def build(x: Value, target: Value) -> Value:
+        return regression.poisson_nll_loss(
+            x, target, log_input=False, full=False, eps=EPSILON, reduction="none"
+        )
+
+    return _mean(_by(build, p, t))
 
 
 def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:

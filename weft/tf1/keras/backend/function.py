@@ -49,8 +49,7 @@ logsumexp = _reduction("logsumexp")
 
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The variance."""
-    deviation = x - tf.reduce_mean(x, axis=axis, keepdims=True)
-    return tf.reduce_mean(tf.square(deviation), axis=axis, keepdims=keepdims)
+    return tf.math.reduce_variance(x, axis=axis, keepdims=keepdims)
 
 
 def std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
+from weft.ops.layer.alpha_dropout import alpha_dropout
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of, in_train_phase
-
-ALPHA: Final = -1.7580993408473766  # what a very negative input of SELU becomes
 
 
 class _Noise(Layer):
@@ -161,9 +161,9 @@ class AlphaDropout(_Noise):
     def disturbed(self, x: Any) -> Any:
         """What the inputs become in training."""
         dims = tf.shape(x) if self.noise_shape is None else self.noise_shape
-        kept = tf.cast(tf.random_uniform(dims, seed=self.seed) >= self.rate, x.dtype)
-        a = ((1.0 - self.rate) * (1.0 + self.rate * ALPHA**2)) ** -0.5
-        return a * (x * kept + ALPHA * (1.0 - kept)) - a * ALPHA * self.rate
+        mask = tf.random_uniform(dims, seed=self.seed) >= self.rate
+        graph, build = tf.get_default_graph(), partial(alpha_dropout, rate=self.rate)
+        return graph.emit("Select", [x, mask], build, name="dropout").outputs[0]
 
     def get_config(self) -> dict[str, Any]:
         """The arguments to make a layer like this one."""
