@@ -190,7 +190,7 @@ def test_leaves_are_filled_without_gradient():
         (
             lambda: wf.zeros(2, requires_grad=True).normal_(),
             errors.GradientError,
-            "normal_: a leaf that needs a gradient cannot be changed",
+            "normal_: a leaf that requires grad cannot be changed",
         ),
     ],
 )

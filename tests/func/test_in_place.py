@@ -78,7 +78,7 @@ def test_arguments_of_derivatives_are_changed():
     assert slope.tolist() == [2.0, 8.0] and x.tolist() == [1.0, 16.0]
     ys, moves = func.vmap(lambda x, t: func.jvp(lambda x: x.mul_(x), (x,), (t,)))(x, t)
     assert ys.tolist() == x.tolist() == [1.0, 256.0] and moves.tolist() == [2.0, 320.0]
-    with pytest.raises(GradientError, match="needs a gradient cannot be changed in place"):
+    with pytest.raises(GradientError, match="requires grad cannot be changed in place"):
         func.grad(lambda x: x.mul_(x).sum())(wf.ones(2, requires_grad=True))
 
 

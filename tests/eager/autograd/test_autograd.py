@@ -337,7 +337,7 @@ def used_then_changed():
         (
             lambda: wf.ones(1).backward(),
             errors.GradientError,
-            "backward: the tensor needs no gradient: nothing that led to it has requires_grad=True",
+            "backward: the tensor requires no grad: nothing it depends on has requires_grad=True",
         ),
         (
             twice,
@@ -348,13 +348,13 @@ def used_then_changed():
         (
             lambda: leaf(1.0).add_(1),
             errors.GradientError,
-            "add_: a leaf that needs a gradient cannot be changed in place; change it inside "
+            "add_: a leaf that requires grad cannot be changed in place; change it inside "
             "no_grad(), or work on x.clone()",
         ),
         (
             lambda: leaf(1.0)[0:1].mul_(2),
             errors.GradientError,
-            "mul_: a view of a leaf that needs a gradient cannot be changed in place",
+            "mul_: a view of a leaf that requires grad cannot be changed in place",
         ),
         (
             lambda: wf.autograd.grad(leaf(1.0) * 1, leaf(1.0)),
@@ -369,7 +369,7 @@ def used_then_changed():
         (
             lambda: wf.ones(1).register_hook(print),
             errors.GradientError,
-            "register_hook: expected a tensor that needs a gradient; call requires_grad_() on it",
+            "register_hook: expected a tensor that requires grad; call requires_grad_() on it",
         ),
         (
             lambda: (leaf(1.0) * 1).register_post_accumulate_grad_hook(print),
@@ -384,7 +384,7 @@ def used_then_changed():
         (
             lambda: (leaf(1.0) * 1).requires_grad_(False),
             errors.GradientError,
-            "requires_grad_: only a leaf can stop to need a gradient; detach() the tensor",
+            "requires_grad_: only a leaf can stop requiring grad; detach() the tensor",
         ),
         (
             lambda: wf.arange(2).requires_grad_(),
@@ -394,7 +394,7 @@ def used_then_changed():
         (
             lambda: leaf(1.0).numpy(),
             errors.GradientError,
-            "numpy: the tensor needs a gradient, which NumPy does not carry on; call detach()",
+            "numpy: the tensor requires grad, which NumPy does not track; call detach()",
         ),
         (
             lambda: leaf(1.0).sum().backward(inputs=[]),
@@ -432,7 +432,7 @@ def test_numpy_where_gradients_are_off():
     x = leaf(2.0)
     with wf.no_grad():
         assert x.numpy() == 2.0
-    with pytest.raises(errors.GradientError, match="NumPy does not carry on"):
+    with pytest.raises(errors.GradientError, match="NumPy does not track"):
         x.numpy()
 
 

@@ -77,7 +77,7 @@ def test_what_is_marked_dirty_is_returned_and_no_leaf():
     assert x.grad.tolist() == [2.0]
     with pytest.raises(errors.GradientError, match="what mark_dirty names among its results"):
         Doubled.apply(x.clone(), False)
-    with pytest.raises(errors.GradientError, match="a leaf that needs a gradient was changed"):
+    with pytest.raises(errors.GradientError, match="a leaf that requires grad was changed"):
         Doubled.apply(x, True)
 
 

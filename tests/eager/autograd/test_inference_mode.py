@@ -108,7 +108,7 @@ def test_views_made_without_gradients_are_not_changed_with_them(mode):
 def test_a_leaf_is_not_turned_in_place():
     x = wf.ones(2, 3, requires_grad=True)
     for change in (x.t_, x[0].unsqueeze_):
-        with pytest.raises(GradientError, match=r"_: a.* leaf that needs a gradient cannot be"):
+        with pytest.raises(GradientError, match=r"_: a.* leaf that requires grad cannot be"):
             change(*([0] if change != x.t_ else []))
     with wf.no_grad():
         x.t_()

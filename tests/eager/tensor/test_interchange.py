@@ -282,12 +282,12 @@ class Strange:
         (
             lambda: np.asarray(wf.ones(1, requires_grad=True)),
             errors.GradientError,
-            "numpy: the tensor needs a gradient, which other libraries do not carry on; pass its",
+            "numpy: the tensor requires grad, which other libraries do not track; pass its",
         ),
         (
             lambda: np.from_dlpack(wf.ones(1, requires_grad=True)),
             errors.GradientError,
-            "__dlpack__: the tensor needs a gradient",
+            "__dlpack__: the tensor requires grad",
         ),
         (
             lambda: copy.deepcopy(wf.ones(1, requires_grad=True) * 1),

@@ -18,12 +18,12 @@ from weft.ops.refusal import shown
 def dims_of(x: Any) -> tuple[int, ...]:
     """The shape of a tensor or of anything that can be one."""
     lazy = x.lazy if isinstance(x, Handle) else lazy_of(x)
-    shape: Any = lazy.type.shape  # always known: types of values are those of arrays
+    shape: Any = lazy.type.shape  # always known: the types of values are concrete
     return shape
 
 
 def integer(name: str, value: Any) -> int:
-    """A whole number from Python, NumPy or a tensor.
+    """An integer from Python, NumPy or a tensor.
 
     Raises:
         DTypeError: it is none.
@@ -39,7 +39,7 @@ def integer(name: str, value: Any) -> int:
 
 
 def tensor_of(name: str, value: Any) -> Any:
-    """A tensor, where neither an array nor a number will do.
+    """A tensor; arrays and numbers are refused.
 
     Raises:
         DTypeError: it is none.
@@ -50,11 +50,11 @@ def tensor_of(name: str, value: Any) -> Any:
 
 
 def listed(name: str, tensors: Any, what: str = "tensor") -> list[Any]:
-    """Tensors that come as one sequence.
+    """A sequence of tensors.
 
     Raises:
-        DTypeError: something else instead.
-        ShapeError: there is none.
+        DTypeError: it is something else.
+        ShapeError: it is empty.
     """
     if isinstance(tensors, Handle) or not isinstance(tensors, Iterable):
         text = f"{name}: expected a sequence of {what}s, got {shown(tensors)}{at_user_line()}"
@@ -66,7 +66,7 @@ def listed(name: str, tensors: Any, what: str = "tensor") -> list[Any]:
 
 
 def axis_of(name: str, axis: Any, rank: int) -> int:
-    """An axis counted from the front; a scalar counts as of rank 1, as in PyTorch.
+    """An axis counted from the front; a scalar counts as rank 1, as in PyTorch.
 
     Raises:
         OutOfRangeError: it lies outside the rank.
@@ -81,7 +81,7 @@ def axis_of(name: str, axis: Any, rank: int) -> int:
 
 
 def axes_of(name: str, axes: Any, rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, in order; all of them for `None` and for none.
+    """Axes counted from the front, sorted; `None` and an empty sequence mean all.
 
     Raises:
         OutOfRangeError: one lies outside the rank.
@@ -113,7 +113,7 @@ def either(name: str, dim: Any, axis: Any, default: Any = None) -> Any:
 
 
 def check_same_type(name: str, x: Any, source: Any) -> None:
-    """Refuse elements of another type than that of the tensor which they are put into.
+    """Refuse a source whose dtype differs from the tensor's.
 
     Raises:
         DTypeError: names both types.
@@ -129,17 +129,17 @@ def check_same_type(name: str, x: Any, source: Any) -> None:
 
 
 def sizes(name: str, given: tuple[Any, ...]) -> tuple[int, ...]:
-    """`x.view(2, 3)` or `x.view((2, 3))` as a tuple of whole numbers."""
+    """The sizes of `x.view(2, 3)` or `x.view((2, 3))` as a tuple of integers."""
     if len(given) == 1 and isinstance(given[0], Iterable) and not isinstance(given[0], Handle):
         given = tuple(cast("Iterable[Any]", given[0]))
     return tuple([integer(name, d) for d in given])
 
 
 def filled(name: str, shape: tuple[int, ...], size: int, old: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape for `size` elements, in which one dimension may be -1: whatever is left.
+    """A shape for `size` elements; a dimension of -1 is inferred.
 
     Raises:
-        ShapeError: it is of another number of elements.
+        ShapeError: it has another number of elements.
     """
     count = 1
     free = -1

@@ -1,4 +1,4 @@
-"""What a tensor is: element type, shape, place; conversions; its elements as Python numbers."""
+"""Attributes of tensors (dtype, shape, device), conversions, and elements as Python numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weft.ops.refusal import REFUSABLE, guarded, refuse
 
 
 def clone(x: Any, *, memory_format: Any = None) -> Any:
-    """A tensor of its own with the same elements; gradients flow through."""
+    """A copy of the tensor; gradients flow through."""
     return x.clone(memory_format=memory_format)
 
 
@@ -52,12 +52,12 @@ def is_complex(x: Any) -> bool:
 
 
 def is_signed(x: Any) -> bool:
-    """Whether the element type of a tensor has negative numbers."""
+    """Whether the dtype of a tensor has negative numbers."""
     return tensor_of("is_signed", x).is_signed()
 
 
 def is_nonzero(x: Any) -> bool:
-    """Whether the one element of a tensor is not 0."""
+    """Whether the only element of a tensor is not 0."""
     return bool(tensor_of("is_nonzero", x))
 
 
@@ -116,7 +116,7 @@ class Attributes(Handle):
 
     @property
     def is_meta(self) -> builtins.bool:
-        """No: a tensor has elements."""
+        """No: a tensor has data."""
         return False
 
     @property
@@ -126,7 +126,7 @@ class Attributes(Handle):
 
     @property
     def _base(self) -> Any:
-        """The tensor whose elements a view shows; `None` where it is no view."""
+        """The base tensor of a view; `None` if it is no view."""
         base: Any = None
         view = self.view_of
         while view is not None:
@@ -138,22 +138,22 @@ class Attributes(Handle):
 
     @property
     def layout(self) -> layout:
-        """All elements are kept."""
+        """Strided: all elements are stored."""
         return strided
 
     @property
     def is_sparse(self) -> builtins.bool:
-        """No: what most elements are 0 of is kept in full."""
+        """No: sparse storage is not used."""
         return False
 
     @property
     def is_cuda(self) -> builtins.bool:
-        """Whether it lives on a GPU of NVIDIA."""
+        """Whether it lives on an NVIDIA GPU."""
         return False
 
     @property
     def nbytes(self) -> builtins.int:
-        """Bytes of all elements."""
+        """Size of all elements in bytes."""
         return self.numel() * self.dtype.size
 
     @property
@@ -187,7 +187,7 @@ class Attributes(Handle):
         return math.prod(self.shape)
 
     def stride(self, dim: builtins.int | None = None) -> Any:
-        """Elements from one index of a dimension to the next, or those of all dimensions."""
+        """Stride of a dimension in elements, or the strides of all dimensions."""
         shape = self.shape
         if self.view_of is not None and 0 not in shape:
             found = tuple([n // self.dtype.size for n in laid(self).strides])
@@ -198,7 +198,7 @@ class Attributes(Handle):
         return found if dim is None else found[normal_axis(dim, len(shape))]
 
     def is_pinned(self) -> builtins.bool:
-        """No: there is no device that would gain by it."""
+        """No: no device would gain from pinned memory."""
         return False
 
     def pin_memory(self) -> Self:
@@ -206,15 +206,15 @@ class Attributes(Handle):
         return self
 
     def data_ptr(self) -> builtins.int:
-        """Where the first element lies in memory; the value is computed first.
+        """Address of the first element; the value is computed first.
 
-        A view lies in the memory of the tensor that it shows.
+        A view lies in the memory of its base.
         """
         root, _, start = placed(self)
         return root.array.ctypes.data + start if self.numel() else 0
 
     def is_inference(self) -> builtins.bool:
-        """Whether it was made in `inference_mode`, and is no view of what was not."""
+        """Whether it was made in `inference_mode`, unless it is a view of a tensor that was not."""
         return getattr(self, "inferred", False)
 
     def is_floating_point(self) -> builtins.bool:
@@ -226,15 +226,15 @@ class Attributes(Handle):
         return self.dtype.is_complex
 
     def is_signed(self) -> builtins.bool:
-        """Whether the element type has negative numbers."""
+        """Whether the dtype has negative numbers."""
         return self.dtype.kind in "ifc"
 
     def is_nonzero(self) -> builtins.bool:
-        """Whether the one element is not 0."""
+        """Whether the only element is not 0."""
         return builtins.bool(self)
 
     def is_same_size(self, other: Handle) -> builtins.bool:
-        """Whether another tensor has the same dimensions."""
+        """Whether another tensor has the same shape."""
         return self.shape == known(other.lazy.type.shape)
 
     def ndimension(self) -> builtins.int:
@@ -242,7 +242,7 @@ class Attributes(Handle):
         return len(self.shape)
 
     def get_device(self) -> builtins.int:
-        """The number of the device; -1 is the processor."""
+        """The index of the device; -1 for the CPU."""
         return -1
 
     # -- conversions
@@ -252,11 +252,11 @@ class Attributes(Handle):
         copy: builtins.bool = False, non_blocking: builtins.bool = False,
         memory_format: Any = None,
     ) -> Self:  # fmt: skip
-        """The tensor as another element type; itself where nothing changes and no `copy` is asked.
+        """The tensor as another dtype; itself if nothing changes and `copy` is false.
 
         Args:
-            what: an element type, a device, or a tensor to take the type of.
-            non_blocking, memory_format: of no influence; see `view.memory_format`.
+            what: a dtype, a device, or a tensor whose dtype is taken.
+            non_blocking, memory_format: no effect; see `view.memory_format`.
 
         Example:
             >>> import weft as wf
@@ -280,10 +280,10 @@ class Attributes(Handle):
         return wrap(converted(self.lazy, kind), self)
 
     def type(self, dtype: Any = None) -> Any:
-        """The tensor as another element type; PyTorch's name of its type where none is given.
+        """The tensor as another dtype; without one, PyTorch's name of its type.
 
         Args:
-            dtype: or the tensors of one, such as `wf.IntTensor`, or their name.
+            dtype: a dtype, or a typed tensor class such as `wf.IntTensor`, or its name.
 
         >>> import weft as wf
         >>> wf.ones(1).type(), wf.ones(1).type("torch.LongTensor").dtype
@@ -294,7 +294,7 @@ class Attributes(Handle):
         return self.to(dtype_meant(dtype) or as_dtype(dtype))
 
     def type_as(self, other: Handle) -> Self:
-        """The tensor as the element type of another one."""
+        """The tensor as the dtype of another one."""
         return self.to(other.lazy.type.dtype)
 
     def float(self, *, memory_format: Any = None) -> Self:
@@ -334,7 +334,7 @@ class Attributes(Handle):
         return self.to(types.uint8, memory_format=memory_format)
 
     def bool(self, *, memory_format: Any = None) -> Self:
-        """As truth values: whether an element differs from 0."""
+        """As bool: whether an element differs from 0."""
         return self.to(types.bool_, memory_format=memory_format)
 
     def cfloat(self) -> Self:
@@ -350,7 +350,7 @@ class Attributes(Handle):
         return self
 
     def clone(self, *, memory_format: Any = None) -> Self:
-        """A tensor of its own with the same elements; gradients flow through.
+        """A copy of the tensor; gradients flow through.
 
         >>> import weft as wf
         >>> x = wf.zeros(2)
@@ -367,23 +367,23 @@ class Attributes(Handle):
         """The memory of the tensor as a NumPy array; not a copy.
 
         Args:
-            force: also where the tensor needs a gradient, which NumPy would not carry on.
+            force: return it even if the tensor requires grad; NumPy does not track gradients.
 
         Raises:
-            GradientError: the tensor needs a gradient, and gradients are not off (`no_grad`).
+            GradientError: the tensor requires grad, outside `no_grad()`.
         """
         if self.shown.tracked and trace.now.grad_mode and not force:
             raise GradientError(
-                "numpy: the tensor needs a gradient, which NumPy does not carry on; call "
+                "numpy: the tensor requires grad, which NumPy does not track; call "
                 f"detach().numpy(){at_user_line()}"
             )
         return memory_of(self)
 
     def item(self) -> Any:
-        """The one element, as a Python number.
+        """The only element, as a Python number.
 
         Raises:
-            ShapeError: there are several, or none.
+            ShapeError: it has several elements or none.
         """
         array = self.array
         if array.size != 1:

@@ -1,4 +1,4 @@
-"""Where tensors live: this computer's memory, the only place there is."""
+"""The device of tensors; the only one is the CPU."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from weft.ops.base import at_user_line
 
 
 class Device:
-    """A place for tensors; `weft.device` is this class, for `isinstance`.
+    """A device; `weft.device` is this class, for `isinstance`.
 
     Args:
         spec: a name, such as `"cpu"`, or a device.
-        index: which of that type; there is only number 0, which need not be named.
+        index: which device of that type; only 0, which may be omitted.
 
     Raises:
         ConfigError: there is no such device.
@@ -55,6 +55,6 @@ CPU: Final = Device("cpu")
 
 
 def check_device(spec: Any) -> None:
-    """Accept `device=` arguments that name the CPU, or nothing."""
+    """Check a `device=` argument: the CPU or `None`."""
     if spec is not None:
         Device(spec)

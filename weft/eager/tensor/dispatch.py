@@ -1,4 +1,4 @@
-"""How operations on tensors are recorded: the one door between methods and the recording."""
+"""Dispatch: casts and promotes the operands of an operation on tensors, and records it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DISCARDED: Final = "Casting complex values to real discards the imaginary part"
 
 
 def wrap(lazy: Lazy, like: Any = None) -> Any:
-    """A new tensor that shows a value; of the kind of `like`, a tensor, if given."""
+    """A new tensor that holds a value; of the class of the tensor `like`, if given."""
     return handle_of(Handle.default if like is None else like.kind, lazy)
 
 
@@ -41,8 +41,8 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
     """The value behind a tensor, an array, nested lists of numbers, or a number.
 
     Args:
-        dtype: of a number; what `rules` say if it is not given.
-        rules: say what Python's floats become in lists, too.
+        dtype: of a number; by default what `rules` say.
+        rules: promotion rules; they also decide the dtype of Python floats in lists.
     """
     if isinstance(x, Handle):
         return x.lazy
@@ -80,10 +80,10 @@ def _array_of_lists(x: Any) -> Array:
 
 
 def cast(lazy: Lazy, dtype: DType) -> Lazy:
-    """A value as another element type; itself where it has it.
+    """A value as another dtype; itself if it has that dtype.
 
     Raises:
-        DTypeError: complex numbers as real ones.
+        DTypeError: complex to real.
     """
     if lazy.type.dtype is dtype:
         return lazy
@@ -94,7 +94,7 @@ def cast(lazy: Lazy, dtype: DType) -> Lazy:
 
 
 def unowned(lazy: Lazy) -> Lazy:
-    """A value that no tensor shows, but one is about to: itself, or one that equals it."""
+    """A value for a new tensor to hold: itself if no tensor holds it, otherwise an equal one."""
     if not lazy.is_live:
         trace.now.expect(lazy)
         return lazy
@@ -102,7 +102,7 @@ def unowned(lazy: Lazy) -> Lazy:
 
 
 def converted(lazy: Lazy, dtype: DType) -> Lazy:
-    """`cast` where a user asks for it: imaginary parts may be lost, of which a warning tells."""
+    """`cast` on the user's request: complex to real is allowed, with a warning."""
     if lazy.type.dtype.is_complex and dtype.kind not in "bc":
         warn(DISCARDED)
         lazy = trace.now.record(op_plan(REAL, (lazy.type,), {}), (lazy,))[0]
@@ -110,7 +110,7 @@ def converted(lazy: Lazy, dtype: DType) -> Lazy:
 
 
 def under_autocast(op: Op, lazies: Sequence[Lazy]) -> Sequence[Lazy]:
-    """Inputs of an operation, with the casts of mixed precision where that is on."""
+    """Inputs of an operation, cast if mixed precision is on."""
     low: DType | None = trace.now.autocast
     if low is None:
         return lazies
@@ -119,7 +119,7 @@ def under_autocast(op: Op, lazies: Sequence[Lazy]) -> Sequence[Lazy]:
 
 
 def record(op: Op, lazies: Sequence[Lazy], attrs: dict[str, Any]) -> tuple[Lazy, ...]:
-    """Record a catalogue operation, with the casts of mixed precision where that is on."""
+    """Record a catalogue operation, with casts if mixed precision is on."""
     lazies = under_autocast(op, lazies)
     plan = op_plan(op, [x.type for x in lazies], attrs)
     return trace.now.record(plan, tuple(lazies))
@@ -135,7 +135,7 @@ def call(op: Op, *xs: Any, **attrs: Any) -> Any:
 
 
 def kind_of(*xs: Any) -> Any:
-    """The first tensor among arguments: results are of its kind; `None` where there is none."""
+    """The first tensor among arguments, whose class results take; `None` if there is none."""
     for x in xs:
         if isinstance(x, Handle):
             return x
@@ -148,13 +148,13 @@ Found = tuple[Plan, Numbers | None]
 
 
 class Plans(dict[Any, Found]):
-    """The plans of an operation by what identifies its operands' types; inputs of a bare number.
+    """The plans of an operation by its operands' types; inputs for bare numbers.
 
-    Only where no operand is to be cast, whatever the default type. What was looked up last is
-    mostly what comes next, and recognised without a key: half of what the look-up takes.
+    Only for operands that need no cast, whatever the default dtype. The last lookup is mostly the
+    next one, and is recognized without a key: half the cost of a lookup.
 
     Attributes:
-        latest: the operands' types (of numbers their classes), the rules, and what was found.
+        latest: the operands' types (classes of numbers), the rules, and the entry found.
     """
 
     __slots__ = ("latest",)
@@ -164,7 +164,7 @@ class Plans(dict[Any, Found]):
         self.latest = (None, None, None, None)
 
     def find(self, x: TensorType, y: Any, rules: promotion.Rules) -> Found | None:
-        """What is known for operands of type `x` and of type, or class, `y`."""
+        """The entry for operands of type `x` and of type, or class, `y`."""
         found = self.get((rules, id(x), id(y) if type(y) is TensorType else y))
         if found is not None:
             self.latest = (x, y, rules, found)
@@ -180,7 +180,7 @@ _plans: Final[dict[Op, Plans]] = {}
 
 
 def plans_of(op: Op) -> Plans:
-    """The plans known so far of an elementwise operation."""
+    """The cached plans of an elementwise operation."""
     found = _plans.get(op)
     if found is None:
         found = _plans[op] = Plans()
@@ -189,7 +189,7 @@ def plans_of(op: Op) -> Plans:
 
 
 def unary(op: Op, x: Any, floats: bool = False) -> Any:
-    """An elementwise operation of one input; `floats`: integers become floating first."""
+    """A unary elementwise operation; with `floats`, integers become floating-point first."""
     like = x if isinstance(x, Handle) else None
     lazy = lazy_of(x)
     dtype = lazy.type.dtype
@@ -216,10 +216,10 @@ _COMPARISONS: Final = _ORDERINGS | {REGISTRY["equal"], REGISTRY["not_equal"]}
 
 
 def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Any:
-    """An elementwise operation of two inputs, promoted to one type; numbers are inputs.
+    """A binary elementwise operation, with dtype promotion; numbers are inputs.
 
     Args:
-        floats: integers become floating first, as for a division.
+        floats: integers become floating-point first, as in a division.
     """
     like = x if isinstance(x, Handle) else y if isinstance(y, Handle) else None
     rules = promotion.TORCH if like is None else like.rules
@@ -238,7 +238,7 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Any:
         a, b, dtype = _beyond(a, b, dtype)
     elif plan is not None and any([isinstance(z, Lazy) and z.type.dtype is dtype for z in (a, b)]):
         numbers = numbers_beside(dtype, bare[0], rules) if bare else None
-        plans_of(op)[rules, kind_a, kind_b] = plan, numbers  # whatever the default type is
+        plans_of(op)[rules, kind_a, kind_b] = plan, numbers  # whatever the default dtype is
     if kind_a in _NUMBERS:
         a = number(a, dtype, rules)
     if kind_b in _NUMBERS:
@@ -251,7 +251,7 @@ def _are_whole(a: Any, b: Any) -> bool:
 
 
 def _beyond(a: Any, b: Any, dtype: DType) -> tuple[Any, Any, DType]:
-    """What is compared with a whole number: infinity in its place where `dtype` lacks it."""
+    """A number to compare with: infinity in place of an integer that `dtype` cannot hold."""
     limits = np.iinfo(dtype.numpy)
     pair = [
         x if isinstance(x, Lazy) or limits.min <= x <= limits.max else math.copysign(math.inf, x)
@@ -261,7 +261,7 @@ def _beyond(a: Any, b: Any, dtype: DType) -> tuple[Any, Any, DType]:
 
 
 def _operand(x: Any, bare: bool, rules: promotion.Rules) -> tuple[Any, Any]:
-    """A value, or a Python number as it is where one may stay `bare`; and a key for its type."""
+    """A value (or a Python number itself, if it may stay `bare`) and a key for its type."""
     if bare and type(x) in _NUMBERS:
         return x, type(x)
     lazy = lazy_of(x, None, rules)
@@ -271,7 +271,7 @@ def _operand(x: Any, bare: bool, rules: promotion.Rules) -> tuple[Any, Any]:
 def _plan_binary(
     op: Op, a: Any, b: Any, floats: bool, rules: promotion.Rules
 ) -> tuple[DType, Op, Plan | None]:
-    """The common type, the operation, and the plan where no operand needs a cast."""
+    """The common dtype, the operation, and the plan if no operand needs a cast."""
     dtype = common_type([a, b], rules)
     if floats:
         dtype = rules.floating(dtype)
@@ -287,7 +287,7 @@ def _plan_binary(
 
 
 def check_truths(*xs: Any) -> None:
-    """Refuse to subtract truth values, or to subtract from them, as PyTorch does.
+    """Refuse subtraction with booleans, as PyTorch does.
 
     Raises:
         DTypeError: one of the tensors, values or numbers is boolean.
@@ -302,7 +302,7 @@ def check_truths(*xs: Any) -> None:
 
 
 def common_type(operands: Sequence[Any], rules: promotion.Rules) -> DType:
-    """The type in which values and bare Python numbers are combined."""
+    """The dtype to which values and bare Python numbers are promoted."""
     lazies = [x for x in operands if isinstance(x, Lazy)]
     numbers = [x for x in operands if not isinstance(x, Lazy)]
     dtype = rules.result([x.type for x in lazies]) if lazies else bool_
@@ -312,10 +312,10 @@ def common_type(operands: Sequence[Any], rules: promotion.Rules) -> DType:
 
 
 def promoted(*xs: Any, floats: bool = False) -> list[Lazy]:
-    """Tensors, arrays and numbers as values of their common type.
+    """Tensors, arrays and numbers as values of their common dtype.
 
     Args:
-        floats: integers become floating.
+        floats: integers become floating-point.
     """
     like = kind_of(*xs)
     if like is not None:
@@ -338,8 +338,8 @@ def promoted(*xs: Any, floats: bool = False) -> list[Lazy]:
 class Recorded:
     """A function of graph values as a function of tensors, recorded as one call.
 
-    Positional arguments are tensors (or arrays, numbers, `None` where one is left out); keywords
-    are static: hashable, and part of the program's structure.
+    Positional arguments are tensors (or arrays, numbers, or `None` if omitted); keywords are
+    static: hashable, and part of the program's structure.
     """
 
     def __init__(
@@ -381,11 +381,11 @@ class Recorded:
         return [None if x is None else cast(x, next(wanted)) for x in lazies]
 
     def __call__(self, *xs: Any, **static: Any) -> Any:
-        """Record a call; one tensor, or a tuple of them where the function gives several."""
+        """Record a call; returns a tensor, or a tuple if the function has several results."""
         return self.on(kind_of(*xs), *xs, **static)
 
     def on(self, like: Any, *xs: Any, **static: Any) -> Any:
-        """Record a call whose results are of the kind of `like`, a tensor."""
+        """Record a call whose results take the class of the tensor `like`."""
         found = self.record(xs, static)
         if len(found) == 1:
             return wrap(found[0], like)
@@ -394,7 +394,7 @@ class Recorded:
 
 @functools.lru_cache(maxsize=1024)
 def _with_gaps(function: Callable[..., Any], present: tuple[bool, ...]) -> Callable[..., Any]:
-    """`function` called with `None` where an argument is left out."""
+    """`function`, called with `None` for omitted arguments."""
 
     @functools.wraps(function)
     def filled(*values: Any, **static: Any) -> Any:
@@ -408,14 +408,14 @@ def recorded(
     function: Callable[..., Any] | None = None, *, differentiable: bool = True, rows: bool = False,
     autocast: Autocast | None = None, looks_up: bool = False,
 ) -> Any:  # fmt: skip
-    """Make a function of graph values (`weft.ops`) one of tensors, recorded as one call.
+    """Turn a function of graph values (`weft.ops`) into one of tensors, recorded as one call.
 
     Args:
         differentiable: whether gradients flow through it.
         rows: whether it takes row-sparse values (`weft.ops.RowSparse`) as they are.
-        autocast: in which type it runs while casts are automatic, if the function does not declare
-            it: the widest of its inputs' types, unless it says otherwise.
-        looks_up: whether it takes indices and a table, by which its gradient is row-sparse.
+        autocast: its dtype under mixed precision, if the function does not declare it; by default
+            the widest of its inputs' dtypes.
+        looks_up: whether it takes indices and a table whose gradient is row-sparse.
     """
     if function is None:
         return functools.partial(
@@ -423,12 +423,12 @@ def recorded(
             looks_up=looks_up,
         )  # fmt: skip
     if looks_up:
-        vars(function)["looks_up"] = True  # goes along where a plan is of a wrapped function
+        vars(function)["looks_up"] = True  # also set for plans of a wrapped function
     return Recorded(function, differentiable, rows, autocast)
 
 
 def looks_up(plan: Plan) -> bool:
-    """Whether it is a call of (indices, table, ...) whose gradient by the table is row-sparse."""
+    """Whether it is a call of (indices, table, ...) with a row-sparse gradient of the table."""
     return bool(getattr(plan.called, "looks_up", False))
 
 

@@ -1,6 +1,6 @@
-"""Streams of random numbers: a seed, and the number of the next call.
+"""Random generators: a seed and a counter of calls.
 
-Every random operation takes a counter from its stream; what it draws depends on that alone.
+Every random operation takes the next counter of its generator and draws numbers from that alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORD: Final = (1 << 64) - 1
 
 
 def splitmix64(seed: int) -> int:
-    """A 64-bit number that is far from those of other seeds.
+    """Mix a seed to 64 bits that differ from those of other seeds.
 
     Source: Steele et al., "Fast splittable pseudorandom number generators", 2014.
     """
@@ -33,7 +33,7 @@ def splitmix64(seed: int) -> int:
 
 
 class Generator:
-    """A stream of random numbers of its own.
+    """A random generator.
 
     >>> import weft as wf
     >>> a = wf.rand(3, generator=wf.Generator().manual_seed(1))
@@ -49,10 +49,10 @@ class Generator:
         self.seed()
 
     def manual_seed(self, seed: int) -> Generator:
-        """Begin the stream of this seed.
+        """Start the stream of this seed.
 
         Raises:
-            OutOfRangeError: 64 bits do not hold it.
+            OutOfRangeError: it exceeds 64 bits.
         """
         if not -(1 << 63) <= int(seed) <= _WORD:
             text = f"manual_seed: expected a number of 64 bits, got {seed}"
@@ -63,7 +63,7 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Begin a stream that nobody can foresee; its seed."""
+        """Seed from the system's randomness; returns the seed."""
         return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)._seed
 
     def initial_seed(self) -> int:
@@ -77,15 +77,15 @@ class Generator:
             return (self._start + self._calls) & _WORD
 
     def get_state(self) -> Any:
-        """Where the stream is: the bytes of three numbers, uint8."""
+        """The state of the generator, as a uint8 tensor."""
         state = np.array([self._seed & _WORD, self._start, self._calls], np.uint64)
         return wrap(leaf(state.view(np.uint8)))
 
     def set_state(self, state: Any) -> Generator:
-        """Go on where `get_state` was called.
+        """Restore a state from `get_state`.
 
         Raises:
-            DTypeError: not what `get_state` gives.
+            DTypeError: it is no state of a generator.
         """
         array = lazy_of(state)
         if array.type.dtype is not uint8 or array.type.shape != (24,):

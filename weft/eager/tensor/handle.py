@@ -1,4 +1,4 @@
-"""The base of tensors: a handle that refers to a value, and after an in-place change to another."""
+"""The base class of tensors: a handle to a value, replaced by another in an in-place change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _new: Final = object.__new__
 
 
 def handle_of(kind: type[Any], lazy: Lazy) -> Any:
-    """A new tensor of a kind that shows a value."""
+    """A new tensor of this class that holds a value."""
     handle = _new(kind)
     handle.shown = lazy
     handle.window = handle._grad = None
@@ -41,9 +41,9 @@ def handle_of(kind: type[Any], lazy: Lazy) -> Any:
 
 
 class Handle:
-    """A reference to a `Lazy`; what `Tensor` adds is methods.
+    """A reference to a `Lazy`; `Tensor` only adds methods.
 
-    Making one takes over the value: a `Lazy` belongs to one handle at a time.
+    A new handle takes over the value: a `Lazy` belongs to one handle at a time.
     """
 
     __slots__ = (
@@ -53,20 +53,20 @@ class Handle:
     kind: ClassVar[type[Any]]  # of results of operations on it
     default: ClassVar[type[Any]]  # of results where no operand is a tensor
     rules: ClassVar[Rules] = TORCH
-    detached: weakref.WeakSet[View]  # only set where there have been views without gradient
+    detached: weakref.WeakSet[View]  # only set if there have been detached views
     _grad: Any  # what `backward` has accumulated
-    inferred: bool  # only set where it was made in inference mode
-    lasting: bool  # only set where it is part of a module, so that it may stay as it is for long
-    lent: bool  # only set where others may write to the memory without saying so
-    views: int  # how many have been made of it
+    inferred: bool  # only set if it was made in inference mode
+    lasting: bool  # only set on members of modules, which change rarely
+    lent: bool  # only set if others may write to the memory without notice
+    views: int  # how many views have been made of it
 
     def __dir__(self) -> list[str]:
-        """Its attributes, without those that are set on some tensors only."""
+        """Its attributes, without those set only on some tensors."""
         unset = {n for n in Handle.__slots__ if not n.startswith("__") and not hasattr(self, n)}
         return [name for name in super().__dir__() if name not in unset]
 
     def adopt(self, lazy: Lazy, view: View | None = None) -> None:
-        """Show a value; for new handles."""
+        """Set the value of a new handle."""
         self.shown = lazy
         self.window = view
         self._grad = None
@@ -77,52 +77,52 @@ class Handle:
 
     @property
     def lazy(self) -> Lazy:
-        """The value now."""
+        """The current value."""
         view = self.window
         if view is not None and (view.is_stale() or view.is_open(self.shown)):
             lazy, old = view.take(), self.shown
             if old.tracked and old.leaf is None and view.lens.detached:
-                lazy = with_history(lazy, old)  # of what was written to it: not that of its base
+                lazy = with_history(lazy, old)  # that of the written value, not of the base
             self._show_of_leaf(lazy)
         return self.shown
 
     @property
     def version(self) -> int:
-        """How often the tensor was changed in place; of a view, how often its base was."""
+        """The version counter; a view has that of its base."""
         view = self.window
         return self._version if view is None else view.base.version
 
     def look(self, view: View) -> None:
-        """Be a view; for new handles that show its value."""
+        """Make a new handle a view; it holds the view's value already."""
         self.window = view
         if inferring.used:
             self.inferred = getattr(view.base, "inferred", False)
 
     @property
     def view_of(self) -> View | None:
-        """What a view shows; `None` for a tensor with memory of its own."""
+        """The base of a view; `None` for a tensor with memory of its own."""
         return self.window
 
     @property
     def root(self) -> Handle:
-        """The tensor that a view is differentiated through to; itself where it is no view."""
+        """The root tensor whose gradient a view contributes to; itself if it is no view."""
         view = self.window
         return self if view is None or view.lens.detached else view.base.root
 
     @property
     def array(self) -> Array:
-        """The memory of the tensor, computed now if need be; not a copy."""
+        """The memory of the tensor, computed now if pending; no copy."""
         lazy = self.lazy
         try:
             return array_of(lazy)
         except WeftError:
             if lazy.record is not None or self.lazy is lazy:
                 raise
-            return self.array  # another thread has changed the tensor meanwhile
+            return self.array  # another thread has changed the tensor
 
     @property
     def memory(self) -> Array:
-        """The same for others to write to: of a detached tensor, the memory of what it shows."""
+        """The same for others to write to; for a detached view, the memory of its base."""
         view = self.window
         if view is not None and view.lens.detached:
             return view.base.memory
@@ -134,7 +134,7 @@ class Handle:
         return found
 
     def lend(self) -> None:
-        """Say that the memory came from others, who may write to it without saying so."""
+        """Mark the memory as shared: others may write to it without notice."""
         if self.shown.array is not None:
             lend(self.shown.array)
         self._note_lent()
@@ -148,24 +148,24 @@ class Handle:
 
     @property
     def at_hand(self) -> bool:
-        """Whether the value is there, of no interest to gradients, tracing or inspection."""
+        """Whether the value is computed and irrelevant to gradients, tracing and anomaly mode."""
         lazy = self.lazy
         if trace.now.depth or trace.now.inspect is not None:
             return False
         return lazy.array is not None and not (lazy.tracked and trace.now.grad_mode)
 
     def tells_changes(self) -> bool:
-        """Whether every change of the value gives it another value or version."""
+        """Whether every change gives it another value or version."""
         return self.window is None and not getattr(self, "lent", False)
 
     def is_still(self, lazy: Lazy, version: int) -> bool:
-        """Whether it shows this value in this version, and tells changes."""
+        """Whether it still holds this value in this version, and reports changes."""
         return self.shown is lazy and self._version == version and self.tells_changes()
 
     def own_memory(self) -> Array | None:
         """The tensor's memory, if it may be written to.
 
-        Nothing recorded would see it change then, nor is anything pending that may yet fail.
+        That is so if no record reads it and nothing is pending that may still fail.
         """
         if self.window is not None or trace.now.pending or not self.at_hand:
             return None
@@ -177,7 +177,7 @@ class Handle:
         return array if array.flags.writeable else None
 
     def touch(self) -> None:
-        """Say that the memory was written to: views take their values again."""
+        """Note that the memory was written to: views read their values again."""
         self._version += 1
         changes.mark = object()
 
@@ -186,7 +186,7 @@ class Handle:
         return sys.getrefcount(lazy)
 
     def _show(self, lazy: Lazy) -> None:
-        """Refer to another value."""
+        """Hold another value."""
         owner, mark = weakref.ref(self), object()  # calls first: Ctrl-C comes after them
         if self.shown.hooks is not None:
             _retain_of(lazy, self.shown)
@@ -196,30 +196,30 @@ class Handle:
         changes.mark = mark
 
     def _show_of_leaf(self, lazy: Lazy) -> None:
-        """Refer to another value, which is a leaf's if the one until now is."""
+        """Hold another value, which is a leaf if the old one is."""
         old = self.shown
         if old.leaf is not None:
             lazy.tracked, lazy.leaf, lazy.hooks = True, old.leaf, old.hooks
         self._show(lazy)
 
     def replace(self, lazy: Lazy) -> None:
-        """Change the tensor in place: it has this newly recorded value from now on.
+        """Change the tensor in place to this newly recorded value.
 
-        The value is computed into the same memory where type and shape are the same. A leaf that
-        needs a gradient stays one.
+        The value is computed into the same memory if the type is the same. A leaf that requires
+        grad stays one.
         """
         self.replace_soon(lazy)
         trace.now.keep_up()
 
     def replace_soon(self, lazy: Lazy) -> None:
-        """`replace`; memory that others see is written to when `State.keep_up` is called."""
+        """`replace`, but memory that others see is written only when `State.keep_up` is called."""
         view = self.window
         if view is not None:
             if self.shown.tracked and not lazy.tracked and self.shown.leaf is None:
                 lazy = with_history(lazy, self.shown)
             view.put(lazy)
             if lazy.tracked and not view.lens.detached:
-                lazy = view.take()  # what the base is used for is no gradient of the view
+                lazy = view.take()  # uses of the base give the view no gradient
             self._note(lazy)
             self._show_of_leaf(lazy)
             return
@@ -232,7 +232,7 @@ class Handle:
         self._succeed(old, lazy)
 
     def depart(self, lazy: Lazy) -> None:
-        """Have this value in memory of its own; detached views stay with what there is now."""
+        """Hold this value in new memory; detached views keep the old memory."""
         if self.window is not None:
             self._show(self.lazy)
             self.window = None
@@ -248,9 +248,9 @@ class Handle:
             self.detached = weakref.WeakSet()
 
     def hand_over(self, new: Handle, lens: Lens) -> View:
-        """Have a new handle show the value, in the memory that this one is a view of from now on.
+        """Give the value to a new handle and become a view of it.
 
-        Views of this one still are; they count the same changes.
+        Views of this tensor stay valid and share the version counter.
         """
         new.adopt(self.shown)
         new._version = self._version
@@ -263,16 +263,16 @@ class Handle:
         return view
 
     def _succeed(self, old: Lazy, lazy: Lazy) -> None:
-        """Show a value instead of `old`, in its memory unless a gradient may read that yet."""
+        """Hold a value instead of `old`, in its memory unless a gradient may still read that."""
         self._show_of_leaf(lazy)
-        # Only now: what nobody shows must not be computed into the memory of what somebody does.
+        # Only now: an unused value must not be computed into the memory of a used one.
         is_read = lazy.tracked and lazy.leaf is None
-        # So may a tangent that nobody has asked for yet.
+        # A tangent that is asked for later may read it, too.
         is_read = is_read or bool(trace.now.duals and not getattr(self, "lent", False))
         if old.type is lazy.type and lazy.array is None and (not is_read or is_open(old)):
             lazy.home = old if old.array is not None else old.home
         old.home = None
-        home = lazy.home  # another thread may take it away
+        home = lazy.home  # read once: another thread may reset it
         if home is not None and is_open(home):  # nothing recorded reads that memory
             trace.now.due = True
             if is_read:
@@ -303,14 +303,14 @@ class Handle:
                 tensor._succeed(old, lazy)
 
     def _note(self, lazy: Lazy) -> None:
-        """Note what is shown until now, as it may have to be shown again instead of `lazy`."""
+        """Remember the current value, which is restored if `lazy` fails."""
         now, before = trace.now, self.shown
         if now.depth:
             now.changed.setdefault(self, before)
         now.on_failure(lazy, partial(_take_back, weakref.ref(self), before, lazy, self.window))
 
     def become(self, view: Handle) -> Handle:
-        """Be what a view of this tensor is: the same elements in another shape, for good."""
+        """Take the shape and value of a view of this tensor, for in-place reshapes."""
         shown = self.window
         self.views -= view.window is not None and view.window.base is self
         if view.window is not None and (shown is not None or self._is_shown_by_others(view)):
@@ -334,14 +334,14 @@ class Handle:
         return self
 
     def stand_again(self, rest: Handle) -> None:
-        """Be again what all views show, in the shape until now, in place of a stand-in."""
+        """Undo `become`: be the base of all views again, instead of the stand-in."""
         _give_views(rest, self)
         self._version, self.window = rest._version, None
         if hasattr(rest, "detached"):
             self.detached = rest.detached
 
     def lose_views(self) -> None:
-        """Say that the elements which views of this tensor show are there no more."""
+        """Invalidate the views of this tensor, whose elements are gone."""
         for view in _views_of(self) if self.views else ():
             view.lens = Lost()
 
@@ -353,7 +353,7 @@ class Handle:
         return bool(others)
 
     def _stand_in(self) -> Handle:
-        """A tensor in the shape until now, which all views show from now on."""
+        """A tensor of the old shape, which becomes the base of all views."""
         rest: Handle = handle_of(self.kind, self.shown)
         rest._version = self._version
         _give_views(self, rest)
@@ -366,13 +366,13 @@ class Handle:
         return rest
 
     def _alias(self, shown: View) -> Handle:
-        """A view as this one is."""
+        """Another view like this one."""
         base: Handle = handle_of(type(self), shown.lens.take(shown.base.lazy))
         base.look(View(shown.base, shown.lens))
         return base
 
     def let_go(self, constant: Handle) -> Handle:
-        """Show the same value without its gradient; views that were taken keep theirs."""
+        """Detach in place; existing views keep their gradient."""
         old = self.shown
         if old.leaf is not None:
             old.tracked, old.leaf = False, None
@@ -383,7 +383,7 @@ class Handle:
         return self
 
     def _carried(self, lazy: Lazy, view: Handle) -> Lazy:
-        """The value of a view to become, through which gradients flow as they did until now."""
+        """The value of a view to become, connected to the old value's gradient."""
         old = self.shown
         if not old.tracked or lazy.tracked or old.leaf is not None or view.window is None:
             return lazy
@@ -394,7 +394,7 @@ class Handle:
             trace.now.grad_mode = before
 
     def exchange(self, lazy: Lazy) -> Lazy:
-        """Go back to an earlier value, as if it had not been replaced; the value until now."""
+        """Undo a replacement: hold an earlier value again; returns the current one."""
         now = self.shown
         if now.home is not lazy and lazy.array is None:
             lazy.home = now.home
@@ -406,9 +406,9 @@ class Handle:
 
 
 class Retain:
-    """A hook that keeps the gradient of a tensor that is no leaf in its `.grad`.
+    """A hook that keeps the gradient of a non-leaf in its `.grad`.
 
-    It is one of the value that the tensor shows, and goes on to the next with an in-place change.
+    It hooks the value that the tensor holds, and moves to the next one at an in-place change.
     """
 
     def __init__(self, tensor: Handle) -> None:
@@ -416,7 +416,7 @@ class Retain:
 
 
 def _retain_of(lazy: Lazy, before: Lazy) -> None:
-    """Have a value instead of the one before keep its gradient."""
+    """Move the `Retain` hooks of a value to the next one."""
     hooks = before.hooks
     if hooks is None or hooks is lazy.hooks or not lazy.tracked:
         return
@@ -431,7 +431,7 @@ def _take_back(
     reference: weakref.ref[Handle], before: Lazy, after: Lazy, window: View | None
 ) -> None:
     tensor = reference()
-    # A view may have taken its value again, anything else has been given a known one since.
+    # A view may have read its value again; any other tensor with another value is up to date.
     if tensor is not None and (tensor.shown is after or tensor.window is not None):
         tensor.exchange(before)
         tensor.window = window
@@ -439,12 +439,12 @@ def _take_back(
 
 
 def _views_of(tensor: Handle) -> list[View]:
-    """All views of a tensor, which nobody else knows."""
+    """All views of a tensor, which are not listed anywhere."""
     return [v for v in gc.get_referrers(tensor) if isinstance(v, View) and v.base is tensor]
 
 
 def _give_views(old: Handle, new: Handle) -> None:
-    """Have all views of a tensor show another one."""
+    """Make another tensor the base of all views of one."""
     for view in _views_of(old):
         view.base = new
 
@@ -461,7 +461,7 @@ def _take_all_back(changes: Sequence[tuple[weakref.ref[Handle], Lazy, Lazy]]) ->
 
 
 def _references_of_lone() -> int:
-    """How often a value counts as referred to that only its tensor refers to."""
+    """The reference count of a value that only its tensor refers to."""
     handle = Handle()
     handle.adopt(known(np.zeros(()), TensorType(float64, ())))
     return handle._references()  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""Which gradients are row-sparse (those of embedding tables), and how many rows they have."""
+"""Finds the row-sparse gradients (those of embedding tables) and their numbers of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGE: Final = 1 << 20
 
 
 def lookups(g: Lazy) -> dict[Lazy, int]:
-    """Leaves that led to what `g` is the gradient of by lookups only, and how many rows of each."""
+    """Leaves that `g` differentiates through lookups only, and how many rows of each."""
     record = g.record
     if record is None or not record.plan.follows:
         return {}
@@ -39,13 +39,13 @@ def lookups(g: Lazy) -> dict[Lazy, int]:
 
 
 def looked_up(p: Lazy, g: Lazy, found: dict[Record | None, dict[Lazy, int]]) -> int:
-    """How many rows of `p` its gradient `g` consists of; 0 if it is no sum of rows.
+    """How many rows the gradient `g` of `p` has; 0 if it is dense.
 
     Args:
         found: what `lookups` gave for other parameters.
     """
     record = g.record
-    if record is not None and record.plan.called is rows_of:  # computed, and still rows
+    if record is not None and record.plan.called is rows_of:  # computed, and still row-sparse
         return size(record.inputs[0].type.shape)
     if record not in found:
         found[record] = lookups(g)
@@ -53,11 +53,11 @@ def looked_up(p: Lazy, g: Lazy, found: dict[Record | None, dict[Lazy, int]]) -> 
 
 
 def is_large(p: Any) -> bool:
-    """Whether a table is worth the account of its rows."""
+    """Whether a table is large enough for row-sparse updates."""
     kind = p.shown.type
     return size(kind.shape) >= LARGE and kind.dtype is float32
 
 
 def pays(p: Any, rows: int) -> bool:
-    """Whether a table had better be updated by rows, if so many are looked up."""
+    """Whether updating a table by rows pays off if so many are looked up."""
     return 0 < rows <= known(p.lazy.type.shape)[0]

@@ -1,7 +1,7 @@
-"""Recorded calls that other ranks take part in: none is left out on one rank only.
+"""Recorded collectives: all ranks run the same ones.
 
-They run when somebody looks at anything, in the order of the program. Where nobody does, the end
-of the job or the next collective on tensors runs them.
+They run in program order when any value is read. If none is read, the next collective on tensors or
+the end of the job runs them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _expected: Final[list[Any]] = []
 
 
 def await_result(x: Lazy) -> None:
-    """See that what computes a value runs, though nobody may look at anything that needs it."""
+    """Make sure that a value is computed even if nothing that needs it is read."""
     _expected[:] = [x for x in _expected if x.lazy.array is None]
     if not trace.now.depth:
         _expected.append(wrap(x))
 
 
 def settle() -> None:
-    """Run what is recorded, if any of it waits for other ranks."""
+    """Run what is recorded, if it contains collectives."""
     if any(x.lazy.array is None for x in _expected):
         flush()
     _expected.clear()

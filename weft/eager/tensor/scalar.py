@@ -16,11 +16,11 @@ from weft.ir.dtype import DType, float16
 from weft.ops.base import at_user_line
 from weft.ops.refusal import shown
 
-MOST_NUMBERS: Final = 4096  # of one class and element type
+MOST_NUMBERS: Final = 4096  # of one class and dtype
 
 
 class Numbers:
-    """Python numbers of one class as inputs of one element type."""
+    """Python numbers of one class as inputs of one dtype."""
 
     __slots__ = ("_arrays", "_dtype", "_type", "_wraps")
 
@@ -28,12 +28,12 @@ class Numbers:
         self._dtype = dtype
         self._wraps = wraps
         self._type = intern(dtype, ())
-        self._arrays: dict[Any, Array] = {}  # of the numbers so far, which nobody writes to
+        self._arrays: dict[Any, Array] = {}  # arrays of the numbers so far, read-only
 
     def get(self, value: Any) -> Any:
         """A number as an input: see `number`; `None` only of `HalfNumbers`."""
         array = self._arrays.get(value)
-        found = Number()  # without `begun`: this is a quarter of what it takes to record x * 2.0
+        found = Number()  # `begun` inlined: this is a quarter of the time to record x * 2.0
         found.type = self._type
         found.array = self._enter(value) if array is None else array
         found.index = 0
@@ -47,7 +47,7 @@ class Numbers:
             given = wrapped(value, self._dtype) if self._wraps else value
             with np.errstate(over="ignore"):
                 array = np.array(given, self._dtype.numpy)
-        except (OverflowError, TypeError):  # too large, or complex for a real type
+        except (OverflowError, TypeError):  # too large, or complex for a real dtype
             text = f"expected a number that {self._dtype} holds, got {shown(value)}"
             raise nameless(DTypeError(text + at_user_line())) from None
         array.flags.writeable = False
@@ -59,22 +59,22 @@ class Numbers:
 
 
 class HalfNumbers(Numbers):
-    """Numbers beside float16, of which PyTorch takes those that it lacks in float32."""
+    """Numbers beside float16; PyTorch computes in float32 with those that float16 cannot hold."""
 
     __slots__ = ()
 
     def get(self, value: Any) -> Any:
-        """A number as an input; `None` for one that float16 lacks."""
+        """A number as an input; `None` for one that float16 cannot hold."""
         return None if lacks(value) else super().get(value)
 
 
 def lacks(value: Any) -> bool:
-    """Whether float16 lacks a number, which float32 has."""
+    """Whether float32 can hold a number but float16 cannot."""
     return 65504 < abs(value) < math.inf
 
 
 def wrapped(value: Any, dtype: DType) -> Any:
-    """A number; a negative one for an unsigned type, as in PyTorch, as its two's complement."""
+    """A number; a negative one wraps to its two's complement in an unsigned dtype."""
     if dtype.kind != "u" or type(value) is not int or value >= 0:
         return value
     count = 1 << 8 * dtype.size
@@ -82,7 +82,7 @@ def wrapped(value: Any, dtype: DType) -> Any:
 
 
 class _AllNumbers(dict[tuple[DType, type[Any], bool], Numbers]):
-    """By element type, class and whether they wrap: equal numbers may be different values."""
+    """By dtype, class and whether they wrap: equal numbers may be different values."""
 
     def __missing__(self, key: tuple[DType, type[Any], bool]) -> Numbers:
         return self.setdefault(key, Numbers(key[0], key[2]))
@@ -95,7 +95,7 @@ _halves: Final[dict[type[Any], HalfNumbers]] = {}
 
 
 def numbers_beside(dtype: DType, kind: type[Any], rules: Rules) -> Numbers:
-    """The numbers of a class beside tensors of an element type."""
+    """The numbers of a class beside tensors of a dtype."""
     if dtype is float16 and rules.wraps:
         return _halves.setdefault(kind, HalfNumbers(dtype, True))
     return _numbers[dtype, kind, rules.wraps]
@@ -105,7 +105,7 @@ def number(value: Any, dtype: DType, rules: Rules = TORCH) -> Lazy:
     """A Python number as an input of the program, so that another number is not another program.
 
     Args:
-        rules: say whether a negative one may stand beside an unsigned type.
+        rules: decide whether a negative one is allowed beside an unsigned dtype.
 
     Raises:
         DTypeError: `dtype` cannot hold it.
@@ -117,7 +117,7 @@ def element(value: Any, dtype: DType, rules: Rules = TORCH) -> Lazy:
     """A Python number that becomes an element as it is: see `number`.
 
     Raises:
-        DTypeError: `dtype` cannot hold it, be it only that it is too large.
+        DTypeError: `dtype` cannot hold it, even if only because it is too large.
     """
     found = number(value, dtype, rules)
     if not dtype.is_floating or isinstance(value, complex) or not math.isfinite(value):

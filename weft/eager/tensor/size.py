@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex, overload
 
 
 class Size(tuple[int, ...]):
-    """The dimensions of a tensor: a tuple, which knows how many elements there are.
+    """The shape of a tensor: a tuple that knows its number of elements.
 
     >>> import weft as wf
     >>> wf.zeros(2, 3).shape.numel(), wf.zeros(2, 3).size() == (2, 3)
@@ -19,7 +19,7 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, dims: Iterable[SupportsIndex] = ()) -> Size:
-        """The dimensions, each a whole number; anything else is a TypeError."""
+        """The dimensions, each an integer; anything else raises TypeError."""
         return super().__new__(cls, [operator.index(d) for d in dims])
 
     def numel(self) -> int:

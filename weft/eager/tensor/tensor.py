@@ -1,6 +1,6 @@
 """The tensor of the define-by-run front end.
 
-What it is stands here and in its bases; `weft.eager.functions.table` adds the methods that compute.
+The class and its bases hold what a tensor is; `weft.eager.functions.table` adds the operations.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from weft.ops.base import at_user_line
 
 
 class Tensor(Attributes, Hooked, Interchange, Printing):
-    """An array whose operations are recorded, and computed when someone looks."""
+    """An array whose operations are recorded, and computed when a value is read."""
 
-    __slots__ = ("__dict__",)  # as in PyTorch, a program may keep what it likes on a tensor
-    __module__ = "weft"  # found there by its name, with all methods: when unpickled, for example
+    __slots__ = ("__dict__",)  # as in PyTorch, programs may set attributes on a tensor
+    __module__ = "weft"  # found there by its name, with all methods, for example when unpickled
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to or through it; not where it moves with a dual tensor alone."""
+        """Whether gradients flow to or through it; false if only forward mode follows it."""
         return needs_gradient(self.lazy)
 
     @requires_grad.setter
@@ -38,11 +38,11 @@ class Tensor(Attributes, Hooked, Interchange, Printing):
     # -- gradients
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Make it a leaf that needs a gradient, or not."""
+        """Set whether this leaf requires grad."""
         lazy = self.lazy
         if lazy.tracked and lazy.leaf is None and not requires_grad:
             raise GradientError(
-                "requires_grad_: only a leaf can stop to need a gradient; detach() the tensor"
+                "requires_grad_: only a leaf can stop requiring grad; detach() the tensor"
                 f"{at_user_line()}"
             )
         if lazy.leaf is None and lazy.tracked:
@@ -68,7 +68,7 @@ class Tensor(Attributes, Hooked, Interchange, Printing):
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Add the gradient of this value to `.grad` of the leaves that led to it."""
+        """Add the gradients of this value to `.grad` of its leaves."""
         autograd.backward(self, gradient, retain_graph, create_graph, inputs)
 
 

@@ -1,1 +1,1 @@
-"""Gradients: backward passes, hooks, functions of the user, tracing, anomaly mode."""
+"""Autograd: backward passes, hooks, custom functions, tracing, anomaly mode."""

@@ -1,6 +1,6 @@
-"""Where a NaN comes from: programs run node by node, and each value is looked at.
+"""Finds the origin of a NaN: programs run node by node, and each value is checked.
 
-`find_nan` runs a whole step so, `detect_anomaly` each backward pass.
+`find_nan` runs a whole step this way, `detect_anomaly` each backward pass.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ GRADIENTS: Final = "gradients"
 
 @dataclass(frozen=True)
 class Finding:
-    """The first value of some kind.
+    """The first NaN or infinity.
 
     Attributes:
         op: what computed it.
         phase: `"forward"`, `"backward"`, `"optimiser"`, or `"input"` for a value that was given.
-        source: the user's line; in the backward pass, that of the forward operation.
+        source: the user's line; in a backward pass, that of the forward operation.
         index: of the first such element.
         value: that element.
-        inputs: what it was computed from, in words.
+        inputs: what it was computed from, as text.
     """
 
     op: str
@@ -63,12 +63,12 @@ class Finding:
 
 @dataclass
 class Report:
-    """What `find_nan` has found; true if that is something.
+    """The report of `find_nan`; true if it found a NaN.
 
     Attributes:
         nan: where the first NaN is, or `None`.
-        infinity: where the first infinity came out of finite numbers, before that NaN.
-        restored: how many arrays that the step had changed in place were put back.
+        infinity: where finite numbers first gave an infinity, before that NaN.
+        restored: how many arrays that the step changed in place were restored.
     """
 
     nan: Finding | None = None
@@ -94,11 +94,11 @@ class Report:
 
 @dataclass
 class Inspector:
-    """Runs structures by the references, and looks at every floating value.
+    """Runs structures by the NumPy references and checks every floating-point value.
 
     Attributes:
-        backward: whether it looks at gradients alone.
-        before: what was changed in place, with what was there.
+        backward: whether it checks gradients only.
+        before: arrays changed in place, with their old contents.
     """
 
     backward: bool = False
@@ -106,7 +106,7 @@ class Inspector:
     before: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
 
     def __call__(self, structure: Structure, leaves: Sequence[Array]) -> list[Array]:
-        """The outputs' arrays; those with a home are written there."""
+        """The outputs' arrays; in-place results are written to their leaves."""
         if self.report.nan is None and not self.backward:
             self._look_at_leaves(structure, leaves)
         found = self._run(structure, expand(structure), leaves)
@@ -123,7 +123,7 @@ class Inspector:
         return results
 
     def restore(self) -> None:
-        """Put back what was changed in place."""
+        """Restore what was changed in place."""
         for memory, content in self.before:
             memory[...] = content
         self.report.restored = len(self.before)
@@ -162,7 +162,7 @@ class Inspector:
         return [values[v] for v in expanded.outputs]
 
     def _evaluated(self, node: Node, arrays: Sequence[Array], phase: str) -> Sequence[Array]:
-        """The results of a node; of a call of a traced function it looks at what is inside."""
+        """The results of a node; a call of a traced function is checked inside."""
         if op_of(node) is CONSTANT:
             return (node.attrs["value"].array,)
         phase = "backward" if GRADIENTS in node.name.split("/") else phase
@@ -207,8 +207,8 @@ def _needed(expanded: Expanded, fed: dict[Value, Array]) -> list[Node]:
 
 
 def _phases(records: Sequence[Record]) -> list[str]:
-    """For each record, the part of the training step that it belongs to."""
-    after: set[Lazy] = set()  # what follows from gradients
+    """For each record, the phase of the training step that it belongs to."""
+    after: set[Lazy] = set()  # what depends on gradients
     phases: list[str] = []
     for record in records:
         if record.plan.name == GRADIENTS:
@@ -223,7 +223,7 @@ def _phases(records: Sequence[Record]) -> list[str]:
 
 
 def _first(array: Array, test: Callable[[Array], Array]) -> tuple[int, ...] | None:
-    """The place of the first element that a test finds; `None` where there is none."""
+    """The index of the first element that a test finds; `None` if there is none."""
     if as_dtype(array.dtype).kind not in "fc":
         return None
     hits = test(array)
@@ -245,7 +245,7 @@ def _finding(
 
 
 def _told(inputs: Sequence[Array], output: Array, place: tuple[int, ...]) -> tuple[str, ...]:
-    """What an element was computed from: the elements there, or the range of an input."""
+    """What an element was computed from: the elements at its index, or the range of an input."""
     lines: list[str] = []
     for i, x in enumerate(inputs):
         kind = f"input {i}, {as_dtype(x.dtype)} {show(x.shape)}"
@@ -257,18 +257,18 @@ def _told(inputs: Sequence[Array], output: Array, place: tuple[int, ...]) -> tup
 
 
 def find_nan(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
-    """Run a training step with checks, and tell where the first NaN comes from.
+    """Run a training step with checks and report where the first NaN comes from.
 
-    Everything that the step computes is computed node by node, in NumPy, which takes its time.
-    Afterwards parameters, and whatever else was changed in place, are as they were before, and so
-    is the stream of random numbers: dropout drops what it will drop in the step itself.
+    The step runs node by node in NumPy, which is slow. Afterwards parameters, everything else that
+    was changed in place, and the random generator are restored: dropout drops the same elements in
+    the real step.
 
     Args:
-        step: forward pass, and backward pass and update if they are of interest; called with the
-            other arguments. An exception that it raises is passed on unless a NaN was found.
+        step: the forward pass, and the backward pass and update if they are to be checked; called
+            with the other arguments. Its exceptions are passed on unless a NaN was found.
 
     Returns:
-        A report: true if there is a NaN; printed, it tells the operation, the line of the program,
+        A report: true if there is a NaN. Printed, it shows the operation, the line of the program,
         the first bad element and what that was computed from.
 
     Example:
@@ -298,31 +298,32 @@ def find_nan(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
 
 
 def detect_anomaly(check_nan: bool = True) -> Setting:
-    """Inside, a backward pass that computes a NaN raises, naming the forward line it belongs to.
+    """Inside it, a backward pass that computes a NaN raises an error that names the forward line.
 
-    Backward passes are computed at once, node by node, which takes its time: for looking only. So
-    are the gradients of `weft.func`, and the results of functions that `jit` or `vmap` has traced.
+    Backward passes then run at once, node by node, which is slow: for debugging only. So do
+    gradients of `weft.func` and functions traced by `jit` or `vmap`.
     """
     return Setting("anomaly", check_nan)
 
 
 def set_detect_anomaly(mode: bool, check_nan: bool = True) -> Setting:
-    """`detect_anomaly` from now on, or no longer; as a context manager, up to its end."""
+    """Turn `detect_anomaly` on or off from now on; as a context manager, until its end."""
     return Switched("anomaly", mode and check_nan)
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether backward passes are inspected."""
+    """Whether backward passes are checked."""
     return trace.now.anomaly
 
 
 def check_gradients(gradients: Sequence[Lazy], only: bool = True) -> None:
-    """In anomaly mode, compute gradients now, and look at everything on the way.
+    """In anomaly mode, compute gradients now and check everything on the way.
 
-    Inside a function that is being traced nothing is known: its results are looked at afterwards.
+    While a function is traced there are no values: its results are checked afterwards.
 
     Args:
-        only: whether the values are gradients alone; else those among what leads to them count.
+        only: whether the values are all gradients; otherwise only gradients among their inputs
+            count.
 
     Raises:
         GradientError: there is a NaN.

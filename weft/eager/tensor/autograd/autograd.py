@@ -1,4 +1,4 @@
-"""Backward passes: gradients of tensors by tensors, accumulated in `.grad` or returned."""
+"""Backward passes: gradients accumulated in `.grad` or returned."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ def backward(
     create_graph: bool = False,
     inputs: Sequence[Handle] | None = None,
 ) -> None:
-    """Add the gradients of the sum of `tensors` to `.grad` of the leaves that led to them.
+    """Add the gradients of the sum of `tensors` to `.grad` of their leaves.
 
     Args:
-        grad_tensors: cotangents to start from; may be left out for scalars.
-        retain_graph: keep what led to `tensors`, for another backward pass; `create_graph` does.
+        grad_tensors: cotangents to start from; optional for scalars.
+        retain_graph: keep the graph for another backward pass; defaults to `create_graph`.
         create_graph: record the backward pass so that it can be differentiated.
-        inputs: the only tensors whose `.grad` is to change.
+        inputs: the only tensors whose `.grad` changes.
 
     Raises:
-        GradientError: a tensor needs no gradient, is no scalar and has no cotangent, or its graph
-            was freed; or there are no `inputs`.
+        GradientError: a tensor requires no grad, is no scalar but has no cotangent, or its graph
+            was freed; or `inputs` is empty.
     """
     ys = [tensors] if isinstance(tensors, Handle) else list(tensors)
     if inputs is not None and not isinstance(inputs, Handle) and not inputs:
         raise GradientError(f"backward: expected inputs, got none{at_user_line()}")
     now, before = trace.now, trace.now.grad_mode
-    try:  # no `with`: Ctrl-C at the begin of its end would leave the mode as it is
+    try:  # no `with`: Ctrl-C at the start of its exit would leave the mode on
         now.grad_mode = create_graph
         with backward_pass():
             starts = _starts(ys, grad_tensors)
@@ -79,7 +79,7 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """Gradients of the sum of `outputs` by `inputs`; see `weft.autograd.grad`."""
+    """Gradients of the sum of `outputs` with respect to `inputs`; see `weft.autograd.grad`."""
     ys = [outputs] if isinstance(outputs, Handle) else list(outputs)
     xs = [inputs] if isinstance(inputs, Handle) else list(inputs)
     if not xs:
@@ -153,7 +153,7 @@ def _start(y: Lazy, given: Any) -> tuple[Lazy, Lazy | None]:
     shape = known(y.type.shape)
     if not y.tracked:
         raise GradientError(
-            "backward: the tensor needs no gradient: nothing that led to it has "
+            "backward: the tensor requires no grad: nothing it depends on has "
             f"requires_grad=True, or it was computed under no_grad(){at_user_line()}"
         )
     if given is None:
@@ -178,7 +178,7 @@ def _start(y: Lazy, given: Any) -> tuple[Lazy, Lazy | None]:
 
 
 def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> None:
-    """Add gradients to `.grad` of the tensors that show the targets."""
+    """Add gradients to `.grad` of the tensors that hold the targets."""
     given = Given()
     for x, g in zip(targets, found, strict=True):
         if g is None:
@@ -188,11 +188,11 @@ def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> No
             given.give(tensor, turned(g))
         else:
             _accumulate(x, g)
-            given = Given()  # a hook may have had all that is pending computed
+            given = Given()  # a hook may have flushed all that is pending
 
 
 def _accumulate(x: Lazy, g: Lazy) -> None:
-    """Add a gradient to `.grad` of the tensor that shows a value."""
+    """Add a gradient to `.grad` of the tensor that holds a value."""
     reference = x.owner if x.leaf is None else x.leaf
     tensor = None if reference is None else reference()
     if tensor is None:

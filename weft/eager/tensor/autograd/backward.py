@@ -1,8 +1,7 @@
-"""Backward passes: finds the records that lead to some values, and records their gradients.
+"""Backward passes: finds the history of values and records their gradients.
 
-A gradient is one recorded call, which adds the backward graph when it is expanded. Hooks and
-custom functions see the gradients that flow at their place, so there the pass is cut into several
-calls.
+A gradient is one recorded call, which adds the backward graph when it is expanded. Hooks and custom
+functions have to see gradients in the middle, so there the pass is cut into several calls.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ Starts = Sequence[tuple[Lazy, Lazy | None]]
 
 @dataclass(frozen=True)
 class History:
-    """What led to some values, as far as gradients flow; latest first."""
+    """The records that some values depend on, as far as gradients flow; latest first."""
 
     records: dict[Record, None]
     values: dict[Lazy, None]
 
     def towards(self, xs: Sequence[Lazy], stops: Collection[Lazy] = ()) -> History:
-        """The part through which gradients flow to `xs`, but not through `stops`."""
+        """The part through which gradients flow to `xs` without passing `stops`."""
         values = dict.fromkeys(xs)
         records: dict[Record, None] = {}
         for record in sorted(self.records, key=lambda r: r.serial):
@@ -51,10 +50,10 @@ class History:
 
 
 def history(ys: Sequence[Lazy], ends: Sequence[Lazy] = ()) -> History:
-    """Walk back from `ys` to the leaves that need gradients, or to where it `ends`.
+    """Walk back from `ys` to the leaves that require grad, or to `ends`.
 
     Raises:
-        GradientError: an earlier backward pass has freed the graph.
+        GradientError: an earlier backward pass freed the graph.
     """
     records: dict[Record, None] = {}
     values: dict[Lazy, None] = {}
@@ -80,7 +79,7 @@ def history(ys: Sequence[Lazy], ends: Sequence[Lazy] = ()) -> History:
 
 
 def pull(starts: Starts, xs: Sequence[Lazy], past: History, create_graph: bool) -> list[Lazy]:
-    """Record the gradients by `xs`, zeros where nothing reaches one."""
+    """Record the gradients with respect to `xs`; zeros for each that none reaches."""
     with backward_pass(), Setting("grad_mode", create_graph):
         found = walk(starts, xs, past)
         return [zeros(x) if g is None else g for g, x in zip(found, xs, strict=True)]
@@ -91,24 +90,24 @@ def _zeros(x: Value) -> Value:
 
 
 def zeros(x: Lazy) -> Lazy:
-    """Zeros of the type of a value."""
+    """Zeros with the type of a value."""
     return trace.now.record(function_plan(_zeros, (x.type,), {}, differentiable=False), (x,))[0]
 
 
 class _Pieces:
-    """A walk back in pieces: what has reached each value that someone wants to know."""
+    """A backward pass in pieces: the gradients that have reached each wanted value."""
 
     def __init__(
         self, xs: Sequence[Lazy], cuts: Sequence[Lazy], past: History, outside: Sequence[Lazy]
     ) -> None:
         self.past = past
         self.ends = dict.fromkeys(outside)
-        self.stops = dict.fromkeys(cuts)  # where a piece ends: what hooks or functions want to see
+        self.stops = dict.fromkeys(cuts)  # where a piece ends: at hooks and custom functions
         self.wanted = {**dict.fromkeys(xs), **self.stops}
         self.parts: dict[Lazy, list[Lazy]] = {}
 
     def spread(self, starts: Starts, skip: Lazy | None = None) -> None:
-        """Record the gradients of `starts` by what is wanted, up to where the piece ends."""
+        """Record the gradients of `starts` with respect to the wanted values, within the piece."""
         walked: list[tuple[Lazy, Lazy | None]] = []
         for y, g in starts:
             if g is not None and y is not skip and (self._ends(y) or y.leaf is not None):
@@ -127,9 +126,9 @@ class _Pieces:
         return x in self.stops or x in self.ends
 
     def _reached(self, ys: Sequence[Lazy]) -> set[Lazy]:
-        """What the piece may depend on: up to its end, and whatever recorded gradients read.
+        """The records of the piece, and whatever recorded gradients read.
 
-        These read what led to the values that they are of, also behind the end of the piece.
+        Recorded gradients read the history of what they differentiate, also outside the piece.
         """
         found: set[Lazy] = set()
         behind: set[Lazy] = set()
@@ -147,7 +146,7 @@ class _Pieces:
         return found.intersection(self.past.values)
 
     def total(self, x: Lazy) -> Lazy | None:
-        """The whole gradient of a value, as its hooks leave it; later the same."""
+        """The full gradient of a value after its hooks; computed once."""
         parts = self.parts.get(x)
         if parts is None:
             return None
@@ -162,7 +161,7 @@ class _Pieces:
 
 
 def is_watched(x: Lazy) -> bool:
-    """Whether hooks or a function of the user want to see the gradient of a value on its way."""
+    """Whether a hook or custom function needs the gradient of a value."""
     if type(x) is Custom and not x.call.passed:
         return True
     return bool(x.hooks) and x.leaf is None
@@ -175,11 +174,11 @@ def walk(
     begins: bool = False,
     outside: Sequence[Lazy] = (),
 ) -> list[Lazy | None]:
-    """Record the gradients by `xs`, in pieces where hooks or functions want to see what flows.
+    """Record the gradients with respect to `xs`, in pieces cut at hooks and custom functions.
 
     Args:
-        outside: those of `xs` behind which nothing is followed, and whose hooks are not called.
-        begins: whether hooks before a node see what reaches one of `xs`, and goes no further.
+        outside: those of `xs` at which the walk stops, without calling their hooks.
+        begins: whether prehooks of the nodes of `xs` see the gradients that stop there.
     """
     cuts = [x for x in past.values if is_watched(x) and x not in outside]
     ways = past.towards(xs) if cuts else past
@@ -191,13 +190,13 @@ def walk(
         return [found.get(x) for x in xs]
     pieces = _Pieces(xs, cuts, past, outside)
     pieces.spread(starts)
-    for group in _groups(cuts):  # the latest first: then all that flows into it is known
+    for group in _groups(cuts):  # the latest first: then its whole gradient is known
         known = {x.index: g for x in group if (g := pieces.total(x)) is not None}
         first = group[0]
         if not known:
             continue
         hooks = around(first)
-        if first.record not in ways.records:  # it is one of `xs`, and behind it is none
+        if first.record not in ways.records:  # it is one of `xs`, and no other is behind it
             if begins and hooks is not None:
                 hooks.begin(_reaching(group, known))
             continue
@@ -211,7 +210,7 @@ def walk(
 
 
 def pull_call(group: Sequence[Lazy], gs: Mapping[int, Lazy]) -> list[tuple[Lazy, Lazy]]:
-    """Record the gradients of the inputs of one call, results of which are `group`."""
+    """Record the gradients of the inputs of the call with results `group`."""
     first = group[0]
     if isinstance(first, Custom):
         return first.call.pull({x.index: x for x in group}, gs)
@@ -222,7 +221,7 @@ def pull_call(group: Sequence[Lazy], gs: Mapping[int, Lazy]) -> list[tuple[Lazy,
 
 
 def arguments(y: Lazy) -> Sequence[Lazy | None]:
-    """What a value was computed from, `None` where no gradient flows; of a leaf, nothing."""
+    """The inputs of a value's call, `None` for those without gradient; empty for a leaf."""
     if isinstance(y, Custom):
         return y.call.inputs
     if y.leaf is not None or y.record is None:
@@ -231,7 +230,7 @@ def arguments(y: Lazy) -> Sequence[Lazy | None]:
 
 
 def results(y: Lazy) -> Sequence[int | None]:
-    """For each result of what gave a value, which it is among those that gradients flow through."""
+    """For each result of the call behind a value, its index among the differentiable results."""
     if isinstance(y, Custom):
         return y.call.places
     call = call_of(y)
@@ -239,10 +238,10 @@ def results(y: Lazy) -> Sequence[int | None]:
 
 
 def pull_all(group: Sequence[Lazy], gs: Sequence[Lazy | None]) -> list[Lazy | None]:
-    """Record the gradient of each argument of one call from those of all its results.
+    """Record the gradient of each argument of a call from those of all its results.
 
-    An argument that is there twice has its whole gradient at its first place, unless a function of
-    the user's own says otherwise.
+    An argument that occurs twice has its whole gradient at its first position, except in a custom
+    function.
     """
     places = results(group[0])
     given = {p: g for p, g in zip(places, gs, strict=True) if p is not None and g is not None}
@@ -257,7 +256,7 @@ def pull_all(group: Sequence[Lazy], gs: Sequence[Lazy | None]) -> list[Lazy | No
 def _through(
     group: Sequence[Lazy], known: Mapping[int, Lazy], hooks: Around
 ) -> list[tuple[Lazy, Lazy]]:
-    """The gradients of the inputs of one call as the hooks around it leave them."""
+    """The gradients of the inputs of a call after its hooks."""
     gs = hooks.begin(_reaching(group, known))
     found = hooks.end(pull_all(group, gs), gs)
     pairs = zip(arguments(group[0]), found, strict=True)
@@ -265,12 +264,12 @@ def _through(
 
 
 def _reaching(group: Sequence[Lazy], known: Mapping[int, Lazy]) -> list[Lazy | None]:
-    """The gradient of each result of a call, of which `group` are some."""
+    """The gradient of each result of the call that `group` belongs to."""
     return [None if p is None else known.get(p) for p in results(group[0])]
 
 
 def _groups(cuts: Sequence[Lazy]) -> list[list[Lazy]]:
-    """Values where pieces begin, latest first; results of one function together."""
+    """Values where pieces begin, latest first; results of one function are grouped."""
     groups: dict[Any, list[Lazy]] = {}
     for x in cuts:
         together = isinstance(x, Custom) or around(x) is not None
@@ -295,7 +294,7 @@ def _record(starts: Starts, xs: Sequence[Lazy], stop: Sequence[Lazy]) -> tuple[L
 
 
 def seen(x: Lazy, g: Lazy) -> Lazy:
-    """The gradient of a value as its hooks leave it."""
+    """The gradient of a value after its hooks."""
     if x.hooks is None:
         return g
     hooks = list(x.hooks.values())
@@ -310,7 +309,7 @@ def seen(x: Lazy, g: Lazy) -> Lazy:
 
 
 def _changed(hook: Callable[[Any], Any], g: Lazy) -> Lazy:
-    """What a hook makes of a gradient."""
+    """The gradient after a hook."""
     tensor = wrap(unowned(turned(g)))
     found = hook(tensor)
     return turned(tensor.lazy) if found is None else fitting("a hook", found, g)
@@ -325,20 +324,20 @@ def add_to(tensor: Any, g: Lazy) -> None:
     """Add a gradient to `.grad` of a tensor."""
     if tensor._grad is None:
         Given().give(tensor, unowned(g))
-    elif trace.now.grad_mode:  # what the gradient was until now may be part of a recorded graph
+    elif trace.now.grad_mode:  # the old gradient may be part of a recorded graph
         Given().give(tensor, add(tensor._grad.lazy, g))
     else:
         tensor._grad.replace(add(tensor._grad.lazy, g))
 
 
 class Given:
-    """Gradients that tensors were given, to be taken back together."""
+    """Gradients given to tensors, undone together."""
 
     def __init__(self) -> None:
         self._given: list[tuple[weakref.ref[Any], weakref.ref[Any], Any]] = []
 
     def give(self, tensor: Any, g: Lazy) -> None:
-        """Have `.grad` of a tensor show a value that no other tensor shows."""
+        """Set `.grad` of a tensor to a value that no other tensor holds."""
         before = tensor._grad
         trace.now.expect(g)
         tensor._grad = found = wrap(g)

@@ -1,4 +1,4 @@
-"""Hooks of a call: functions that see all gradients of its results at once, or of its inputs."""
+"""Hooks of a grad_fn: they see all gradients of a call's results, or of its inputs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Gradients = tuple[Any, ...]
 
 
 class Around:
-    """What a node of the graph was given by a user; one for all results of a call.
+    """The hooks and metadata of a grad_fn; shared by all results of a call.
 
-    It is among the hooks of each of these values, or of the leaf whose gradient accumulates.
+    It is stored among the hooks of each of these values, or of the leaf.
 
     Attributes:
-        before: called with the gradients of the results, before the call's own are computed.
-        after: called with the gradients of the inputs, and with those of the results.
-        metadata: of the user's own.
+        before: called with the gradients of the results, before those of the inputs are computed.
+        after: called with the gradients of the inputs and those of the results.
+        metadata: the user's.
     """
 
     def __init__(self) -> None:
@@ -33,14 +33,14 @@ class Around:
         self.metadata: dict[Any, Any] = {}
 
     def begin(self, gs: Sequence[Lazy | None]) -> list[Lazy | None]:
-        """The gradients of the results as the hooks leave them."""
+        """The gradients of the results after the hooks."""
         now = list(gs)
         for hook in list(self.before.values()):
             now = _settled("a hook before a node", hook(_shown(now)), now)
         return now
 
     def end(self, xs: Sequence[Lazy | None], gs: Sequence[Lazy | None]) -> list[Lazy | None]:
-        """The gradients `xs` of the inputs as the hooks leave them."""
+        """The gradients `xs` of the inputs after the hooks."""
         now = list(xs)
         for hook in list(self.after.values()):
             now = _settled("a hook of a node", hook(_shown(now), _shown(gs)), now)
@@ -48,7 +48,7 @@ class Around:
 
 
 def around(lazy: Lazy) -> Around | None:
-    """The hooks of what a value is the result of, if there are any."""
+    """The hooks of a value's grad_fn, if there are any."""
     for hook in (lazy.hooks or {}).values():
         if isinstance(hook, Around):
             return hook
@@ -56,7 +56,7 @@ def around(lazy: Lazy) -> Around | None:
 
 
 def around_of(lazy: Lazy) -> Around:
-    """The hooks of what a value is the result of; new ones where there were none."""
+    """The hooks of a value's grad_fn, created if there are none."""
     found = around(lazy)
     if found is None:
         found = Around()
@@ -66,23 +66,23 @@ def around_of(lazy: Lazy) -> Around:
 
 
 def call_of(lazy: Lazy) -> Record | Lazy:
-    """What stands for the node of a value: its call, or itself where it has a node of its own.
+    """The identity of a value's grad_fn: its call, or the value if it has a grad_fn of its own.
 
-    That is so for a leaf, and for each result of a traced function: there it follows from other
-    operations than the next one.
+    Leaves have their own, and so has each result of a traced function, since each comes from other
+    operations.
     """
     record = lazy.record
     return lazy if lazy.leaf is not None or record is None or record.plan.traced else record
 
 
 def siblings(lazy: Lazy) -> Sequence[Lazy]:
-    """The results of the node of a value."""
+    """The results that share a value's grad_fn."""
     call = call_of(lazy)
     return (call,) if isinstance(call, Lazy) else call.outputs
 
 
 def entered(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
-    """Enter a hook among others."""
+    """Add a hook."""
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
@@ -93,7 +93,7 @@ def _shown(gs: Sequence[Lazy | None]) -> Gradients:
 
 
 def _settled(what: str, given: Any, before: list[Lazy | None]) -> list[Lazy | None]:
-    """The gradients that a hook gave instead of those it saw; these where it gave none."""
+    """The gradients that a hook returned; those it saw if it returned none."""
     if given is None:
         return before
     found = given if isinstance(given, tuple | list) else (given,)
@@ -112,10 +112,10 @@ def _fitting(what: str, given: Any, before: Lazy | None) -> Lazy | None:
 
 
 def fitting(what: str, given: Any, before: Lazy) -> Lazy:
-    """The gradient that a hook gave instead of the one it saw.
+    """The gradient that a hook returned; the one it saw if it returned none.
 
     Raises:
-        ShapeError: it has another shape.
+        ShapeError: its shape differs.
     """
     g = cast(lazy_of(given, before.type.dtype), before.type.dtype)
     if g.type.shape != before.type.shape:

@@ -1,4 +1,4 @@
-"""Operations of the user's own: a forward and a backward function, both written with tensors."""
+"""Custom autograd functions: a forward and a backward function, both written with tensors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SUM_TO: Final = REGISTRY["sum_to"]
 
 
 class _Saved(NamedTuple):
-    """What was saved, and for a tensor, what it was then."""
+    """A saved argument, and for a tensor its value when saved."""
 
     tensor: Any
     lazy: Lazy | None
@@ -33,10 +33,10 @@ class _Saved(NamedTuple):
 
 
 class Context:
-    """What the forward function hands to the backward function; further attributes are welcome.
+    """The context that forward passes to backward; further attributes may be set on it.
 
     Attributes:
-        needs_input_grad: for each argument of `apply`, whether it needs a gradient.
+        needs_input_grad: for each argument of `apply`, whether it requires grad.
     """
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
@@ -54,12 +54,12 @@ class Context:
         self.saved = _kept(tensors)
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors (or `None`) for `jvp`, which else has those for the backward function."""
+        """Keep tensors (or `None`) for `jvp`; without it, `jvp` gets those saved for backward."""
         self.saved_for_forward = _kept(tensors)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` was given or, in `jvp`, `save_for_forward`.
+        """The tensors given to `save_for_backward` or, in `jvp`, to `save_for_forward`.
 
         Raises:
             GradientError: a backward pass freed them, or one was changed in place.
@@ -91,19 +91,19 @@ class Context:
                 "saved_tensors: one was changed in place after it was saved; save a clone() of it"
                 f"{at_user_line()}"
             )
-        # It was detached in place, or is a view of memory that others see: taken at every look.
+        # It was detached in place, or is a view of memory that others see: read anew each time.
         return x if x.lazy is lazy else wrap(lazy)
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """No gradient flows through these results."""
+        """Mark results that no gradient flows through."""
         self.constants = tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """These arguments were changed in place."""
+        """Mark arguments that were changed in place."""
         self.dirty = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether gradients that nothing has reached are zeros; otherwise they are `None`."""
+        """Whether missing gradients are passed as zeros; otherwise as `None`."""
         self.materialize = value
 
 
@@ -115,20 +115,20 @@ def _kept(tensors: Sequence[Any]) -> list[_Saved]:
 
 
 def tensor_of(lazy: Lazy) -> Any:
-    """The tensor that shows a value, or a new one."""
+    """The tensor that holds a value, or a new one."""
     owner = None if lazy.owner is None else lazy.owner()
     return wrap(lazy) if owner is None else owner
 
 
 class Custom(Lazy):
-    """A result whose gradient a function of the user gives."""
+    """A result of a custom function."""
 
     __slots__ = ("call",)
     call: Call
 
 
 class Call:
-    """One call of a `Function`: what its backward pass needs."""
+    """What the backward pass of one call of a `Function` needs."""
 
     def __init__(
         self,
@@ -139,18 +139,18 @@ class Call:
     ) -> None:
         self.function = function
         self.context = context
-        self.types = types  # of each argument that is a floating tensor
+        self.types = types  # of each floating-point tensor argument
         self.inputs = inputs  # of each argument, its value if a gradient flows to it
         self.places: list[int | None] = []  # of each result of forward, its index among `raw`
         self.kinds: list[TensorType | None] = []  # of each that is a tensor
-        self.raw: tuple[Lazy, ...] = ()  # results that gradients flow through, as forward made them
-        self.passed = False  # whether gradients flow to `raw`: a rule for many examples has made it
+        self.raw: tuple[Lazy, ...] = ()  # differentiable results, as forward made them
+        self.passed = False  # whether gradients flow to `raw`: a batching rule made it
 
     def pull(self, outputs: Mapping[int, Lazy], gs: Mapping[int, Lazy]) -> list[tuple[Lazy, Lazy]]:
-        """Gradients of the inputs, from those of the results that something has reached."""
+        """Gradients of the inputs from those of the results."""
         name = f"{self.function.__name__}.backward"
         context = self.context
-        # What forward returns as it was given is saved as an argument: not its gradient is here.
+        # What forward returns unchanged was saved as an argument: its gradient is another.
         context.public = {r: y for i, y in outputs.items() if (r := self.raw[i]) not in self.inputs}
         try:
             seen = {i: turned(g) for i, g in gs.items()}
@@ -172,7 +172,7 @@ class Call:
         ]
 
     def _rule(self) -> Callable[..., Any]:
-        """The backward function, under the one name or the other."""
+        """The backward function, defined as `backward` or `vjp`."""
         function = self.function
         rule: Callable[..., Any] | None = getattr(function, "backward", None)
         if rule is not None and function.vjp is not None:
@@ -186,10 +186,10 @@ class Call:
         return rule
 
     def push(self, tangents: Sequence[Lazy | None]) -> dict[int, Lazy]:
-        """Tangents of the results that move, from those of the inputs.
+        """Tangents of the results from those of the inputs.
 
         Raises:
-            GradientError: the user has not said how.
+            GradientError: the function has no `jvp`.
         """
         name = f"{self.function.__name__}.jvp"
         if self.function.jvp is None:
@@ -222,7 +222,7 @@ class Call:
         }
 
     def _or_zeros(self, x: Lazy | None, kind: TensorType | None) -> Any:
-        """What flows as a tensor; where nothing does, zeros, or `None` if the user wants that."""
+        """A gradient as a tensor; a missing one as zeros, or as `None` if the user wants that."""
         if x is not None:
             return tensor_of(x)
         if kind is None or not self.context.materialize:
@@ -238,7 +238,7 @@ def _fitting(g: Any, x: Lazy, name: str, kind: str, of: str) -> Lazy:
     found = cast(lazy_of(g, x.type.dtype), x.type.dtype)
     shape, wanted = known(found.type.shape), known(x.type.shape)
     if kind == "gradient" and shape != wanted and _broadcasts(wanted, shape):
-        found = record(_SUM_TO, (found,), {"shape": wanted})[0]  # what was repeated is summed
+        found = record(_SUM_TO, (found,), {"shape": wanted})[0]  # what was broadcast is summed
     if found.type.shape != x.type.shape:
         raise ShapeError(
             f"{name}: expected a {kind} of shape {show(x.type.shape)}, that of the {of}, "
@@ -248,7 +248,7 @@ def _fitting(g: Any, x: Lazy, name: str, kind: str, of: str) -> Lazy:
 
 
 def _broadcasts(shape: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    """Whether one shape becomes another by repeating."""
+    """Whether one shape broadcasts to another."""
     ends = zip(reversed(shape), reversed(wide), strict=False)
     return len(shape) <= len(wide) and all([d in (1, e) for d, e in ends])
 
@@ -260,21 +260,20 @@ def _undefined(function: type[Function], rule: str) -> UndefinedRuleError:
 
 
 class Function:
-    """An operation with a gradient of its own; inherit from it, and call `apply`.
+    """An operation with a custom gradient; subclass it and call `apply`.
 
-    `forward(ctx, *args)` computes the results; `backward(ctx, *gradients)` returns a gradient for
-    each argument, `None` where there is none. Alternatively `forward(*args)` takes no context, and
-    `setup_context(ctx, inputs, output)` keeps what the backward function needs. Neither is recorded
-    for gradients, except that `create_graph=True` records the backward function. Derivatives in
-    forward mode need `jvp(ctx, *tangents)`, which returns the tangents of the results. `vjp` is
-    another name of `backward`.
+    `forward(ctx, *args)` computes the results; `backward(ctx, *gradients)` (or `vjp`) returns a
+    gradient for each argument, `None` if it has none. Alternatively `forward(*args)` takes no
+    context, and `setup_context(ctx, inputs, output)` saves what backward needs. Both run without
+    gradients, except that `create_graph=True` records the backward function. Forward mode needs
+    `jvp(ctx, *tangents)`, which returns the tangents of the results.
 
-    Under `vmap`, the forward function is traced for one example, unless there is a static method
-    `vmap(info, in_dims, *args)`: that computes all `info.batch_size` of them, from arguments that
-    have them at the axes `in_dims` (`None` where they share one), and returns the results and the
-    axes of these.
+    Under `vmap`, forward is traced for one example, unless there is a static method `vmap(info,
+    in_dims, *args)`. That is the batching rule: it computes all `info.batch_size` examples, from
+    arguments batched at the axes `in_dims` (`None` if not batched), and returns the results and
+    their batch axes.
 
-    In a traced function (`weft.func.jit`) both are recorded once and look at no values.
+    In a traced function (`weft.func.jit`) both are recorded once and may read no values.
 
     Example:
         >>> import weft as wf
@@ -300,7 +299,7 @@ class Function:
     generate_vmap_rule: ClassVar[bool] = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse: functions are not called, and have no instances of use."""
+        """Refuse: use the class itself, through `apply`."""
         name = type(self).__name__
         raise GradientError(f"{name}: call {name}.apply(...){at_user_line()}")
 
@@ -310,8 +309,8 @@ class Function:
 
         Raises:
             UndefinedRuleError: there is no forward function.
-            GradientError: what was marked as changed in place is no result, or is a leaf that needs
-                a gradient.
+            GradientError: an argument marked as changed in place is not returned, or is a leaf that
+                requires grad.
         """
         if getattr(cls, "forward", None) is None:
             raise _undefined(cls, "forward(ctx, *args)")
@@ -322,7 +321,7 @@ class Function:
             return mapped.found
         context = Context(tuple([x is not None for x in inputs]))
         now, before = trace.now, trace.now.grad_mode
-        now.grad_mode = False  # not `no_grad()`: Ctrl-C may come as that ends, and it stays
+        now.grad_mode = False  # not `no_grad()`: Ctrl-C at its exit could leave it on
         try:
             if mapped is not None:
                 found = mapped.found
@@ -354,13 +353,13 @@ def _check_dirty(name: str, dirty: Sequence[Any], results: Sequence[Any]) -> Non
             )
         if trace.now.grad_mode and isinstance(x, Handle) and x.lazy.leaf is not None:
             raise GradientError(
-                f"{name}.forward: a leaf that needs a gradient was changed in place; give it a "
+                f"{name}.forward: a leaf that requires grad was changed in place; give it a "
                 f"clone(){at_user_line()}"
             )
 
 
 def _connected(call: Call, found: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of a forward function, with the user's gradient behind them."""
+    """The results of forward, connected to the custom gradient."""
     passed: list[Any] = []
     for y in found:
         flows = isinstance(y, Handle) and y.lazy.type.dtype.is_inexact
@@ -377,7 +376,7 @@ def _connected(call: Call, found: Sequence[Any]) -> tuple[Any, ...]:
     for level in reversed(trace.now.duals):
         level.follow(call, lazies)
     dirty = call.context.dirty
-    shown: dict[int, Any] = {}  # what forward gives twice is one result
+    shown: dict[int, Any] = {}  # what forward returns twice is one result
     for y, p in zip(found, call.places, strict=True):
         if id(y) not in shown:
             new = y if p is None else _shown(y, lazies[p], any([y is x for x in dirty]))
@@ -393,12 +392,12 @@ def _shown(y: Any, lazy: Lazy, dirty: bool) -> Any:
 
 
 def _same(values: Sequence[Value]) -> list[Value]:
-    """The values as others: what forward made may be an argument, which moves otherwise."""
+    """The values as new ones: a result may be an argument, whose tangent differs."""
     return [catalogue.identity(x) for x in values]
 
 
 def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
-    """Record that the results of `call` depend on `sources`; they are what forward made."""
+    """Record that the results of `call`, which forward made, depend on `sources`."""
     types = tuple([y.type for y in call.raw])
     key = ("custom", call.function.__name__, tuple(map(id, types)), len(sources))
     count: Final = len(types)
@@ -420,9 +419,9 @@ def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a `backward` that is not to be differentiated, as where it is written in NumPy.
+    """Decorate a `backward` that is not differentiable, for example because it uses NumPy.
 
-    Differentiating its results raises `GradientError`, instead of taking them for constants.
+    Differentiating its results raises `GradientError` instead of treating them as constants.
     """
 
     @functools.wraps(function)
@@ -447,11 +446,11 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def undefined(name: str, y: Any, x: Any) -> Any:
-    """What `name` has made of `x`: a backward pass through it is refused, and not just left out."""
+    """`x` as a result of `name`: a backward pass through it raises instead of stopping silently."""
     if not (trace.now.grad_mode and isinstance(x, Handle) and x.lazy.tracked):
         return y
     text = f"{name}: has no gradient; detach() its input"
-    if trace.now.depth:  # refused where the traced function is differentiated, if it ever is
+    if trace.now.depth:  # raised if the traced function is ever differentiated
         return _end.on(kind_of(y), lazy_of(y), x.lazy, text=text + at_user_line())
     return _End.apply(UndefinedRuleError, text, y, x)
 
@@ -471,7 +470,7 @@ def _refuse(text: str, *_: Any) -> NoReturn:
 
 
 class _End(Function):
-    """A value that depends on others in a way that nobody knows."""
+    """A value with an unknown dependence on others."""
 
     @staticmethod
     def forward(ctx: Any, error: type[Exception], text: str, x: Any, *others: Any) -> Any:

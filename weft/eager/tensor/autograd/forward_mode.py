@@ -1,7 +1,7 @@
-"""Forward mode: tangents of values from the tangents of what they were computed from.
+"""Forward mode: tangents of values from the tangents of their inputs.
 
 They are one recorded call, which adds the tangents to the graph when it is expanded. Custom
-functions give their own tangents, so there it is cut into several calls.
+functions have their own `jvp`, so there it is cut into several calls.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from weft.transform.gradient import Cotangent
 def push(
     ys: Sequence[Lazy], xs: Sequence[Lazy], tangents: Sequence[Lazy], past: History, tracked: bool
 ) -> tuple[Lazy, ...]:
-    """Record the tangents of `ys` when `xs` move.
+    """Record the tangents of `ys` from those of `xs`.
 
     Args:
-        past: what led to `ys`.
+        past: the history of `ys`.
         tracked: whether gradients may flow back through the tangents.
     """
     moves = dict(zip(xs, tangents, strict=True))
@@ -43,7 +43,7 @@ def push(
 
 
 def _calls(past: History, xs: Sequence[Lazy]) -> list[list[Custom]]:
-    """Results of functions of the user's own on the way, a call at a time, earliest first."""
+    """Results of custom functions on the way, grouped by call, earliest first."""
     if not any([type(y) is Custom for y in past.values]):
         return []
     groups: dict[int, list[Custom]] = {}

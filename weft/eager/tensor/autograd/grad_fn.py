@@ -1,4 +1,4 @@
-"""The graph behind a tensor, as PyTorch shows it: `x.grad_fn` and what that goes on to."""
+"""The autograd graph as PyTorch shows it: `x.grad_fn` and its `next_functions`."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from weft.eager.tensor.dispatch import lazy_of, unowned, wrap
 
 
 class Node:
-    """What a value is the result of; of a leaf, what accumulates its gradient.
+    """The call that computed a value; for a leaf, the node that accumulates its gradient.
 
-    Two are equal that stand for the same call. The class of each is named after the operation.
+    Nodes for the same call are equal. The class of a node is named after its operation.
     """
 
     def __init__(self, lazy: Lazy) -> None:
         self._lazy = lazy
 
     def name(self) -> str:
-        """That of the operation, with `Backward` behind it."""
+        """The name of the operation followed by `Backward`."""
         return type(self).__name__
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """What each argument is the result of, and which; `None` where no gradient flows."""
+        """For each argument, its node and which result it is; `None` if no gradient flows."""
         record = self._lazy.record
         if self._lazy.leaf is not None or record is None:
             return ()
@@ -39,7 +39,7 @@ class Node:
 
     @property
     def variable(self) -> Any:
-        """The leaf whose gradient accumulates here, while there is one."""
+        """The leaf whose gradient accumulates here, if it is still alive."""
         leaf = self._lazy.leaf
         if leaf is None:
             raise AttributeError
@@ -47,18 +47,18 @@ class Node:
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dictionary for whatever a program wants to remember here.
+        """A dictionary for the user's data.
 
-        What is pending is computed first, as it would keep this and what it remembers alive.
+        What is pending is computed first, since it would keep the node and its data alive.
         """
         flush()
         return around_of(self._lazy).metadata
 
     def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> RemovableHandle:
-        """Call `hook(gradients)` in each backward pass that goes through here, before it does.
+        """Call `hook(gradients)` in each backward pass before it goes through this node.
 
-        The gradients are those of the results, `None` where there is none; a tuple that the hook
-        returns replaces them.
+        The gradients are those of the results, `None` if missing; a tuple that the hook returns
+        replaces them.
 
         Example:
             >>> import weft as wf
@@ -72,10 +72,11 @@ class Node:
         return entered(around_of(self._lazy).before, hook)
 
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> Any:
-        """Call `hook(inputs, results)` in each backward pass that has gone through here.
+        """Call `hook(inputs, results)` in each backward pass after it went through this node.
 
-        It is given the gradients of the inputs, which a tuple that it returns replaces, and those
-        of the results. An input that was there twice has its whole gradient at its first place.
+        It gets the gradients of the inputs and those of the results; a tuple that it returns
+        replaces the former. An input that occurs twice has its whole gradient at its first
+        position.
 
         Example:
             >>> import weft as wf
@@ -88,10 +89,10 @@ class Node:
         return entered(around_of(self._lazy).after, hook)
 
     def __call__(self, *gradients: Any) -> Any:
-        """Pull gradients of the results back to the inputs, of which `None` have none.
+        """Compute the gradients of the inputs from those of the results; `None` for missing ones.
 
         Raises:
-            TypeError: not one for each result.
+            TypeError: the number of gradients differs from that of results.
         """
         record = self._lazy.record
         if self._lazy.leaf is not None or record is None:
@@ -107,7 +108,7 @@ class Node:
         return shown[0] if len(shown) == 1 else shown
 
     def __getattr__(self, name: str) -> Any:
-        """Of a function of the user's own, what its context has: `saved_tensors`, and its own."""
+        """For a custom function, the attributes of its context, such as `saved_tensors`."""
         lazy = self.__dict__.get("_lazy")
         if isinstance(lazy, Custom) and hasattr(lazy.call.context, name):
             return getattr(lazy.call.context, name)
@@ -130,7 +131,7 @@ class Node:
 
 
 def _place(x: Lazy) -> int:
-    """Which of the results of its node a value is."""
+    """The index of a value among the results of its node."""
     return x.index if x.tracked and call_of(x) is not x else 0
 
 
@@ -140,7 +141,7 @@ def _kind(name: str) -> type[Node]:
 
 
 def node_of(lazy: Lazy) -> Node | None:
-    """The node of a value; `None` where no gradient flows through it.
+    """The node of a value; `None` if no gradient flows through it.
 
     >>> import weft as wf
     >>> y = wf.ones(2, requires_grad=True) * 2
@@ -152,6 +153,6 @@ def node_of(lazy: Lazy) -> Node | None:
     if lazy.leaf is not None:
         return _kind("AccumulateGrad")(lazy)
     name = "value" if lazy.record is None else lazy.record.plan.name
-    # An operation is called log_softmax, a function of the user's LogSoftmax.
+    # Operations are named like log_softmax, custom functions like LogSoftmax.
     words = name.split("_") if name.islower() else [name]
     return _kind("".join([word[:1].upper() + word[1:] for word in words]) + "Backward")(lazy)

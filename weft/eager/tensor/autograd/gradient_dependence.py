@@ -1,7 +1,7 @@
-"""Which inputs a recorded gradient depends on: that of `x * a` by `x` depends on `a` alone.
+"""Finds the inputs that a recorded gradient depends on: that of `x * a` by `x` needs `a` alone.
 
-A recorded gradient has both what it differentiates and what it differentiates by among its inputs.
-Which of them its value depends on, only its nodes tell.
+A recorded gradient has what it differentiates, and the variables, among its inputs. Only its nodes
+tell which of these its value depends on.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from weft.transform.gradient import Cotangent
 
 MOST_KNOWN: Final = 256
 
-_known: dict[Any, frozenset[int]] = {}  # structure of a history -> numbers of what is reached
+_known: dict[Any, frozenset[int]] = {}  # structure of a history -> indices of what is reached
 
 
 def depended_on(past: History, ys: Sequence[Lazy]) -> History:
-    """The history of `ys` with those values alone that these depend on, if only by comparisons.
+    """The history of `ys`, reduced to values that these depend on, if only by comparisons.
 
-    The records are all there: a gradient begins at what it was taken of.
+    All records are kept, since a gradient begins at what it differentiates.
     """
     if not any([record.plan.follows for record in past.records]):
         return past
@@ -54,9 +54,9 @@ def _results(record: Record, past: History) -> list[tuple[int, Lazy]]:
 
 
 def _reached(records: Sequence[Record], past: History, ys: Sequence[Lazy]) -> set[Lazy]:
-    """Of a history, what is among what the nodes of `ys` read."""
+    """The values of a history that the nodes of `ys` read."""
     env: dict[Lazy, Cotangent] = {}
-    behind: dict[Value, list[Cotangent]] = {}  # what results of the user's own functions depend on
+    behind: dict[Value, list[Cotangent]] = {}  # what results of custom functions depend on
     with Graph().as_default():
         for record in records:
             for x in record.inputs:

@@ -1,4 +1,4 @@
-"""Hooks: functions that see the gradient of a tensor on its way back, and may change it."""
+"""Tensor hooks: functions that see the gradient of a tensor and may change it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _numbers: Final = itertools.count(1)
 
 
 class RemovableHandle:
-    """What registering a hook returns: `remove()` takes it away; also a context manager."""
+    """The handle of a registered hook: `remove()` removes it; also a context manager."""
 
     def __init__(self, hooks: dict[int, Callable[..., Any]]) -> None:
         self._hooks = hooks
         self.id = next(_numbers)
 
     def hooks_dict_ref(self) -> dict[int, Callable[..., Any]]:
-        """All hooks among which this one is, by the numbers of their handles."""
+        """The dictionary that holds the hook, by handle ids."""
         return self._hooks
 
     def remove(self) -> None:
-        """Take the hook away, if it is still there."""
+        """Remove the hook, if it is still registered."""
         self._hooks.pop(self.id, None)
 
     def __enter__(self) -> Self:
@@ -42,24 +42,24 @@ class RemovableHandle:
 
 
 class RemovableHandles(RemovableHandle):
-    """The handle of a hook that several values have: `remove()` takes it away from all."""
+    """The handle of a hook of several values: `remove()` removes it from all."""
 
     def __init__(self, handles: Sequence[RemovableHandle]) -> None:
         super().__init__({})
         self._handles = tuple(handles)
 
     def remove(self) -> None:
-        """Take the hook away, wherever it is still there."""
+        """Remove the hook wherever it is still registered."""
         for handle in self._handles:
             handle.remove()
 
 
 class BackwardPass:
-    """What hooks that see several gradients have seen in one backward pass.
+    """What hooks of several gradients have collected in one backward pass.
 
     Attributes:
         gradients: by the hook's key.
-        ends: called one after another when the pass has ended, unless it failed.
+        ends: callbacks for the end of the pass, unless it fails.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ _passes: Final = _Passes()
 
 @contextlib.contextmanager
 def backward_pass() -> Generator[None, None, None]:
-    """Inside, gradients of one backward pass are computed; hooks may begin others."""
+    """Marks one backward pass; hooks inside it may start others."""
     now = BackwardPass()
     _passes.open.append(now)
     try:
@@ -89,7 +89,7 @@ def backward_pass() -> Generator[None, None, None]:
 
 
 def this_pass() -> BackwardPass:
-    """The backward pass that calls a hook."""
+    """The current backward pass."""
     return _passes.open[-1]
 
 
@@ -98,15 +98,15 @@ after_backward: Final[list[Callable[[Sequence[Lazy]], None]]] = []
 
 
 class BackwardListener(Protocol):
-    """What is told of backward passes."""
+    """Listens to backward passes."""
 
     def after_backward(self, leaves: Sequence[Lazy]) -> None:
-        """A `backward()` has ended; it may have changed `.grad` of these leaves."""
+        """Called after a `backward()`, which may have changed `.grad` of these leaves."""
         ...
 
 
 def watch_backward(listener: BackwardListener) -> None:
-    """Have `listener` told of the end of each backward pass for as long as it lives."""
+    """Notify `listener` of the end of each backward pass as long as it lives."""
     known = weakref.ref(listener)
 
     def tell(leaves: Sequence[Lazy]) -> None:
@@ -127,7 +127,7 @@ class Afterwards:
 
 
 def add(lazy: Lazy, hook: Any) -> RemovableHandle:
-    """Enter a hook for the gradient of a value."""
+    """Register a hook for the gradient of a value."""
     if lazy.hooks is None:
         lazy.hooks = {}
     handle = RemovableHandle(lazy.hooks)
@@ -142,12 +142,13 @@ class Hooked(Handle):
 
     @property
     def grad(self) -> Any:
-        """What `backward` has accumulated; `None` where it has not, or for `del x.grad`.
+        """The gradient that `backward` has accumulated; `None` if there is none, or after `del
+        x.grad`.
 
-        The result of an operation has none, unless `retain_grad` was called: a warning says so.
+        Reading it on a non-leaf warns, unless `retain_grad` was called.
 
         Raises:
-            TypeError, DTypeError, ShapeError: what is assigned is no gradient of this tensor.
+            TypeError, DTypeError, ShapeError: the assigned value is no gradient for this tensor.
         """
         lazy = self.shown
         if self._grad is None and lazy.tracked and lazy.leaf is None and not self.retains_grad:
@@ -186,7 +187,7 @@ class Hooked(Handle):
         """Call `hook(gradient)` in each backward pass; what it returns replaces the gradient.
 
         Raises:
-            GradientError: the tensor needs no gradient.
+            GradientError: the tensor requires no grad.
 
         Example:
             >>> import weft as wf
@@ -202,7 +203,7 @@ class Hooked(Handle):
         """Call `hook(tensor)` whenever a backward pass has added to `tensor.grad`.
 
         Raises:
-            GradientError: the tensor is no leaf, or needs no gradient.
+            GradientError: the tensor is no leaf, or requires no grad.
         """
         lazy = self._needing("register_post_accumulate_grad_hook")
         if lazy.leaf is None:
@@ -213,10 +214,10 @@ class Hooked(Handle):
         return add(lazy, Afterwards(hook))
 
     def retain_grad(self) -> None:
-        """Keep the gradient in `.grad` though the tensor is no leaf.
+        """Keep the gradient of a non-leaf in `.grad`.
 
         Raises:
-            GradientError: the tensor needs no gradient.
+            GradientError: the tensor requires no grad.
 
         Example:
             >>> import weft as wf
@@ -232,7 +233,7 @@ class Hooked(Handle):
 
     @property
     def retains_grad(self) -> bool:
-        """Whether the tensor is no leaf, and keeps its gradient nevertheless."""
+        """Whether the tensor is a non-leaf that keeps its gradient."""
         hooks = self.lazy.hooks
         return hooks is not None and any([isinstance(h, Retain) for h in hooks.values()])
 
@@ -240,7 +241,7 @@ class Hooked(Handle):
         lazy = self.lazy
         if not lazy.tracked:
             raise GradientError(
-                f"{name}: expected a tensor that needs a gradient; call requires_grad_() on it, "
+                f"{name}: expected a tensor that requires grad; call requires_grad_() on it, "
                 f"or on what it is computed from{at_user_line()}"
             )
         return lazy

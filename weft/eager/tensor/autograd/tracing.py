@@ -1,4 +1,4 @@
-"""Functions of tensors as graphs: recorded once, on arguments without values."""
+"""Tracing: records a function of tensors once, on arguments without values, as a graph."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ class Traced(NamedTuple):
 
     Attributes:
         function: its inputs are the arguments, then the captured values.
-        captured: values from outside that it uses.
-        result: what the function returned beside its outputs.
-        changed: tensors from outside that it changed in place; their new values are the last
-            outputs.
+        captured: outside values that it uses.
+        result: what the function returned besides its outputs.
+        changed: outside tensors that it changed in place; their new values are the last outputs.
     """
 
     function: Subgraph
@@ -54,7 +53,7 @@ def _no_second(*_: Any) -> NoReturn:
 
 
 def tracers(types: Sequence[TensorType]) -> tuple[Tracer, ...]:
-    """Arguments of these types of a function that is to be traced."""
+    """Tracer arguments of these types."""
     kinds = [intern(t.dtype, known(t.shape)) for t in types]
     return tuple([begun(Tracer(), t, None, 0, t.dtype.is_inexact) for t in kinds])
 
@@ -64,15 +63,15 @@ def trace_tensors(
     types: Sequence[TensorType],
     constants: bool = False,
 ) -> Traced:
-    """Record `run` on stand-ins for arguments of these types.
+    """Record `run` on tracer arguments of these types.
 
     Args:
-        run: from the arguments to its outputs and whatever else its caller wants to know.
-        constants: values from outside through which no gradient flows become part of the
-            function, instead of being captured.
+        run: maps the arguments to its outputs and anything else for the caller.
+        constants: whether outside values without gradients become part of the function instead of
+            being captured.
 
     Raises:
-        TracerError: the function looks at the value of an argument.
+        TracerError: the function reads the value of an argument.
     """
     arguments = tracers(types)
     since = next(serials)
@@ -87,9 +86,9 @@ def trace_tensors(
 
 
 def _aside(run: Callable[[], T], own: Sequence[Lazy], since: int) -> tuple[T, dict[Handle, Lazy]]:
-    """What `run` gives, recorded apart from the rest, and tensors from outside that it changed.
+    """The result of `run`, recorded apart from the rest, and the outside tensors that it changed.
 
-    What is from outside is neither of its `own` arguments nor recorded `since` it began.
+    Outside values are neither among its `own` arguments nor recorded `since` it began.
     """
     now, mode = trace.now, trace.now.grad_mode
     handles: dict[Handle, Lazy] = {}
@@ -99,9 +98,9 @@ def _aside(run: Callable[[], T], own: Sequence[Lazy], since: int) -> tuple[T, di
     try:
         found = run()
     except BaseException:
-        now.grad_mode = mode  # Ctrl-C may have come as a `no_grad()` of the function ended
+        now.grad_mode = mode  # Ctrl-C may have come at the exit of a `no_grad()` of the function
         raise
-    finally:  # no call comes before the thread's state is what it was, as Ctrl-C comes after calls
+    finally:  # no call before the thread's state is restored, as Ctrl-C comes after calls
         now.pending, now.limit, now.changed, now.outer = now.outer
         now.depth -= 1
         with Uninterrupted():
@@ -111,7 +110,7 @@ def _aside(run: Callable[[], T], own: Sequence[Lazy], since: int) -> tuple[T, di
 
 @contextlib.contextmanager
 def outside() -> Iterator[None]:
-    """What is recorded inside is so where the innermost function that is traced was called."""
+    """Records inside it belong to the caller of the innermost traced function."""
     now = trace.now
     inside = now.pending, now.limit, now.changed
     now.pending, now.limit, now.changed, now.outer = now.outer
@@ -125,7 +124,7 @@ def outside() -> Iterator[None]:
 
 
 def so_far(outputs: tuple[Lazy, ...], since: int) -> tuple[Subgraph, tuple[Lazy, ...]]:
-    """Of a function that is being traced, the part that led to some values, and what it uses."""
+    """The part of a function being traced that leads to some values, and what it uses."""
     subgraph, captured = _closed((), outputs, since, False)
     backward = _ruled(outputs, captured, since)
     return (subgraph if backward is None else subgraph.with_gradient(backward)), captured
@@ -134,10 +133,11 @@ def so_far(outputs: tuple[Lazy, ...], since: int) -> tuple[Subgraph, tuple[Lazy,
 def _ruled(
     results: tuple[Lazy, ...], inputs: tuple[Lazy, ...], since: int
 ) -> TracedBackward | None:
-    """The gradient of a traced function, if hooks or the user's own gradients are part of it.
+    """The gradient of a traced function, if hooks or custom functions are part of it.
 
     Raises:
-        GradientError: these use tensors from outside, or the function uses results from there.
+        GradientError: these use outside tensors, or the function uses results of operations
+            outside.
     """
     ys = [y for y in results if y.type.dtype.is_inexact]
     own = [y for r in needed(results, since) for y in r.outputs]
@@ -167,7 +167,7 @@ def _ruled(
 
 
 def _restored(changed: dict[Handle, Lazy], own: Sequence[Lazy], since: int) -> dict[Handle, Lazy]:
-    """Give tensors from outside their values back; the values that the function gave them."""
+    """Restore the values of outside tensors; returns the values that the function gave them."""
     found: dict[Handle, Lazy] = {}
     for handle, old in changed.items():
         inside = old.record is not None and old.record.serial >= since
@@ -179,7 +179,7 @@ def _restored(changed: dict[Handle, Lazy], own: Sequence[Lazy], since: int) -> d
 def _closed(
     arguments: tuple[Lazy, ...], outputs: tuple[Lazy, ...], since: int, constants: bool
 ) -> tuple[Subgraph, tuple[Lazy, ...]]:
-    """The graph from arguments to outputs, and the other values that it begins with."""
+    """The graph from arguments to outputs, and the other values that it reads."""
     records = needed(outputs, since)
     produced = {y for r in records for y in r.outputs}
     used = [x for r in records for x in r.inputs] + list(outputs)
@@ -196,7 +196,7 @@ def _closed(
             values = [settled(env[x], record.plan) for x in record.inputs]
             with graph.at(record.source):
                 found = record.plan.expand(*values)
-                # A gradient is differentiated from outside, whatever it was recorded for.
+                # A gradient may be differentiated outside, whatever it was recorded for.
                 if is_cut(record) and not record.plan.follows:
                     found = [catalogue.stop_gradient(dense(y)) for y in found]
             env.update(record.paired(found))

@@ -1,1 +1,1 @@
-"""Element types: what they hold, their names, and which one mixed types compute in."""
+"""Dtypes: their limits, names and promotion."""

@@ -1,4 +1,4 @@
-"""What element types hold, and which of two holds the numbers of both."""
+"""Limits of dtypes, and the dtype that holds the numbers of two."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _RANKS: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 class finfo:
-    """The limits of a floating element type.
+    """The limits of a floating-point dtype.
 
     Attributes:
         min, max: the smallest and the largest number.
-        eps: from 1 to the next number.
+        eps: the distance from 1 to the next number.
         tiny, smallest_normal: the smallest positive number of full precision.
-        resolution: 10 to the power of the digits that are kept.
-        bits: of one number.
+        resolution: 10 ** -digits, for the decimal digits that are kept.
+        bits: size of a number.
         dtype: the name of the type.
 
     Raises:
-        DTypeError: a type of whole numbers or truth values.
+        DTypeError: the dtype is not floating-point.
 
     Example:
         >>> import weft as wf
@@ -65,10 +65,10 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an element type of whole numbers: `min`, `max`, `bits` and `dtype`, its name.
+    """The limits of an integer dtype: `min`, `max`, `bits` and its name `dtype`.
 
     Raises:
-        DTypeError: another type.
+        DTypeError: the dtype is no integer dtype.
 
     Example:
         >>> import weft as wf
@@ -96,7 +96,7 @@ class iinfo:
 
 
 def promote_types(type1: Any, type2: Any) -> DType:
-    """The element type that results have of two such types.
+    """The dtype that two dtypes are promoted to.
 
     >>> import weft as wf
     >>> wf.promote_types(wf.int32, wf.float32)
@@ -106,7 +106,7 @@ def promote_types(type1: Any, type2: Any) -> DType:
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
-    """The element type that results have of two tensors or numbers.
+    """The dtype that two tensors or numbers are promoted to.
 
     >>> import weft as wf
     >>> wf.result_type(wf.tensor([1, 2]), 1.0)
@@ -120,7 +120,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether numbers of a type may become numbers of another: not from floating to whole ones.
+    """Whether promotion allows a cast from one dtype to another: not floating-point to integer.
 
     >>> import weft as wf
     >>> wf.can_cast(wf.float32, wf.int64)
@@ -131,7 +131,7 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 def check_held(name: str, dtype: DType, low: int, high: int) -> None:
-    """Refuse whole numbers that an element type does not hold.
+    """Refuse integers that a dtype cannot hold.
 
     Raises:
         OutOfRangeError: names the numbers and the type.
@@ -144,7 +144,7 @@ def check_held(name: str, dtype: DType, low: int, high: int) -> None:
 
 
 def neutral(reduce: str, dtype: DType) -> Any:
-    """What changes nothing where it is combined with another number: summed, multiplied, ..."""
+    """The identity element of a reduction: sum, product, ..."""
     if reduce not in ("amax", "amin"):
         return int(reduce == "prod")
     if dtype.is_floating:

@@ -1,4 +1,4 @@
-"""PyTorch's names of tensors by their element type: `"torch.FloatTensor"`."""
+"""PyTorch's names of tensor types: `"torch.FloatTensor"`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DTYPES: Final = {name.rpartition(".")[2]: dtype for dtype, name in NAMES.items()
 
 
 def dtype_meant(tensors: Any) -> DType | None:
-    """The element type of a class of tensors, or of its name such as `"torch.FloatTensor"`."""
+    """The dtype of a typed tensor class, or of its name such as `"torch.FloatTensor"`."""
     if isinstance(tensors, str):
         return DTYPES.get(tensors.rpartition(".")[2])
     if not isinstance(tensors, type):
@@ -35,5 +35,5 @@ def dtype_meant(tensors: Any) -> DType | None:
 
 
 def name_of(dtype: DType) -> str:
-    """PyTorch's name of the tensors of an element type: `"torch.FloatTensor"`."""
+    """PyTorch's name of the tensors of a dtype: `"torch.FloatTensor"`."""
     return NAMES[dtype]

@@ -1,7 +1,7 @@
-"""Which element type an operation on mixed types computes in: PyTorch's rules.
+"""Dtype promotion by PyTorch's rules.
 
-A bare Python number only decides the kind (bool, integer, floating), as does a rank-0 tensor beside
-others of its kind. A floating result of integers has the default type.
+A bare Python number only decides the kind (bool, integer, floating-point), and so does a rank-0
+tensor beside tensors of higher rank. A floating-point result of integers has the default dtype.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _default: Final = _Default()
 
 
 def get_default_dtype() -> DType:
-    """The type of floating numbers that nothing else gives a type: float32 at first."""
+    """The default floating-point dtype: float32 at first."""
     return _default.dtype
 
 
 def complex_of(dtype: DType) -> DType:
-    """The type of complex numbers that goes with a type of real ones."""
+    """The complex dtype for a real dtype."""
     return types.complex128 if dtype.size >= 8 else types.complex64
 
 
 def set_default_dtype(dtype: Any) -> None:
-    """Change the type of floating numbers that nothing else gives a type, in this thread.
+    """Set the default floating-point dtype of this thread.
 
     Raises:
-        DTypeError: the type is not floating.
+        DTypeError: the dtype is not floating-point.
     """
     kind = as_dtype(dtype)
     if not kind.is_floating:
@@ -51,7 +51,7 @@ def set_default_dtype(dtype: Any) -> None:
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The smallest type that holds both kinds of numbers.
+    """The smallest dtype that holds the numbers of both.
 
     >>> promote(types.int64, types.float32), promote(types.uint8, types.int8)
     (float32, int16)
@@ -84,17 +84,17 @@ def _all(dtypes: Sequence[DType]) -> DType | None:
 
 
 class Rules:
-    """PyTorch's rules: rank-0 tensors beside others matter only if their kind is higher.
+    """PyTorch's rules: rank-0 tensors beside others count only if their kind is higher.
 
     Attributes:
-        wraps: whether a negative number beside an unsigned type is its two's complement; else it is
-            refused, and comparisons with whole numbers that a type does not hold are exact.
+        wraps: whether a negative number beside an unsigned dtype wraps to its two's complement. If
+            not, it is refused, and comparisons with integers that a dtype cannot hold are exact.
     """
 
     wraps = True
 
     def result(self, operands: Sequence[TensorType]) -> DType:
-        """The common type of tensors."""
+        """The common dtype of tensors."""
         ranked = _all([t.dtype for t in operands if t.shape])
         single = _all([t.dtype for t in operands if not t.shape])
         if ranked is None or single is None:
@@ -108,7 +108,7 @@ class Rules:
         return promote(ranked, single)
 
     def number(self, number: Any, beside: DType) -> DType:
-        """The common type of a tensor and a bare Python number."""
+        """The common dtype of a tensor and a bare Python number."""
         if isinstance(number, bool):
             return beside
         if isinstance(number, int):
@@ -118,7 +118,7 @@ class Rules:
         return self.floating(beside)
 
     def floating(self, dtype: DType) -> DType:
-        """`dtype`, or the default floating type for integers and booleans."""
+        """`dtype`, or the default floating-point dtype for integers and booleans."""
         return dtype if _kind(dtype) >= 2 else get_default_dtype()
 
 

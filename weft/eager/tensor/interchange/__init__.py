@@ -1,1 +1,1 @@
-"""Tensors from data and as data: arrays, other libraries, text, files."""
+"""Tensors from and to other data: arrays, other libraries, text, files."""

@@ -1,4 +1,4 @@
-"""Data of Python and of other libraries as arrays and values, as `weft.tensor` takes them."""
+"""Converts data of Python and other libraries to arrays and values, for `weft.tensor`."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from weft.ops.shape import creation as nodes
 
 STOP: Final = REGISTRY["stop_gradient"]
 MOST_DIMENSIONS: Final = 64  # NumPy's
-PYTHON: Final = frozenset({bool, int, float, complex})  # numbers without a type as elements
+PYTHON: Final = frozenset({bool, int, float, complex})  # the numbers without a dtype
 
 
 def showing(array: Array) -> Any:
-    """A tensor that shows memory of others, who may write to it."""
+    """A tensor on memory of others, who may write to it."""
     x = wrap(leaf(array))
     x.lend()
     return x
 
 
 def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
-    """`data` as an array of an element type that tensors have.
+    """`data` as an array of a dtype that tensors support.
 
     Raises:
         ShapeError, DTypeError: see `tensor`.
@@ -58,9 +58,9 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
 
 
 def _values(data: Any, depth: int) -> Any:
-    """Nested lists with the elements of tensors in place of those that NumPy would not read.
+    """Nested lists with tensors that NumPy cannot read replaced by their elements.
 
-    These are tensors that need gradients, and of bfloat16; a tensor of one element is a number.
+    These are tensors that require grad or are bfloat16; one of a single element is a number.
 
     Raises:
         DTypeError: lists nested deeper than any tensor, such as one that contains itself.
@@ -81,7 +81,7 @@ def _values(data: Any, depth: int) -> Any:
 
 
 def _is_mixed(data: Any) -> bool:
-    """Whether there are numbers beside lists, in one of nested lists."""
+    """Whether nested lists mix numbers and lists."""
     if not isinstance(data, list | tuple):
         return False
     given = cast("Sequence[Any]", data)
@@ -94,7 +94,7 @@ def _is_mixed(data: Any) -> bool:
 
 
 def _wrapped(data: Any, dtype: DType | None) -> Array:
-    """Python's integers for an unsigned type, of which those below 0 are two's complements.
+    """Python integers for an unsigned dtype; negative ones wrap to their two's complement.
 
     Raises:
         DTypeError: one is too large.
@@ -113,10 +113,10 @@ def _wrapped(data: Any, dtype: DType | None) -> Array:
 
 
 def _usual(array: Array, data: Any) -> Array:
-    """`array` in the type that PyTorch gives to such data.
+    """`array` in the dtype that PyTorch gives to such data.
 
     Raises:
-        DTypeError: no numbers, or whole ones beyond int64.
+        DTypeError: it has no numbers, or integers beyond int64.
     """
     if array.dtype.name in ("float64", "uint64") and _is_huge(array) and _has_huge(data):
         text = f"tensor: expected whole numbers that int64 holds, got {shown(data)}"
@@ -133,7 +133,7 @@ def _usual(array: Array, data: Any) -> Array:
     return array
 
 
-_HUGE: Final = 2**63  # the first whole number beyond int64
+_HUGE: Final = 2**63  # the first integer beyond int64
 
 
 def _is_huge(array: Array) -> bool:
@@ -141,14 +141,14 @@ def _is_huge(array: Array) -> bool:
 
 
 def _has_huge(data: Any) -> bool:
-    """Whether it is, or has in it, a Python integer beyond int64."""
+    """Whether it is or contains a Python integer beyond int64."""
     if isinstance(data, list | tuple):
         return any(map(_has_huge, cast("Sequence[Any]", data)))
     return type(data) is int and not -_HUGE <= data < _HUGE
 
 
 def _is_double(data: Any) -> bool:
-    """Whether it is, or has in it, anything of float64 or complex128 that is no Python number."""
+    """Whether it is or contains a float64 or complex128 that is no Python number."""
     if not isinstance(data, list | tuple):
         own: Any = data.lazy.type.dtype.numpy if isinstance(data, Handle) else _own_type(data)
         return own in (np.float64, np.complex128)
@@ -161,13 +161,13 @@ def _own_type(x: Any) -> Any:
 
 
 def shown(data: Any) -> str:
-    """Data as short text, for messages."""
+    """Data as short text, for error messages."""
     text = repr(data)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def copied(lazy: Lazy, dtype: DType | None = None) -> Lazy:
-    """A value of its own with the same elements, through which no gradient flows."""
+    """A detached copy."""
     before, trace.now.grad_mode = trace.now.grad_mode, False
     try:
         if dtype is None or dtype is lazy.type.dtype:
@@ -179,7 +179,7 @@ def copied(lazy: Lazy, dtype: DType | None = None) -> Lazy:
 
 @recorded(differentiable=False)
 def filled_with(*, value: int, shape: tuple[int, ...], dtype: DType) -> Value:
-    """A number in every place of a shape."""
+    """An array of a shape filled with a number."""
     return nodes.full(shape, value, dtype)
 
 

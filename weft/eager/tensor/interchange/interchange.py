@@ -19,8 +19,8 @@ from weft.errors import ConfigError, DTypeError, GradientError
 from weft.ops.base import at_user_line
 
 _CPU: Final = 1  # kDLCPU
-# Where the element type lies in what a capsule points to, in bytes: behind the data's address, the
-# device (two int32) and the rank (int32); a versioned one begins with 32 bytes about itself.
+# Byte offset of the dtype in the struct of a capsule: after the data pointer, the device (two
+# int32) and the rank (int32). A versioned struct begins with a header of 32 bytes.
 _TYPE_AT: Final = {b"dltensor": 20, b"dltensor_versioned": 52}
 _UNSIGNED: Final = 1
 _BFLOAT: Final = 4
@@ -30,12 +30,12 @@ _namespace: list[Callable[[], Any]] = []
 
 
 def set_namespace(load: Callable[[], Any]) -> None:
-    """Called once, by the package: how to get the module of the array API standard."""
+    """Register how to get the module of the array API standard; the package calls it once."""
     _namespace[:] = [load]
 
 
 class _Element:
-    """The element type inside a DLPack capsule, which NumPy cannot be told: bfloat16."""
+    """Patches the dtype in a DLPack capsule for bfloat16, which NumPy does not know."""
 
     def __init__(self, capsule: Any) -> None:
         for name, place in _TYPE_AT.items():
@@ -44,7 +44,7 @@ class _Element:
                 self._bits = ctypes.c_uint8.from_address(_pointer(capsule, name) + place + 1)
 
     def exchange(self, old: int, new: int) -> bool:
-        """Say that it is of another kind, if it is of 16 bits and the kind `old`."""
+        """Change the type code, if it is `old` with 16 bits."""
         found = self._code.value == old and self._bits.value == _SIXTEEN
         if found:
             self._code.value = new
@@ -59,7 +59,7 @@ _pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
 class _Held:
-    """A capsule that was already taken from its owner."""
+    """A capsule already taken from its owner, as a DLPack producer."""
 
     def __init__(self, capsule: Any) -> None:
         self._capsule = capsule
@@ -74,7 +74,7 @@ class _Held:
 def from_dlpack(x: Any) -> Any:
     """A tensor that shares the memory of another library's array, or of a DLPack capsule.
 
-    What is said of `from_numpy` about changes holds here.
+    As with `from_numpy`, changes of either are seen by the other.
 
     Raises:
         ConfigError: it is not in this computer's memory.
@@ -94,18 +94,18 @@ def from_dlpack(x: Any) -> Any:
         raise ConfigError(text + at_user_line())
     try:
         capsule = x.__dlpack__(max_version=(1, 0))
-    except TypeError:  # written before there were versions
+    except TypeError:  # written before DLPack had versions
         capsule = x.__dlpack__()
     return _opened(capsule)
 
 
 def is_capsule(x: Any) -> bool:
-    """Whether it is a capsule of DLPack, as `__dlpack__` gives it."""
+    """Whether it is a DLPack capsule, as returned by `__dlpack__`."""
     return any(_is_valid(x, name) for name in _TYPE_AT)
 
 
 def _opened(capsule: Any) -> Any:
-    """A tensor that shares the memory that a capsule holds."""
+    """A tensor that shares the memory of a capsule."""
     bfloat = _Element(capsule).exchange(_BFLOAT, _UNSIGNED)
     try:
         array = np.from_dlpack(_Held(capsule))
@@ -119,7 +119,7 @@ class Interchange(Handle):
     """Protocols by which other libraries take tensors."""
 
     __slots__ = ()
-    __array_priority__ = 1000  # NumPy's operators leave the work to the tensor's
+    __array_priority__ = 1000  # NumPy's operators defer to the tensor's
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(_plain(self, "numpy"), dtype, copy=copy)
@@ -143,7 +143,7 @@ class Interchange(Handle):
         options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         if array.dtype != ml_dtypes.bfloat16:
-            return array.__dlpack__(**given)  # of streams, the CPU has none
+            return array.__dlpack__(**given)  # the CPU has no streams
         capsule = array.view(np.uint16).__dlpack__(**given)
         _Element(capsule).exchange(_UNSIGNED, _BFLOAT)
         return capsule
@@ -176,11 +176,11 @@ class Interchange(Handle):
 
 
 def _plain(x: Handle, name: str) -> Array:
-    """The memory of a tensor that needs no gradient."""
-    memory = memory_of(x)  # first: there is none while a function is traced, whatever is needed
+    """The memory of a tensor that requires no grad."""
+    memory = memory_of(x)  # first: while a function is traced there is none
     if x.lazy.tracked:
         raise GradientError(
-            f"{name}: the tensor needs a gradient, which other libraries do not carry on; pass "
+            f"{name}: the tensor requires grad, which other libraries do not track; pass "
             f"its detach(){at_user_line()}"
         )
     return memory

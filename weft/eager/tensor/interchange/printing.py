@@ -49,15 +49,15 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Choose how tensors are printed.
+    """Set how tensors are printed.
 
     Args:
         precision: digits after the point (4).
-        threshold: tensors of more elements are abridged (1000),
-        edgeitems: to so many at each end of a dimension (3).
+        threshold: tensors with more elements are summarized (1000),
+        edgeitems: to so many items at each end of a dimension (3).
         linewidth: characters in a line (80).
-        profile: `"default"`, `"short"` or `"full"`: to begin with.
-        sci_mode: whether to use powers of ten; where it is needed by default.
+        profile: `"default"`, `"short"` or `"full"`: the base for the other arguments.
+        sci_mode: whether to use scientific notation; by default if needed.
 
     Raises:
         ConfigError: an unknown profile.
@@ -102,7 +102,7 @@ class _Format:
     def __init__(self, array: Array, options: Options) -> None:
         self.digits = options.precision
         self.floats = array.dtype.kind not in "biu"
-        self.whole = True  # all numbers are integers: written with a point and nothing behind
+        self.whole = True  # all numbers are integers: written with a point and no digits after it
         self.powers = False
         self.width = 1
         values: list[Any] = array.reshape(-1).tolist()
@@ -142,7 +142,7 @@ class _Format:
 
 
 def text_of(array: Array, indent: int = 0) -> str:
-    """The elements of an array, in nested brackets; abridged if there are many."""
+    """The elements of an array, in nested brackets; summarized if there are many."""
     options = _options[0]
     short = array.size > options.threshold
     shown = _edges(array, options.edgeitems) if short else array
@@ -150,7 +150,7 @@ def text_of(array: Array, indent: int = 0) -> str:
 
 
 def _edges(array: Array, count: int) -> Array:
-    """The elements that an abridged text shows."""
+    """The elements that a summarized text shows."""
     for axis, size in enumerate(array.shape):
         if size > 2 * count:
             array = np.take(array, [*range(count), *range(size - count, size)], axis)
@@ -180,7 +180,7 @@ def _line(array: Array, parts: list[Any], indent: int, form: _Format, options: O
 
 
 def _with_notes(text: str, notes: list[str], indent: int) -> str:
-    """The text with what else there is to say, on the last line as far as that has room."""
+    """The text with its suffixes, on the last line as far as they fit."""
     width = _options[0].linewidth
     used = len(text) - text.rfind("\n") + 1
     for note in notes:
@@ -211,10 +211,10 @@ def _notes(lazy: Lazy) -> list[str]:
 
 
 def _tangents(lazy: Lazy) -> list[str]:
-    """What to say of the tangents of a dual tensor, one a level."""
+    """The suffixes for the tangents of a dual tensor, one for each level."""
     try:
         found = [level.tangent(lazy) for level in trace.now.duals] if lazy.tracked else []
-    except GradientError:  # what led to it has been freed
+    except GradientError:  # its graph has been freed
         return ["tangent=?"]
     return [f"tangent={t}" for t in found if t is not None]
 
@@ -229,7 +229,7 @@ class Printing(Handle):
         prefix = "tensor("
         try:
             array = self.array
-        except TracerError:  # there is nothing to see yet
+        except TracerError:  # it has no value yet
             return f"{prefix}<{lazy.type} of a function being traced>)"
         text = "[]" if array.size == 0 else text_of(array, len(prefix))
         return _with_notes(prefix + text, _notes(lazy), len(prefix))
@@ -246,12 +246,12 @@ class Printing(Handle):
 
     @property
     def output_nr(self) -> int:
-        """Which result of its `grad_fn` it is, counted from 0."""
+        """Its index among the results of its `grad_fn`."""
         lazy = self.lazy
         return lazy.index if lazy.tracked and lazy.leaf is None else 0
 
     @property
     def grad_fn(self) -> Node | None:
-        """What it is the result of, where gradients flow through it."""
+        """The autograd node that computed it; `None` without gradients."""
         lazy = self.lazy
         return node_of(lazy) if lazy.leaf is None and needs_gradient(lazy) else None

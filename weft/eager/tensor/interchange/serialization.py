@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
-    """Write tensors to a safetensors file, which is complete or not changed at all.
+    """Write tensors to a safetensors file, atomically.
 
     A dict of tensors becomes a file that other libraries read by the same names. Dicts, lists and
-    tuples may be nested, and hold numbers, texts, truth values and `None` as well; keys are texts
-    or integers. Whether a tensor needs a gradient is not saved.
+    tuples may be nested and hold numbers, strings, booleans and `None` as well; keys are strings or
+    integers. `requires_grad` is not saved.
 
-    A link is followed; a file that is replaced leaves its permissions, and its owner where the
-    system allows that.
+    A link is followed. A replaced file passes on its permissions, and its owner if the system
+    allows.
 
     Raises:
-        DTypeError: something else is in there.
+        DTypeError: it contains something else.
         TreeError: a dict or list contains itself.
         FileError: the path is a folder, a device or a pipe.
-        OSError: the folder is missing or full, or may not be written to.
+        OSError: the folder is missing or not writable, or the disk is full.
 
     Example:
         >>> import tempfile, weft as wf
@@ -66,7 +66,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def array_of(x: Any) -> Array:
-    """The array that is saved of it."""
+    """The array that is saved for it."""
     return x.array if isinstance(x, Handle) else np.asarray(x)
 
 
@@ -76,21 +76,20 @@ def tensor_of(array: Array) -> Tensor:
 
 
 def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
-    """What `save` has written, the tensors by name of any other safetensors file, or what
-    `torch.save` has written.
+    """Load a file of `save` or `torch.save`, or the tensors by name of any safetensors file.
 
-    PyTorch's files hold a pickle, which is read and not run: tensors, numbers and texts in
-    containers are understood, other objects are refused by their names.
+    The pickle in PyTorch's files is parsed and not executed: tensors, numbers and strings in
+    containers are supported, other objects raise an error that names them.
 
     Args:
         path: the file.
-        mmap: tensors are pages of a safetensors file, copied once they are changed. Nothing is
-            copied before, but nobody may change the file in place as long as they are used;
-            replacing it, as `save` does, is no change. Checksums are verified all the same.
+        mmap: map tensors of a safetensors file copy-on-write instead of reading them. The file must
+            not be changed in place while they are used; replacing it, as `save` does, is safe.
+            Checksums are verified all the same.
 
     Raises:
         ArgumentError: `mmap` of a file that `torch.save` has written.
-        DataError: the file is damaged, of another format, or holds objects of other classes.
+        DataError: the file is damaged, has another format, or holds objects of other classes.
         OSError: there is no such file, or it may not be read.
     """
     where = Path(path)

@@ -1,1 +1,1 @@
-"""Views and in-place changes: tensors that show parts of others."""
+"""Views and in-place changes."""

@@ -1,4 +1,4 @@
-"""In-place changes: what every method with a trailing underscore goes through."""
+"""In-place changes: the common path of all methods with a trailing underscore."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from weft.ir.shape import known, show
 from weft.ops.base import at_user_line
 
 T = TypeVar("T", bound=Handle)
-_KINDS = "biufc"  # a value of a later kind does not fit into a tensor of an earlier one
+_KINDS = "biufc"  # a tensor cannot take a value of a later kind
 
 
 def check_writable(x: Handle, name: str) -> None:
-    """Refuse to change what a gradient is to be taken by.
+    """Refuse in-place changes that autograd does not allow.
 
     Raises:
-        GradientError: `x` is a leaf that needs a gradient, or a view of one, outside `no_grad()`;
-            it is a view made inside of `no_grad()`, of what needs a gradient, outside; or it was
-            made in inference mode, which has ended.
+        GradientError: outside `no_grad()`, `x` is a leaf that requires grad, a view of one, or a
+            view made under `no_grad()` of a tensor that requires grad; or `x` was made in inference
+            mode, which has ended.
     """
     if inferring.used and getattr(x, "inferred", False) and not trace.now.inference:
         raise GradientError(
@@ -38,7 +38,7 @@ def check_writable(x: Handle, name: str) -> None:
     if root.leaf is not None:
         what = "a leaf" if x.root is x else "a view of a leaf"
         raise GradientError(
-            f"{name}: {what} that needs a gradient cannot be changed in place; change it inside "
+            f"{name}: {what} that requires grad cannot be changed in place; change it inside "
             f"no_grad(), or work on x.clone(){at_user_line()}"
         )
     if root.tracked and not _flows(x):
@@ -49,7 +49,7 @@ def check_writable(x: Handle, name: str) -> None:
 
 
 def _flows(x: Handle) -> bool:
-    """Whether gradients flow from a view to the tensor that it shows in the end."""
+    """Whether gradients flow from a view to its root base."""
     view = x.window
     while view is not None and not view.lens.detached:
         if not view.flows:
@@ -59,7 +59,7 @@ def _flows(x: Handle) -> bool:
 
 
 def become(x: T, view: Handle, name: str) -> T:
-    """Make `x` what a view of it is: the same elements in another shape; returns `x`.
+    """Give `x` the shape and value of a view of it; returns `x`.
 
     Raises:
         GradientError: see `check_writable`.
@@ -70,10 +70,10 @@ def become(x: T, view: Handle, name: str) -> T:
 
 
 def rewrite(x: Handle, lazy: Lazy, name: str) -> None:
-    """`write` what a function has made of `x` in place, of another shape, too.
+    """`write` a result that a function computed in place, also of another shape.
 
     Raises:
-        ShapeError: another shape of a tensor whose memory others show.
+        ShapeError: the shape differs and the tensor is a view or has views.
     """
     old, new = known(x.lazy.type.shape), known(lazy.type.shape)
     if [n for n in old if n > 1] == [n for n in new if n > 1]:
@@ -91,11 +91,11 @@ def rewrite(x: Handle, lazy: Lazy, name: str) -> None:
 
 
 def write(x: T, lazy: Lazy, name: str) -> T:
-    """Give `x` a newly recorded value, cast to its element type; returns `x`.
+    """Give `x` a newly recorded value, cast to its dtype; returns `x`.
 
     Raises:
         GradientError: see `check_writable`.
-        DTypeError: the value is of a kind that does not fit, floating into integers for example.
+        DTypeError: the dtype's kind does not fit, for example floating-point into integer.
         ShapeError: the value has another shape.
     """
     check_writable(x, name)

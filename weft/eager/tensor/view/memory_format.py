@@ -1,7 +1,7 @@
-"""How elements are arranged in memory: PyTorch's names, which Weft takes as wishes.
+"""Memory formats and layouts: PyTorch's names, accepted as hints.
 
-Weft chooses layouts itself when it compiles: networks that are written channels first run channels
-last inside where that is faster. So asking for a format changes nothing.
+Weft chooses layouts itself when it compiles: channels-first networks run channels last inside if
+that is faster. So asking for a format changes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class memory_format(enum.Enum):
 
 
 class layout(enum.Enum):
-    """Whether all elements are kept."""
+    """Whether all elements are stored."""
 
     strided = "all elements"
 
@@ -49,7 +49,7 @@ ORDERS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 
 
 def check_format(wanted: Any) -> None:
-    """Raise unless it is a memory format, or `None`.
+    """Raise unless it is a memory format or `None`.
 
     Raises:
         DTypeError: something else.
@@ -59,7 +59,7 @@ def check_format(wanted: Any) -> None:
 
 
 def check_arrangement(kind: Any, wanted: Any) -> None:
-    """Raise unless these are a layout that keeps all elements and a memory format, or `None`.
+    """Raise unless these are a strided layout and a memory format, or `None`.
 
     Raises:
         DTypeError: something else.

@@ -1,7 +1,7 @@
-"""Views: tensors that show a part of another one, or all of it in another shape.
+"""Views: tensors on part of another tensor's elements, or on all of them in another shape.
 
-A view is taken again when its base has changed, and a change of the view is written back to the
-base; so the two behave as if they shared memory, although every value is immutable inside.
+A view is read again when its base has changed, and a change of the view is written back to the
+base. So the two behave as if they shared memory, although values are immutable inside.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ Array = np.ndarray[Any, Any]
 
 
 class Base(Protocol):
-    """What a view asks of the tensor that it shows: `weft.eager.tensor.handle`."""
+    """The interface of a base that views need; see `weft.eager.tensor.handle`."""
 
     views: int
     window: View | None
     shown: Lazy
-    detached: Any  # views without gradient, where there have been any
+    detached: Any  # detached views, if there have been any
 
     @property
     def view_of(self) -> View | None:
-        """What it shows itself, if it is a view."""
+        """Its own view, if it is one."""
         ...
 
     @property
     def root(self) -> Any:
-        """The tensor that it is differentiated through to."""
+        """The root tensor that it contributes gradients to."""
         ...
 
     @property
@@ -46,12 +46,12 @@ class Base(Protocol):
 
     @property
     def lazy(self) -> Lazy:
-        """The value now."""
+        """The current value."""
         ...
 
     @property
     def version(self) -> int:
-        """How often it was changed in place."""
+        """Its version counter."""
         ...
 
     def replace_soon(self, lazy: Lazy) -> None:
@@ -60,12 +60,12 @@ class Base(Protocol):
 
 
 class Lens(Protocol):
-    """How a view follows from its base, and how the base follows from a changed view."""
+    """How a view is read from its base, and how a changed view is written back."""
 
     detached: ClassVar[bool]  # whether no gradients flow from the view to its base
 
     def lay(self, base: Array) -> Array:
-        """The part of the base's memory that the view shows."""
+        """The part of the base's memory that the view covers."""
         ...
 
     def take(self, base: Lazy) -> Lazy:
@@ -78,11 +78,10 @@ class Lens(Protocol):
 
 
 class RepeatedError(ShapeError):
-    """Several elements of a view are one element of its base, which cannot take the view's value.
+    """Several elements of a view are one element of its base, so the view cannot be written back.
 
     Attributes:
-        put: gives the base's value where elements at some places, counted in row-major order, have
-            become others.
+        put: gives the base's value after elements at some row-major indices are replaced.
     """
 
     def __init__(self, what: str, put: Callable[[Lazy, Array, Lazy], Lazy]) -> None:
@@ -94,7 +93,7 @@ class RepeatedError(ShapeError):
 
 
 class Lost:
-    """The lens of a view of what is no more."""
+    """The lens of a view whose elements are gone."""
 
     __slots__ = ()
     detached: ClassVar[bool] = False
@@ -118,9 +117,9 @@ class Lost:
 
 
 class View:
-    """What a tensor shows: `lens` applied to `base`, as it was when the view was last taken.
+    """The view that a tensor is: `lens` applied to `base`, as of the last read.
 
-    Gradients flow through it as they did where it was made, wherever somebody looks at it.
+    Reading it again uses the grad mode in which it was made.
     """
 
     __slots__ = ("__weakref__", "_version", "base", "flows", "lens")
@@ -134,11 +133,11 @@ class View:
         base.views += 1
 
     def is_stale(self) -> bool:
-        """Whether the base has changed since the view was taken."""
+        """Whether the base has changed since the view was read."""
         return self.base.version != self._version
 
     def is_open(self, shown: Lazy) -> bool:
-        """Whether others may have written to what is shown without saying so, so that it is old."""
+        """Whether others may have written to its memory without notice, so that it is stale."""
         if shown.tracked or shown.loan is not None:
             return False
         root = self.base
@@ -149,7 +148,7 @@ class View:
         return root.shown.array is not None
 
     def take(self) -> Lazy:
-        """The view's value now."""
+        """The current value of the view."""
         before, trace.now.grad_mode = trace.now.grad_mode, self.flows
         try:
             lazy = self.lens.take(self.base.lazy)
@@ -162,16 +161,16 @@ class View:
         """Change the base so that the view has this value.
 
         Raises:
-            RepeatedError: several of its elements are one element of the tensor that it shows.
+            RepeatedError: several of its elements are one element of its base.
         """
         try:
             self.base.replace_soon(self.lens.put(self.base.lazy, lazy))
-        except RepeatedError as error:  # of the base, but perhaps not of the part of it
+        except RepeatedError as error:  # of the base, but perhaps not of this view
             self._put_apart(lazy, error)
         self._version = self.base.version
 
     def _put_apart(self, lazy: Lazy, error: RepeatedError) -> None:
-        """Change the tensor in whose memory the view lies at the places where it lies."""
+        """Change the root base at the view's places."""
         lenses = [self.lens]
         root = self.base
         while root.window is not None:

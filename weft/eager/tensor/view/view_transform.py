@@ -1,4 +1,4 @@
-"""How views map their elements to those of the base: reshaped, reordered, or only some of them."""
+"""The kinds of views: reshaped, permuted, expanded, sliced."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STOP: Final = REGISTRY["stop_gradient"]
 
 
 def show(x: Any, lens: Lens) -> Any:
-    """A view of a tensor; of anything else, a tensor that shares no memory with it."""
+    """A view of a tensor; for other data, a new tensor that shares no memory."""
     base = x if isinstance(x, Handle) else wrap(lazy_of(x))
     tensor = wrap(lens.take(base.lazy), base)
     tensor.look(View(base, lens))
@@ -37,15 +37,15 @@ def show(x: Any, lens: Lens) -> Any:
 
 
 def layout(x: Handle) -> Array:
-    """An array that lies in memory as the tensor does, or as the view does in that of its base.
+    """An array laid out in memory as the tensor is, or as the view is within its base.
 
-    Only where its elements lie has a meaning; it is an array even where it has one element.
+    Only its layout has a meaning, not its values.
     """
     return placed(x)[1]
 
 
 def placed(x: Handle) -> tuple[Any, Array, int]:
-    """The tensor that a view shows in the end, `layout`, and how many bytes into it that begins."""
+    """The root base of a view, its `layout`, and the byte offset at which it begins."""
     chain: list[Lens] = []
     root, view = x, x.view_of
     while view is not None:
@@ -59,9 +59,9 @@ def placed(x: Handle) -> tuple[Any, Array, int]:
 
 
 def memory_of(x: Handle) -> Array:
-    """The memory of a tensor, of a view its part of what it shows, for others to write to.
+    """The memory of a tensor or view, for others to write to.
 
-    A copy only where the memory of the view's base itself came from others in another order.
+    A copy only if the memory of the base came from others in another order.
     """
     root, there, start = placed(x)
     memory = root.memory
@@ -73,28 +73,28 @@ def memory_of(x: Handle) -> Array:
 
 
 def is_dense(x: Handle) -> bool:
-    """Whether the elements follow each other in the memory of the tensor that a view shows."""
+    """Whether the elements of a tensor or view are contiguous in memory."""
     return x.view_of is None or layout(x).flags.c_contiguous
 
 
 def apply(function: Callable[..., Value], lazies: tuple[Lazy, ...], **static: Any) -> Lazy:
-    """Record a function of graph values that gives one value; `static` is hashable."""
+    """Record a function of graph values with one result; `static` is hashable."""
     plan = function_plan(function, [x.type for x in lazies], static)
     return trace.now.record(plan, lazies)[0]
 
 
 def seen(function: Callable[..., Value], base: Lazy, *places: Lazy, **static: Any) -> Lazy:
-    """Record a function that gives a part of a value, which takes no memory of its own."""
+    """Record a function whose result is a view of a value, without memory of its own."""
     lazies = (base, *places)
     plan = function_plan(function, [x.type for x in lazies], static, view=True)
     return trace.now.record(plan, lazies)[0]
 
 
 def reshaped(array: Array, shape: tuple[int, ...]) -> Array:
-    """The same memory in another shape; a copy where the elements do not lie in their order."""
+    """The same memory in another shape; a copy if it is not contiguous."""
     found = array.view()
     try:
-        found.shape = shape  # tells without copying
+        found.shape = shape  # raises instead of copying
     except AttributeError:
         return array.reshape(shape)
     return found
@@ -108,9 +108,9 @@ def _placed(x: Value, places: Value, part: Value) -> Value:
 
 
 def part_of(base: Lazy, lens: Lens) -> Lazy | None:
-    """What a lens shows of memory that others may write to: that part of it, not yet read.
+    """The part of memory of others that a lens covers, not yet read.
 
-    `None` where the base is no such memory, gradients flow, or the part is more than the whole.
+    `None` if the base is no such memory, gradients flow, or the part is larger than the base.
     """
     if base.loan is None or base.tracked or trace.now.depth or not is_open(base):
         return None
@@ -124,7 +124,7 @@ def part_of(base: Lazy, lens: Lens) -> Lazy | None:
 
 
 def put_at(base: Lazy, places: Array, part: Lazy) -> Lazy:
-    """`base` with the elements of `part` at `places`, counted in row-major order."""
+    """`base` with the elements of `part` at `places`, which are row-major indices."""
     return apply(_placed, (base, leaf(places), part))
 
 
@@ -153,7 +153,7 @@ class Shaped:
 
 @dataclass(frozen=True, slots=True)
 class Permuted:
-    """The axes in another order; `perm` has numbers from 0."""
+    """The axes permuted; `perm` is not negative."""
 
     perm: tuple[int, ...]
     detached: ClassVar[bool] = False
@@ -176,7 +176,7 @@ class Permuted:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """Axes of one element repeated; a change in place has no meaning."""
+    """Expanded axes; in-place changes are refused."""
 
     shape: tuple[int, ...]
     detached: ClassVar[bool] = False
@@ -193,7 +193,7 @@ class Expanded:
         """See `Lens`.
 
         Raises:
-            RepeatedError: always, but for an expansion that repeats nothing.
+            RepeatedError: unless the expansion repeats nothing.
         """
         shape = known(base.type.shape)
         if (
@@ -213,7 +213,7 @@ def _size(shape: tuple[int, ...]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Detached:
-    """The same value, through which no gradient flows."""
+    """The same value, detached."""
 
     detached: ClassVar[bool] = True
 
@@ -254,7 +254,7 @@ def pasted(
 
 
 def spread(part: Value, shape: tuple[int, ...]) -> Value:
-    """A value that is assigned broadcast to where it goes; NumPy forgives leading ones."""
+    """An assigned value, broadcast to its target; extra leading 1s are allowed, as in NumPy."""
     dims = concrete(part)
     while len(dims) > len(shape) and dims[0] == 1:
         dims = dims[1:]
@@ -268,7 +268,7 @@ class Cut:
 
     Attributes:
         sizes: of the slice.
-        shape: of the view: `sizes` without the axes that are dropped, with those that are added.
+        shape: of the view: `sizes` without dropped axes, with added ones.
     """
 
     begin: tuple[int, ...]
@@ -313,7 +313,7 @@ def with_row(x: Value, start: Value, part: Value) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`x[index]`, where the index is an input of the program: another row is no other program."""
+    """`x[index]` with the index as an input of the program: another row needs no other program."""
 
     index: int
     detached: ClassVar[bool] = False
@@ -346,7 +346,7 @@ def _with_diagonal(x: Value, part: Value, *, offset: int, axis1: int, axis2: int
 
 @dataclass(frozen=True, slots=True)
 class Diagonal:
-    """The elements `i, i + offset` along two axes."""
+    """The diagonal elements `i, i + offset` of two axes."""
 
     offset: int
     axis1: int
