@@ -148,7 +148,7 @@ LEFT = {
     "tf1/keras/optimizers/rules.py:SGD.rule": UPDATE,
     "tf1/keras/regularizers.py:L1L2.__call__": NODES,
     "tf1/keras/storage/summary.py:lines_of": NUMBERS,
-    "tf1/layers.py:_statistics": NODES,
+    "tf1/layers/normalization.py:_statistics": NODES,
     "tf1/losses.py:_reduced": OWN,
     "tf1/nn/ctc.py:_rows": FEEDS,
     "tf1/nn/ctc.py:ctc_loss": FEEDS,

@@ -13,13 +13,13 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.tf1.creation import fill, one_hot, sequence_mask, zeros
-from weft.tf1.dense import Dense
 from weft.tf1.elementwise.arithmetic import cast, matmul, rsqrt, square, tanh
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import as_dtype, float32
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.slicing import where
+from weft.tf1.layers.dense import Dense
 from weft.tf1.nn.activation import softmax
 from weft.tf1.reduction import argmax, reduce_sum
 from weft.tf1.shape.arrangement import expand_dims, shape, squeeze

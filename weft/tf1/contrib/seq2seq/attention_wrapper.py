@@ -10,13 +10,13 @@ from weft.tf1.contrib.seq2seq.attention import AttentionMechanism
 from weft.tf1.control.dependency import identity
 from weft.tf1.control.tensor_array import TensorArray
 from weft.tf1.creation import zeros
-from weft.tf1.dense import Dense
 from weft.tf1.elementwise.arithmetic import matmul
 from weft.tf1.framework.dtypes import int32
 from weft.tf1.framework.graph import fail
 from weft.tf1.framework.structure import flatten, map_structure
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape
+from weft.tf1.layers.dense import Dense
 from weft.tf1.nn.rnn_cell import RNNCell
 from weft.tf1.shape.arrangement import concat, expand_dims, squeeze
 
