@@ -11,6 +11,7 @@ import weft.distributed as dist
 import weft.horovod.torch as hvd
 from weft.datasets import load_digits
 from weft.errors import ArgumentError, DistributedError, OptimizerError, ShapeError
+from weft.transport import session
 
 
 def network():
@@ -119,6 +120,47 @@ def check_optimizers(rank: int, size: int) -> None:
         raise AssertionError("expected an error")
     except OptimizerError as error:
         assert "expected op=hvd.Average with a gradient_predivide_factor" in str(error)
+
+
+def check_row_sparse_gradients(rank: int, size: int) -> None:
+    """Of large tables ranks exchange the rows that they looked up, unless told otherwise."""
+    ids = wf.tensor([[1, 5, 5], [9, 2, rank]][: 1 + rank % 2])  # ranks look up different numbers
+    transport = session.world().transport
+    found = {}
+    for op in (hvd.Average, hvd.Sum):
+        for dense in (False, True):
+            wf.manual_seed(3)
+            net = wf.nn.Sequential(wf.nn.Embedding(1 << 14, 64), wf.nn.Linear(64, 1))
+            sgd = wf.optim.SGD(net.parameters(), lr=1.0)
+            optimizer = hvd.DistributedOptimizer(
+                sgd, net.named_parameters(), op=op, sparse_as_dense=dense
+            )
+            transport.tally.spans = spans = []
+            for _ in range(2):
+                optimizer.zero_grad()
+                net(ids).square().mean().backward()
+                optimizer.step()
+            wf.synchronize()
+            transport.tally.spans = None
+            assert any("all_gather of" in span.what for span in spans) != dense
+            found[dense] = net[0].weight.detach().numpy().copy()
+        np.testing.assert_allclose(found[False], found[True], rtol=1e-5, atol=1e-6)
+
+
+def check_the_start(rank: int, size: int) -> None:
+    """Ranks that begin with different parameters are told before the first update."""
+    for op in (hvd.Average, hvd.Adasum):
+        net = wf.nn.Linear(2, 1)
+        wf.nn.init.constant_(net.weight, 1.0 + (rank == size - 1))
+        named = net.named_parameters()
+        optimizer = hvd.DistributedOptimizer(wf.optim.SGD(net.parameters(), lr=1.0), named, op=op)
+        net(wf.ones(1, 2)).sum().backward()
+        try:
+            optimizer.step()
+            raise AssertionError("expected an error")
+        except DistributedError as error:
+            assert "parameters differ: rank 0 has weight" in str(error), error
+            assert f"rank {size - 1} has weight" in str(error), error
 
 
 def check_parameters_that_take_no_part(rank: int, size: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import weft.horovod.tensorflow as hvd
 import weft.tf1 as tf
 from weft.datasets import load_digits
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, DistributedError
 
 
 def check_graph_collectives(rank: int, size: int) -> None:
@@ -72,6 +72,53 @@ def check_graph_optimizers(rank: int, size: int) -> None:
         raise AssertionError("expected an error")
     except ArgumentError as error:
         assert "expected backward_passes_per_step=1" in str(error)
+
+
+def check_row_sparse_gradients_of_graphs(rank: int, size: int) -> None:
+    """Ranks exchange rows, unless told otherwise: with the values of dense gradients."""
+    found = {}
+    for op in (hvd.Average, hvd.Sum):
+        for dense in (False, True):
+            tf.reset_default_graph()
+            ids = tf.placeholder(tf.int32, [3])
+            w = tf.Variable(tf.ones([20, 2]))
+            loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(w, ids)))
+            sgd = tf.train.GradientDescentOptimizer(0.1)
+            optimizer = hvd.DistributedOptimizer(sgd, op=op, sparse_as_dense=dense)
+            pairs = optimizer.compute_gradients(loss)
+            assert isinstance(pairs[0][0], tf.IndexedSlices) != dense
+            train = optimizer.apply_gradients(pairs)
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                for step in range(2):
+                    session.run(train, {ids: [rank, rank, 5 + step]})
+                found[dense] = session.run(w)
+        np.testing.assert_allclose(found[False], found[True], rtol=1e-6)
+        assert found[True].min() < 1.0 == found[True].max()
+
+
+def check_the_start_of_graphs(rank: int, size: int) -> None:
+    """Ranks that begin with different variables are told, once for each session."""
+    tf.reset_default_graph()
+    w = tf.Variable([1.0 + (rank == size - 1)], name="w")
+    loss = tf.reduce_sum(w * w)
+    train = hvd.DistributedOptimizer(tf.train.GradientDescentOptimizer(0.5)).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(loss) > 0.0  # no update
+        try:
+            session.run(tf.group(train, name="all"))
+            raise AssertionError("expected an error")
+        except DistributedError as error:
+            assert "variables differ: rank 0 has w " in str(error), error
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(hvd.broadcast_global_variables(0))
+        if rank == 0:
+            session.run([train, loss])  # others run it alone
+        else:
+            session.run(train)
+        assert session.run(w).tolist() == [0.0]
 
 
 def check_graph_state(rank: int, size: int) -> None:

@@ -176,6 +176,11 @@ def test_sparse_gradients_are_rows(session):
     found = session.run(g)
     assert found.indices.tolist() == [1, 3, 1] and found.values.tolist() == [[1.0, 1.0]] * 3
     assert np.array_equal(session.run(g.dense_shape), [5, 2])
+    whole = tf.convert_to_tensor(g)
+    assert whole.shape.as_list() == [5, 2]
+    assert session.run(whole).tolist() == [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [1.0, 1.0], [0, 0]]
+    with pytest.raises(errors.DTypeError, match="expected IndexedSlices with a dense_shape"):
+        tf.convert_to_tensor(tf.IndexedSlices(g.values, g.indices))
 
 
 def test_rates_as_functions_of_the_step(session):

@@ -1,4 +1,4 @@
-"""Gradients of tables, of which each rank has the rows that it looked up: exchanged as rows."""
+"""Row-sparse gradients of embedding tables: ranks exchange the rows that they looked up."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from weft.ops.indexing.row_sparse import Cotangent, RowSparse
 from weft.transport.group import Group
 
 
-def mean_of_rows(gs: Sequence[Lazy], counts: Sequence[int], group: Group) -> list[Lazy]:
-    """Record the mean over ranks of gradients that consist of rows; so do the results.
+def reduce_rows(
+    gs: Sequence[Lazy], counts: Sequence[int], group: Group, reduction: str = "mean"
+) -> list[Lazy]:  # fmt: skip
+    """Record the mean, or the sum, over ranks of row-sparse gradients; the results are row-sparse.
 
     All ranks add up the same rows in the same order: that of ranks.
 
     Args:
-        counts: how many rows of each a rank sends; who has fewer adds zeros to its first.
+        counts: how many rows of each gradient a rank sends; with fewer it pads with rows of zeros.
+        reduction: `mean` or `sum`.
     """
-    plan = _plan([g.type for g in gs], tuple(counts), group)
+    plan = _plan([g.type for g in gs], tuple(counts), group, reduction)
     found = trace.now.record(plan, tuple(gs))
     await_result(found[0])
     results: list[Lazy] = []
@@ -38,8 +41,10 @@ def mean_of_rows(gs: Sequence[Lazy], counts: Sequence[int], group: Group) -> lis
     return results
 
 
-def _plan(types: Sequence[TensorType], counts: tuple[int, ...], group: Group) -> Plan:
-    key = ("mean of rows", tuple(map(id, types)), counts, group.number)
+def _plan(
+    types: Sequence[TensorType], counts: tuple[int, ...], group: Group, reduction: str
+) -> Plan:  # fmt: skip
+    key = ("reduced rows", tuple(map(id, types)), counts, group.number, reduction)
     found = recall(key)
     if found is not None:
         return found
@@ -48,9 +53,13 @@ def _plan(types: Sequence[TensorType], counts: tuple[int, ...], group: Group) ->
         results += [TensorType(int64, shape[:1]), TensorType(kind.dtype, shape)]
 
     def expand(*gs: Cotangent) -> list[Value]:
-        return _mean(gs, counts, _shapes(types, counts, group), group)
+        found = _gathered(gs, counts, _shapes(types, counts, group), group)
+        if reduction == "sum":
+            return found
+        ranks = constant_of(group.size, found[1].dtype)
+        return [x / ranks if i % 2 else x for i, x in enumerate(found)]
 
-    return remember(key, Plan("mean_of_rows", results, expand, False, takes_rows=True))
+    return remember(key, Plan("reduce_rows", results, expand, False, takes_rows=True))
 
 
 def _shapes(
@@ -63,7 +72,7 @@ def _shapes(
     ]
 
 
-def _mean(
+def _gathered(
     gs: Sequence[Cotangent], counts: Sequence[int], shapes: Sequence[tuple[int, ...]], group: Group
 ) -> list[Value]:
     parts: list[Value] = []
@@ -72,9 +81,7 @@ def _mean(
             raise DistributedError("expected a gradient that consists of rows, got a whole one")
         parts += _padded(g, count)
     whole = [shape for rows in shapes for shape in (rows[:1], rows)]
-    found = gather_parts.all(*parts, shapes=tuple(whole), group=group.number)[: len(whole)]
-    ranks = constant_of(group.size, found[1].dtype)
-    return [x / ranks if i % 2 else x for i, x in enumerate(found)]
+    return list(gather_parts.all(*parts, shapes=tuple(whole), group=group.number)[: len(whole)])
 
 
 def _padded(g: RowSparse, count: int) -> tuple[Value, Value]:

@@ -12,6 +12,7 @@ from weft.errors import ArgumentError
 from weft.horovod import basics
 from weft.horovod.reduction import Reduction
 from weft.horovod.tensorflow.collective import broadcast_global_variables
+from weft.horovod.tensorflow.start import broadcast_later
 from weft.ops.base import at_user_line
 from weft.tf1.keras import backend
 from weft.tf1.keras.callbacks import Callback
@@ -31,6 +32,10 @@ class BroadcastGlobalVariablesCallback(Callback):
         super().__init__()
         self._root_rank = root_rank
         self._done = False
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        """Say that ranks may differ until then."""
+        broadcast_later(self.model.graph)
 
     def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         """Do it once."""

@@ -10,6 +10,8 @@ from weft.horovod.basics import Average, Compression
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Adasum, Reduction, reduction_of
 from weft.horovod.tensorflow.collective import broadcast_global_variables, reduced
+from weft.horovod.tensorflow.sparse import reduced_gradients
+from weft.horovod.tensorflow.start import check_start
 from weft.ir.dtype import DType
 from weft.ops.base import at_user_line
 from weft.tf1.control.dependency import group, identity
@@ -25,7 +27,9 @@ class DistributedOptimizer(Optimizer):
     Args:
         device_dense, device_sparse: of no influence.
         compression: `hvd.Compression.fp16` has gradients travel as float16.
-        sparse_as_dense: of no influence: row-sparse gradients are reduced as dense ones.
+        sparse_as_dense: whether `IndexedSlices` are reduced as dense gradients. If not, ranks
+            exchange their rows where the graph knows how many there are (the same on all ranks);
+            with a sum or an average, uncompressed and without a predivide factor.
         backward_passes_per_step: 1; more are absent for graphs.
         op: `hvd.Average`, `hvd.Sum`, or `hvd.Adasum`: ranks update by themselves, and the changes
             of each variable are combined.
@@ -37,6 +41,9 @@ class DistributedOptimizer(Optimizer):
 
     Raises:
         ArgumentError: several backward passes, or a factor with another reduction than the average.
+
+    A session's first update raises `DistributedError` if ranks have different variables; run
+    `hvd.broadcast_global_variables` before.
     """
 
     def __init__(
@@ -56,6 +63,7 @@ class DistributedOptimizer(Optimizer):
             )
         self._optimizer = optimizer
         self._process_set = process_set
+        self._sparse_as_dense = sparse_as_dense
         self._how = _reduction(op, compression, gradient_predivide_factor, process_set)
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
@@ -64,7 +72,10 @@ class DistributedOptimizer(Optimizer):
         present = [g for g, _ in pairs if g is not None]
         if not present or self._how.op is Adasum or not self._process_set.included():
             return pairs
-        found = iter(reduced(present, self._how, None, self._process_set))
+        shapes = [v.shape for g, v in pairs if g is not None]
+        found = iter(
+            reduced_gradients(present, shapes, self._how, self._process_set, self._sparse_as_dense)
+        )
         return [(None if g is None else next(found), v) for g, v in pairs]
 
     def apply_gradients(
@@ -72,12 +83,15 @@ class DistributedOptimizer(Optimizer):
     ) -> Operation:
         """That of the optimizer; with Adasum, changes are combined behind it."""
         pairs = list(grads_and_vars)
-        if self._how.op is not Adasum:
-            return self._optimizer.apply_gradients(pairs, global_step, name)
         variables = [v for g, v in pairs if g is not None]
+        if self._how.op is not Adasum:
+            update = self._optimizer.apply_gradients(pairs, global_step, name)
+            check_start(update, variables, self._process_set)
+            return update
         before = [identity(v.read_value()) for v in variables]
         with control_dependencies(before):
             update = self._optimizer.apply_gradients(pairs, global_step, name)
+        check_start(update, variables, self._process_set)
         with control_dependencies([update]):
             changes = [v.read_value() - old for v, old in zip(variables, before, strict=True)]
         found = reduced(changes, self._how, None, self._process_set)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from weft.distributed.elements import array, put, settle
 from weft.distributed.recorded import buckets_of, reduce_all
 from weft.distributed.reduce_op import ReduceOp
+from weft.distributed.rows import reduce_rows
 from weft.eager.functions.api import Tensor, no_grad
 from weft.errors import OptimizerError
 from weft.horovod import timeline
@@ -18,6 +19,8 @@ from weft.horovod.basics import Average, Compression
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Adasum, Op, reduction_of
 from weft.ir.dtype import DType
+from weft.nn.parallel.alike import make_alike
+from weft.nn.parallel.table import Tables
 from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
 
@@ -31,6 +34,7 @@ class _Setting:
     Attributes:
         parameters: the last layers' first, as their gradients come, each group in a row.
         counts: how many parameters each group has; `None` if there are no groups.
+        by_rows: whether gradients of large tables may travel as the rows that were looked up.
     """
 
     parameters: list[Any]
@@ -40,7 +44,21 @@ class _Setting:
     compression: DType | None
     predivide: float
     process_set: ProcessSet
+    by_rows: bool
     skip: bool = False
+    _tables: Tables | None = None
+    _checked: bool = False
+
+    def check_start(self) -> None:
+        """Before the first update: check that all ranks have the same parameters.
+
+        Raises:
+            DistributedError: they differ, as without `broadcast_parameters`.
+        """
+        if not self._checked and self.process_set.included():
+            self._checked = True
+            named = dict(zip(self.names, self.parameters, strict=True))
+            make_alike("DistributedOptimizer", named, self.process_set.group, take=False)
 
     def reduce(self) -> None:
         """Reduce gradients; zeros of parameters that took no part on this rank, as Horovod does."""
@@ -51,12 +69,28 @@ class _Setting:
         for p, _ in found:
             if p.grad is None:
                 p.grad = p.detach().new_zeros(p.shape)
-        grads = [p.grad for p, _ in found]
+        counts = self._rows([p for p, _ in found])
+        tables = [p.grad for p, _ in found if id(p) in counts]
+        grads = [p.grad for p, _ in found if id(p) not in counts]
         with no_grad():
-            ys = self._reduced(grads)
-        type(grads[0]).replace_all(grads, ys)
+            ys = self._reduced(grads) if grads else ()
+            if tables:
+                assert isinstance(self.op, ReduceOp)
+                values, group = [g.lazy for g in tables], self.process_set.group
+                ys = [*ys, *reduce_rows(values, list(counts.values()), group, self.op.value)]
+        Tensor.replace_all([*grads, *tables], ys)
         if timeline.is_active():
-            self._note([name for _, name in found], grads)
+            dense = [name for p, name in found if id(p) not in counts]
+            self._note([*dense, *[name for p, name in found if id(p) in counts]], grads, tables)
+
+    def _rows(self, parameters: Sequence[Any]) -> dict[int, int]:
+        """By the id of each table whose gradient travels as rows, how many rows a rank sends."""
+        if not self.by_rows:
+            return {}
+        if self._tables is None:
+            self._tables = Tables(parameters, self.process_set.group)
+        counts = self._tables.counts()
+        return {id(p): counts[id(p)] for p in parameters if id(p) in counts}
 
     def _reduced(self, grads: Sequence[Tensor]) -> Sequence[Any]:
         """The reductions, recorded: part of the program that computes the gradients."""
@@ -79,7 +113,9 @@ class _Setting:
         """A bucket for each group; where some gradients are missing, buckets by size."""
         return self.counts if self.counts and sum(self.counts) == len(grads) else None
 
-    def _note(self, names: Sequence[str], grads: Sequence[Tensor]) -> None:
+    def _note(
+        self, names: Sequence[str], grads: Sequence[Tensor], tables: Sequence[Tensor]
+    ) -> None:  # fmt: skip
         """Compute now, and enter each bucket's call under its parameters' names."""
         tally = self.process_set.group.transport.tally
         kept, tally.spans = tally.spans, []
@@ -90,6 +126,7 @@ class _Setting:
             kept.extend(spans)
         late = max([s - waited.get(r, 0.0) for r, s in tally.waited.items()], default=0.0)
         counts = self._counts(grads) or buckets_of([g.numel() * 4 for g in grads], BUCKET_BYTES)
+        counts = [*counts, *[len(tables)] * bool(tables)]
         timeline.note_buckets(names, counts, spans, late)
 
 
@@ -117,6 +154,7 @@ class _Distributed:
 
     def step(self, closure: Any = None) -> Any:
         """Reduce the gradients over ranks, then update."""
+        self._hvd.check_start()
         if not self._hvd.skip:
             self.synchronize()
         return super().step(closure)  # pyright: ignore[reportAttributeAccessIssue]
@@ -131,6 +169,7 @@ class _DistributedAdasum(_Distributed):
     def step(self, closure: Any = None) -> Any:
         """Update, then combine the changes of all ranks' parameters."""
         setting = self._hvd
+        setting.check_start()
         before = [array(p).copy() for p in setting.parameters]
         found = super(_Distributed, self).step(closure)  # pyright: ignore[reportAttributeAccessIssue]
         for p, old in zip(setting.parameters, before, strict=True):
@@ -170,12 +209,18 @@ def DistributedOptimizer(
             the number of ranks behind it.
         groups: parameters whose gradients travel together: lists of them, or into how many lists
             of equal length all are cut. Those in no list travel by size.
-        sparse_as_dense: of no influence: gradients of embeddings are reduced as dense tensors.
+        sparse_as_dense: whether row-sparse gradients of large tables (2^20 elements and more) are
+            reduced whole. If not, ranks exchange the rows that they looked up, and the optimizer
+            updates these alone; with a sum or an average, uncompressed and without a predivide
+            factor.
         process_set: the ranks that take part.
 
     Raises:
         OptimizerError: parameters of the same name, or that are none of the optimizer's; groups
             with such; a factor with another reduction than the average.
+
+    The first `step` raises `DistributedError` if ranks have different parameters; call
+    `broadcast_parameters` before.
     """
     own = [p for group in optimizer.param_groups for p in group["params"]]
     named = list(named_parameters or [(f"allreduce.noname.{i}", p) for i, p in enumerate(own)])
@@ -193,9 +238,11 @@ def DistributedOptimizer(
             f"{reduction}{at_user_line()}"
         )
     ordered, counts = _grouped(own, groups)
+    by_rows = reduction in (ReduceOp.AVG, ReduceOp.SUM) and gradient_predivide_factor == 1.0
+    by_rows = by_rows and compression is None and not sparse_as_dense
     setting = _Setting(
         ordered, [names.get(id(p), f"parameter.{i}") for i, p in enumerate(ordered)], counts,
-        reduction, compression, gradient_predivide_factor, process_set,
+        reduction, compression, gradient_predivide_factor, process_set, by_rows,
     )  # fmt: skip
     kind = type(optimizer)
     base = _DistributedAdasum if reduction is Adasum else _Distributed

@@ -11,7 +11,7 @@ import numpy as np
 from weft.distributed.elements import take_from_first
 from weft.distributed.process_group import member
 from weft.distributed.recorded import reduce_all, settle
-from weft.distributed.rows import mean_of_rows
+from weft.distributed.rows import reduce_rows
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled
 from weft.eager.tensor.autograd.hook import watch_backward
@@ -158,7 +158,7 @@ class DistributedDataParallel(Module):
         """Average gradients that consist of rows; tables stay to be updated by rows."""
         if tables:
             values = [p.grad.lazy for p in tables]
-            found = mean_of_rows(values, [counts[id(p)] for p in tables], self.process_group)
+            found = reduce_rows(values, [counts[id(p)] for p in tables], self.process_group)
             type(tables[0].grad).replace_all([p.grad for p in tables], found)
 
     def _used_anywhere(self, used: Sequence[bool]) -> list[bool]:

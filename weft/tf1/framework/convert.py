@@ -16,6 +16,7 @@ from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration.memory_check import check_table
 from weft.tf1.framework.dtypes import DType, as_dtype, float32, int32
 from weft.tf1.framework.graph import fail, get_default_graph, graph_of, name_scope
+from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import Dimension, TensorShape
 
@@ -39,11 +40,10 @@ def convert_to_tensor(
     """`value` as a tensor of the default graph.
 
     Args:
-        value: a tensor, a variable, a number, an array, or nested lists of any of these.
+        value: a tensor, a variable, `IndexedSlices`, a number, an array, or nested lists of these.
         dtype: the element type it must have.
         name: the name of a new constant.
-        preferred_dtype: the type that a plain value takes if it can.
-        dtype_hint: the same.
+        preferred_dtype, dtype_hint: the type that a plain value takes if it can.
 
     Raises:
         DTypeError: the value is of another type, or is no tensor.
@@ -68,6 +68,8 @@ def _symbolic(value: Any, wanted: DType | None, name: str | None) -> Tensor | No
     """The tensor that `value` is or contains; `None` if it is plain."""
     if is_tensor(value):
         return value._as_graph_tensor()
+    if isinstance(value, IndexedSlices):
+        return value.dense(name)
     if isinstance(value, Operation):
         raise fail(DTypeError, f"expected a tensor, got operation {value.name!r}")
     if isinstance(value, list | tuple) and _contains_tensor(value):

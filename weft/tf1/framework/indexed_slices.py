@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from weft.errors import DTypeError
+from weft.ir.node import Value
+from weft.ops.indexing.row_sparse import RowSparse
 from weft.tf1.framework.dtypes import DType
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
 
 
@@ -63,6 +67,23 @@ class IndexedSlices:
     def device(self) -> str:
         """The device of `values`."""
         return self._values.device
+
+    def dense(self, name: str | None = None) -> Tensor:
+        """The whole tensor.
+
+        Raises:
+            DTypeError: `dense_shape` is not known.
+        """
+        if self._dense_shape is None:
+            raise fail(DTypeError, f"expected IndexedSlices with a dense_shape, got {self}")
+        given = [self._values, self._indices, self._dense_shape]
+
+        def build(values: Value, indices: Value, shape: Value) -> Value:
+            return RowSparse(indices, values, shape).dense()
+
+        with name_scope(name, "IndexedSlices", given) as scope:
+            graph = get_default_graph()
+            return graph.emit("UnsortedSegmentSum", given, build, name=scope).outputs[0]
 
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self._indices}, values={self._values})"

@@ -18,7 +18,7 @@ from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import is_tensor
 from weft.tf1.framework.graph import Graph
 from weft.tf1.framework.host import HostValue, Run
-from weft.tf1.framework.tensor import Tensor
+from weft.tf1.framework.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
     from weft.runtime.engine import State
@@ -135,6 +135,21 @@ def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) ->
             )
         found.append(Implicit(value, known[value]))
     return found
+
+
+def before_first_run(op: Operation, check: Callable[[State], None]) -> None:
+    """Have sessions call `check` with their variables before they plan a run that needs `op`."""
+    op.graph.keys.setdefault("before_first_run", []).append((op, check))
+
+
+def check_first_run(graph: Graph, roots: Sequence[Node], state: State) -> None:
+    """Make the calls that `before_first_run` has asked for."""
+    asked = graph.keys.get("before_first_run")
+    if asked:
+        nodes = set(toposort(graph.ir, roots))
+        for op, check in asked:
+            if not nodes.isdisjoint(op.nodes):
+                check(state)
 
 
 def calls_of_unknown_shape(graph: Graph, roots: Sequence[Node]) -> bool:

@@ -31,6 +31,7 @@ from weft.tf1.session.feed import (
     Feed,
     Implicit,
     calls_of_unknown_shape,
+    check_first_run,
     implicit_arrays,
     implicit_feeds,
 )  # fmt: skip
@@ -215,6 +216,7 @@ class BaseSession:
         fed = [feed.tensor.value for feed in real]
         fetch = Fetch(self._graph, fetches, fed)
         roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
+        check_first_run(self._graph, roots, self._state)
         try:
             implicit = implicit_feeds(self._graph, roots, fed)
             fed.extend(item.placeholder for item in implicit)

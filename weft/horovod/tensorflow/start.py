@@ -1,0 +1,41 @@
+"""Before a graph's first update: ranks are told if their variables differ."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any, Final
+
+from weft.distributed.agreement import check_same, digests
+from weft.horovod.process_set import ProcessSet
+from weft.runtime.engine import State
+from weft.tf1.framework.tensor import Operation
+from weft.tf1.session.feed import before_first_run
+
+_LATER: Final = "horovod_broadcast_later"
+
+
+def broadcast_later(graph: Any) -> None:
+    """Say that variables are broadcast after the first update, as Keras' callback does."""
+    graph.keys[_LATER] = True
+
+
+def check_start(update: Operation, variables: Sequence[Any], process_set: ProcessSet) -> None:
+    """Check, before a session first runs an update, that all ranks have the same variables.
+
+    The error is a `DistributedError` that names a variable that differs.
+    """
+    seen: list[weakref.ref[State]] = []
+
+    def check(state: State) -> None:
+        if (
+            any(ref() is state for ref in seen)
+            or update.graph.keys.get(_LATER)
+            or not process_set.included()
+        ):
+            return
+        seen.append(weakref.ref(state))
+        arrays = {v.op.name: state.get(v.key) for v in variables}
+        check_same("DistributedOptimizer", process_set.group, "variables", digests(arrays))
+
+    before_first_run(update, check)
