@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from distributed.launching import Running
 
 import weft as wf
 import weft.distributed as dist
@@ -84,3 +85,16 @@ def test_tasks_that_slurm_gives_no_mpi(monkeypatch):
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
     with pytest.raises(DistributedError, match=r"srun has started 4 tasks .* srun --mpi=pmi2"):
         dist.init_process_group()
+
+
+@pytest.mark.slow
+def test_ctrl_c_between_the_begin_and_the_end_of_reductions():
+    """Nothing is written any more to the memory of the step; the other rank is told, at once."""
+    ways = ("shared", "messages", "interpreted")
+    told = "told end_all_reduce: rank 1 failed between the begin and the end of reductions (created"
+    wanted = ["", f"[0] {told}", "[1] interrupted True", f"[1] {told}", "[1] untouched True"]
+    jobs = [Running(2, "job_interrupted.py", way) for way in ways]
+    for found in [job.end() for job in jobs]:
+        said = sorted(found.out.split("\n"))
+        assert [line[: len(w)] for line, w in zip(said, wanted, strict=True)] == wanted, found
+        assert "KeyboardInterrupt" in said[1] and found.seconds < 45, found

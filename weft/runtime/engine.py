@@ -109,10 +109,17 @@ class Function:
         if self._verify:
             _refuse_nan(self.request.feeds, arrays)
         if program is None:
-            return self._interpreted(arrays, state)
+            return self._run_interpreted(arrays, state)
         if self._reference:
             return self._compared(program, arrays, state)
         return program.run(arrays, state)
+
+    def _run_interpreted(self, arrays: Sequence[Array], state: State) -> list[Any]:
+        try:
+            return self._interpreted(arrays, state)
+        except BaseException as error:
+            session.step_ended(error)
+            raise
 
     def _compared(self, program: Executable, arrays: Sequence[Array], state: State) -> list[Any]:
         with state.lock:  # both see the same variables

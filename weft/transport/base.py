@@ -6,6 +6,7 @@ Everything that ranks do together is built on `start`: so whoever waits knows fo
 from __future__ import annotations
 
 import abc
+import concurrent.futures
 import itertools
 import threading
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.errors import DistributedError
+from weft.interrupt import Uninterrupted, have_effect
 from weft.ir.node import at_user_line
 from weft.transport.tally import Tally
 from weft.transport.worker import Worker
@@ -23,6 +25,8 @@ from weft.transport.worker import Worker
 Array = np.ndarray[Any, Any]
 NO_GROUP: Final = -1
 """The group of calls that are compared with nobody's: messages from rank to rank."""
+ATTENTIVE_SECONDS: Final = 0.1
+"""How long Ctrl-C may have to wait for its effect."""
 
 
 class Part(NamedTuple):
@@ -30,6 +34,13 @@ class Part(NamedTuple):
 
     peer: int
     data: Array
+
+
+def described(error: BaseException | None) -> str:
+    """An exception in one line, as other ranks are told of it."""
+    if error is None:
+        return "an error in the step"
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 class Pending(abc.ABC):
@@ -42,6 +53,10 @@ class Pending(abc.ABC):
     @abc.abstractmethod
     def missing(self) -> list[int]:
         """Ranks that are still waited for."""
+
+    @abc.abstractmethod
+    def give_up(self) -> None:
+        """See that nothing is written to the memory of messages any more that nobody waits for."""
 
 
 class Exchange(Pending):
@@ -165,6 +180,13 @@ class Transport(abc.ABC):
 
         return self.worker.submit(placed)
 
+    def result_of(self, future: Future[Any]) -> Any:
+        """Wait for what the communication thread does; Ctrl-C has its effect, even in a step."""
+        while not future.done():
+            concurrent.futures.wait([future], ATTENTIVE_SECONDS)
+            have_effect()
+        return future.result()
+
     def check(self) -> None:
         """Raise if the job cannot go on.
 
@@ -178,7 +200,21 @@ class Transport(abc.ABC):
         """Note that the job cannot go on because of this rank; the first reason stays."""
         if self.failure is None:
             self.failure = Failure(self.rank, text)
+            self.attention.set()
         return self.failure
+
+    def abandon(self, error: BaseException | None) -> None:
+        """Give up the job, as a step has ended before the reductions that it had begun.
+
+        The communication thread works in that step's memory: it has stopped when this returns.
+        """
+        with Uninterrupted():
+            self.tickets.clear()
+            self.fail(
+                f"rank {self.rank} failed between the begin and the end of reductions"
+                f"{at_user_line()}: {described(error)}"
+            )
+            self.worker.drain()  # whatever waits there is told
 
 
 class _Restarted(Exchange):
@@ -200,6 +236,10 @@ class _Restarted(Exchange):
 
     def missing(self) -> list[int]:
         return [] if self._pending is None else self._pending.missing()
+
+    def give_up(self) -> None:
+        if self._pending is not None:
+            self._pending.give_up()
 
     def close(self) -> None:
         """Nothing is held."""

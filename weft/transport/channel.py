@@ -110,5 +110,8 @@ class Channel(Exchange):
         pairs = zip(self._ranks, self._flags[self._side], strict=True)
         return [rank for rank, flag in pairs if int(flag[0]) != value]
 
+    def give_up(self) -> None:
+        """See `Pending.give_up`; whoever reduces writes to the memory itself."""
+
     def close(self) -> None:
         """See `Exchange.close`; the memory goes with the last who maps it."""

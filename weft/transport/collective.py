@@ -8,6 +8,7 @@ that share memory add up and gather there (`weft.transport.shared`).
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
@@ -27,6 +28,8 @@ SMALL_OF_TWO: Final = 1 << 19
 
 CHUNK_BYTES: Final = 4 << 20
 """More is reduced in pieces, whose memory stays in caches and is not mapped anew."""
+MOST_STARTED: Final = 3
+"""Exchanges of pieces that may be under way: one is gathered, one waited for, the next begun."""
 
 
 def barrier(group: Group, what: str = "barrier") -> None:
@@ -154,6 +157,18 @@ def all_reduce_many(
 
 def _all_reduce_pieces(group: Group, tag: int, x: Array, out: Array, name: str) -> None:
     """Reduce piece after piece; each is gathered while the next one is on its way."""
+    started: deque[Pending] = deque(maxlen=MOST_STARTED)
+    try:
+        _exchange_pieces(group, tag, x, out, name, started)
+    except BaseException:
+        for pending in started:  # they write to memory of the caller's
+            pending.give_up()
+        raise
+
+
+def _exchange_pieces(
+    group: Group, tag: int, x: Array, out: Array, name: str, started: deque[Pending]
+) -> None:  # fmt: skip
     others, own = _others(group), group.index
     count = max(1, CHUNK_BYTES // x.itemsize)
     pieces = [slice(begin, begin + count) for begin in range(0, x.size, count)]
@@ -163,7 +178,8 @@ def _all_reduce_pieces(group: Group, tag: int, x: Array, out: Array, name: str) 
         parts = cuts(x[pieces[number]], group.size)
         rows = [row[: parts[own].size] for row in room[number % 2]]
         sends, receives = {i: parts[i] for i in others}, {i: rows[i] for i in others}
-        return parts, rows, group.start(tag, sends, receives)
+        started.append(group.start(tag, sends, receives))
+        return parts, rows, started[-1]
 
     coming, gathered = scatter(0), None
     for number, piece in enumerate(pieces):
@@ -177,7 +193,8 @@ def _all_reduce_pieces(group: Group, tag: int, x: Array, out: Array, name: str) 
         if gathered is not None:
             group.wait(gathered)
         receives = {i: results[i] for i in others}
-        gathered = group.start(tag, dict.fromkeys(others, results[own]), receives)
+        started.append(group.start(tag, dict.fromkeys(others, results[own]), receives))
+        gathered = started[-1]
     if gathered is not None:
         group.wait(gathered)
 

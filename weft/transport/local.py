@@ -41,6 +41,9 @@ class _Arriving(Pending):
     def missing(self) -> list[int]:
         return [part.peer for part in self._parts]
 
+    def give_up(self) -> None:
+        self._parts.clear()
+
 
 class LocalTransport(Transport):
     """One of several threads; alone unless `ranks` made it."""

@@ -41,6 +41,7 @@ class Monitor:
         self._told = False
         self._reports: dict[int, dict[str, Any]] = {}
         self._failed_at: float | None = None
+        self._failure_told = False
         self._interrupts = _install(transport)
         self.ended: set[int] = set()  # ranks that have nothing more to say
         self._thread = threading.Thread(target=self._run, name="weft-monitor", daemon=True)
@@ -102,6 +103,7 @@ class Monitor:
             attention.clear()
             for text in self._transport.notes():
                 self._take(json.loads(text))
+            self._tell_failure()
             self._report()
             self._compare()
             self._compare_programs()
@@ -126,6 +128,13 @@ class Monitor:
                 transport.failure = Failure(int(note["origin"]), note["text"])
             if note["kind"] == "failed":
                 self.ended.add(rank)
+
+    def _tell_failure(self) -> None:
+        """Tell all that the job cannot go on, even if this rank handles the error and goes on."""
+        failure = self._transport.failure
+        if failure is not None and failure.rank == self._transport.rank and not self._failure_told:
+            self._failure_told = True
+            self.announce("broken", text=failure.text, origin=failure.rank)
 
     def _report(self) -> None:
         """Tell others of a call that has waited for a while."""

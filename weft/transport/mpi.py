@@ -71,7 +71,7 @@ class MpiTransport(Transport):
         requests = [world.Irecv((data, byte), peer, tag) for peer, data in receives]
         requests += [world.Isend((data, byte), peer, tag) for peer, data in sends]
         peers = [part.peer for part in (*receives, *sends)]
-        return Requests(self._mpi, requests, peers, (sends, receives))
+        return Requests(self._mpi, requests, peers, (sends, receives), len(receives))
 
     def prepare(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Exchange:
         """See `Transport.prepare`."""

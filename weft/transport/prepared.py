@@ -48,7 +48,7 @@ class Prepared(Requests, Exchange):
         self, mpi: Any, requests: list[Any], peers: list[int], held: Any,
         native: Callable[[Any], int], crowded: bool,
     ) -> None:  # fmt: skip
-        super().__init__(mpi, requests, peers, held)
+        super().__init__(mpi, requests, peers, held, 0)  # they write to memory of their own
         self._native = native
         count, size = len(requests), mpi._sizeof(mpi.Request)
         handles = [ctypes.string_at(mpi._addressof(request), size) for request in requests]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import contextlib
+import time
+from typing import Any, Final, NoReturn
 
 from weft.errors import DistributedError
 from weft.transport.base import Pending
 from weft.transport.wait import named
+
+GIVE_UP_SECONDS: Final = 1.0
 
 
 class Requests(Pending):
@@ -17,13 +21,17 @@ class Requests(Pending):
         requests: one for each message.
         peers: the rank at its other end.
         held: memory that they refer to.
+        receives: how many of them, the first ones, write to it.
 
     Raises:
         DistributedError: when asked, if one broke off: the rank at its other end has died.
     """
 
-    def __init__(self, mpi: Any, requests: list[Any], peers: list[int], held: Any) -> None:
+    def __init__(
+        self, mpi: Any, requests: list[Any], peers: list[int], held: Any, receives: int
+    ) -> None:  # fmt: skip
         self._mpi, self._requests, self._peers, self._held = mpi, requests, peers, held
+        self._receives = receives
 
     def done(self) -> bool:
         """See `Pending.done`."""
@@ -39,6 +47,18 @@ class Requests(Pending):
             return sorted({peer for peer, request in pairs if not request.Test()})
         except self._mpi.Exception as error:
             self.break_off(error)
+
+    def give_up(self) -> None:
+        """See `Pending.give_up`; what has begun to come is let come, if it does so soon."""
+        until = time.monotonic() + GIVE_UP_SECONDS
+        with contextlib.suppress(self._mpi.Exception):  # broken messages bring nothing any more
+            for request in self._requests[: self._receives]:
+                if request:  # else it has arrived
+                    request.Cancel()
+            while time.monotonic() < until:
+                if all([request.Test() for request in self._requests[: self._receives]]):
+                    return
+                time.sleep(GIVE_UP_SECONDS / 1000)
 
     def break_off(self, error: Exception) -> NoReturn:
         """Say whose messages MPI has given up."""

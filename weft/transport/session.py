@@ -15,7 +15,7 @@ from weft.errors import DistributedError
 from weft.ir.node import NOT_THE_USER, at_user_line
 from weft.placement import launched
 from weft.transport.arrival import note_failure
-from weft.transport.base import Transport
+from weft.transport.base import Transport, described
 from weft.transport.group import TIMEOUT_SECONDS, Group
 from weft.transport.local import LocalTransport
 from weft.transport.monitor import Monitor
@@ -122,6 +122,17 @@ def enter(sequence: CallSequence) -> None:
         monitor.enter(sequence)
 
 
+def step_ended(error: BaseException | None) -> None:
+    """See that nothing goes on working in the memory of a step that has ended.
+
+    Args:
+        error: with which it has, if that is known.
+    """
+    for each in _current:
+        if each.transport.tickets:
+            each.transport.abandon(error)
+
+
 def world() -> Group:
     """The group of all ranks.
 
@@ -212,5 +223,5 @@ def _told(rank: int, error: BaseException) -> str:
     for frame, line in traceback.walk_tb(error.__traceback__):
         if not frame.f_code.co_filename.startswith(NOT_THE_USER):
             place = f" ({frame.f_code.co_filename}:{line})"
-    said = f"{type(error).__name__}: {error}".removesuffix(": ")
+    said = described(error)
     return f"rank {rank} failed: {said}{'' if place in said else place}"

@@ -7,7 +7,8 @@ import time
 from typing import Final
 
 from weft.errors import DistributedError, DistributedTimeoutError
-from weft.transport.base import Pending, Transport
+from weft.interrupt import have_effect
+from weft.transport.base import Pending, Transport, described
 
 SPIN_SECONDS: Final = 200e-6
 """Messages within a host take 2 to 100 us; a sleep takes 60 us at least."""
@@ -33,6 +34,16 @@ def wait(transport: Transport, pending: Pending, timeout: float) -> None:
     """
     if pending.done():
         return
+    try:
+        _wait(transport, pending, timeout)
+    except BaseException as error:
+        pending.give_up()
+        if not isinstance(error, DistributedError):  # the others go on as if all had been there
+            transport.fail(f"rank {transport.rank} left {transport.waiting}: {described(error)}")
+        raise
+
+
+def _wait(transport: Transport, pending: Pending, timeout: float) -> None:
     begin = last = time.monotonic()
     waiting, tally = transport.waiting, transport.tally
     if waiting is not None:
@@ -64,6 +75,7 @@ def wait(transport: Transport, pending: Pending, timeout: float) -> None:
 
 def _look(transport: Transport, pending: Pending, passed: float, timeout: float) -> None:
     """Whether waiting may still help."""
+    have_effect()
     if transport.left:
         gone = sorted(transport.left.intersection(pending.missing()))
         if gone and not pending.done():

@@ -95,8 +95,10 @@ def compute(
 def _compute_whole(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
     try:
         _compute(structure, as_rows, wanted)
-    except WeftError as error:
-        blame(error, structure)
+    except BaseException as error:
+        session.step_ended(error)
+        if isinstance(error, WeftError):
+            blame(error, structure)
         raise
 
 

@@ -66,7 +66,9 @@ def _end(ticket: Array, *ys: Array) -> tuple[Array, ...]:
     joined = session.current()
     if joined is None:
         raise DistributedError("the process group has ended before a call that it has begun")
-    joined.transport.tickets.pop(int(ticket)).result()
+    transport, number = joined.transport, int(ticket)
+    transport.result_of(transport.tickets[number])
+    del transport.tickets[number]  # what is left here is given up: see `Transport.abandon`
     return ys
 
 

@@ -22,8 +22,8 @@ class Call:
     `check` may set the error cell; one with `guard` ends the program if it is set, so that what
     follows (the assignment of variables) does not happen.
 
-    A Python function takes nothing, runs on the thread that called `run`, and may raise: the rest
-    of the program up to the next guard still runs, then `run` raises.
+    A Python function takes nothing, runs on the thread that called `run`, and may raise: kernels up
+    to the next guard still run, other Python functions do not, then `run` raises.
     """
 
     function: Kernel | Callable[[], None] | Steer

@@ -33,6 +33,7 @@ from weft.runtime.execution.team import TEAM
 from weft.runtime.flight import STEP, Flight, begin, end, land, landing, new_lock
 from weft.runtime.memory.arena import Arena
 from weft.runtime.memory.tape import Tapes
+from weft.transport.session import step_ended
 
 SERIAL_NS: Final = 10_000.0  # shorter programs gain nothing from a second thread
 NEVER: Final = 1 << 62  # more segments than there are
@@ -157,6 +158,8 @@ class Program:
         table, raised = self._table, self._raised
 
         def call(args: int, begin: int, end: int, thread: int) -> None:
+            if raised:  # what it would work on was not computed
+                return
             try:
                 function()
                 table.unfinished = 0  # the last deed: see driver.ll
@@ -204,13 +207,15 @@ class Program:
                 in it called it again).
         """
         land()
-        state = self._run_host() if self._callbacks else self._enter(self._pointer)
+        state = self._run_host() if self._callbacks else self._enter_whole()
         if state == driver.UNDERSTAFFED:  # a forked child has no threads
             TEAM.grow(self.threads)
             return self.run()
-        if state == driver.PAUSED:
-            state = self._go_on()
         return self._fault(state) if state else None
+
+    def _enter_whole(self) -> int:
+        state = self._enter(self._pointer)
+        return self._go_on() if state == driver.PAUSED else state
 
     def _go_on(self) -> int:
         """Run what is left of a step with a long loop, looking in between for Ctrl-C."""
@@ -291,9 +296,10 @@ class Program:
         self._raised.clear()  # of a step whose exception Ctrl-C overtook
         self._running = True  # no call between this and `try`, as Ctrl-C comes after calls
         try:
-            return self._enter(self._pointer)
+            return self._enter_whole()
         finally:
             self._running = False
+            step_ended(self._raised[0] if self._raised else None)
 
     def _fault(self, state: int) -> Fault:
         if self._steering.records:

@@ -1,0 +1,76 @@
+"""A step that Ctrl-C ends between the begin and the end of its reductions; run by `weft launch`."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+
+import weft as wf
+import weft.distributed as dist
+from weft.errors import DistributedError
+from weft.ops.communication import bucket
+from weft.transport import session
+
+SIZE = 600  # a gradient is more than what ranks show or send each other at a time
+written = []
+
+
+def watched(members, xs, outs, reduction, reduce_into=bucket.reduce_into):
+    written.extend(outs)
+    reduce_into(members, xs, outs, reduction)
+
+
+def main(way: str) -> None:
+    dist.init_process_group(timeout=30)
+    rank, joined = dist.get_rank(), session.current()
+    if way == "messages":
+        joined.memory = joined.world.channel = None
+    bucket.reduce_into = watched
+    net = wf.nn.Sequential(*[wf.nn.Linear(SIZE, SIZE) for _ in range(3)])
+    model = wf.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=0.1)
+    optimizer = wf.optim.SGD(model.parameters(), lr=0.1)
+
+    def step() -> None:
+        model(wf.ones(2, SIZE)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        wf.synchronize()
+
+    with wf.config.override(compile=way != "interpreted"):
+        for _ in range(1 if way == "interpreted" else 3):
+            step()
+        dist.barrier()
+        if rank == 0:
+            time.sleep(1.0)  # so the other one waits
+            try:
+                step()
+            except DistributedError as error:
+                print("told", error)
+        else:
+            interrupted(step)
+    raise SystemExit(7)
+
+
+def interrupted(step) -> None:
+    threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begin = time.monotonic()
+    written.clear()
+    try:
+        step()
+    except KeyboardInterrupt:
+        print("interrupted", time.monotonic() - begin < 0.9)
+    before = [x.copy() for x in written]
+    time.sleep(1.5)  # the other rank has come meanwhile
+    same = all(np.array_equal(x, y) for x, y in zip(before, written, strict=True))
+    print("untouched", same and len(before) > 1)
+    try:
+        dist.barrier()
+    except DistributedError as error:
+        print("told", error)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
