@@ -32,6 +32,7 @@ from weft.eager.record.together import calls_together
 from weft.errors import NoCompilerError, WeftError
 from weft.interrupt import Uninterrupted
 from weft.ir.shape import known
+from weft.ops.communication.exchange_log import ExchangeLog, Made
 from weft.passes.pipeline import optimize
 from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step, storing
@@ -165,13 +166,19 @@ class Prepared:
             np.empty(*kind) if home < 0 else leaves[home].copy()
             for home, kind in zip(self.homes, case.types, strict=True)
         ]
-        found = self._interpret(structure, leaves)
-        general.run(case, leaves, dict(zip(self.keys, memories, strict=True)))
+        log = ExchangeLog()  # other ranks may not be at a trial of theirs
+        with log.once():
+            found = self._interpret(structure, leaves)
+        wanted = [*found, *log.given]
+        with log.once():
+            general.run(case, leaves, dict(zip(self.keys, memories, strict=True)))
 
         def again() -> list[Array]:
-            return self._interpret(structure, list(map(shaken, leaves)))
+            with log.once():
+                results = self._interpret(structure, list(map(shaken, leaves)))
+            return [*results, *log.given]
 
-        if not general.agrees(found, memories, again):
+        if not general.agrees(wanted, [*memories, *log.given], again):
             self.family.distrust()
         self._case = None
         return found
@@ -215,7 +222,7 @@ class Prepared:
         expanded = self.expanded or expand(structure, self._as_rows)
         self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in expanded.outputs])
         step = _specialized(expanded)
-        if bool(config.get("reference")):
+        if bool(config.get("reference")) and self.together is None:  # else ranks are called twice
             self.oracle = Oracle(optimize(step), threads)
         lasting = frozenset([step.feeds[i] for i in self.lasting])
         step = self._storing(replace(step, lasting=lasting))
@@ -265,9 +272,12 @@ class Prepared:
         memories = self._memories(leaves, case.types)
         ahead = general.ahead(self.keys, self.homes)
         departure = ahead.departure(wanted, structure.leaves, leaves)
+        made = Made.count
         try:
             general.run(case, leaves, dict(zip(self.keys, memories, strict=True)), departure)
         except WeftError:
+            if made != Made.count:  # other ranks are not called twice
+                raise
             return self._interpret(structure, leaves)  # whose error shows these shapes
         return memories
 
@@ -286,9 +296,12 @@ class Prepared:
         """Interpret by the plan derived from other sizes; `None` if it fails or there is none."""
         if self.expanded is not None or sample.run is None:
             return None
+        made = Made.count
         try:
             return sample.run(leaves)
         except WeftError:
+            if made != Made.count:  # other ranks are not called twice
+                raise
             return None  # the error's message has to show the shapes of this structure
 
     def _planned(self, structure: Structure) -> Interpretation:

@@ -84,7 +84,7 @@ def _ended_shapes(_: Shape, *shapes: Shape) -> tuple[Shape, ...]:
 
 end_all_reduce = exchange(
     "end_all_reduce", inputs="ticket *ys", dtype=lambda _, *dtypes: dtypes, shape=_ended_shapes,
-    reference=_end, into=_end_into, vjp=NO_GRADIENT,
+    reference=_end, into=_end_into, vjp=NO_GRADIENT, compared=False,
 )  # fmt: skip
 """What `begin_all_reduce` has given, once it is reduced."""
 

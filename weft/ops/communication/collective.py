@@ -17,6 +17,7 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ops.base import HOSTED, Array, Op, Opaque, catalogue, defop
 from weft.ops.boundary.state import no_cases
+from weft.ops.communication.exchange_log import logged, logged_into
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.shape.creation import zeros_like
 from weft.transport import collective, session
@@ -100,19 +101,22 @@ def alike(*kinds: Any, **_: Any) -> tuple[Any, ...]:
 def exchange(
     name: str, *, reference: Callable[..., Any], vjp: Callable[..., Any],
     dtype: Callable[..., Any] = alike, shape: Callable[..., Any] = alike, inputs: str = "*xs",
-    into: Callable[..., None] | None = None, partial: bool = True, **attrs: Any,
+    into: Callable[..., None] | None = None, partial: bool = True, compared: bool = True,
+    **attrs: Any,
 ) -> Op:  # fmt: skip
     """Declare what the program does with other ranks, in order, in Python; see `defop`.
 
     Args:
         dtype, shape: of the results; those of the inputs by default.
         into: see `weft.ops.declaration.lowering.Opaque`.
+        compared: see `weft.ops.communication.exchange_log`.
         attrs: attribute names with their defaults.
     """
+    noted = None if into is None else logged_into(into, reference, compared)
     return defop(
-        name, inputs=inputs, attrs=attrs, dtype=dtype, shape=shape, reference=reference, vjp=vjp,
-        lower=Opaque(HOSTED, into=into), cases=no_cases, outputs=-1, stateful=True,
-        partial=partial, facts=ORDERED,
+        name, inputs=inputs, attrs=attrs, dtype=dtype, shape=shape, vjp=vjp,
+        reference=logged(reference, compared), lower=Opaque(HOSTED, into=noted), cases=no_cases,
+        outputs=-1, stateful=True, partial=partial, facts=ORDERED,
     )  # fmt: skip
 
 

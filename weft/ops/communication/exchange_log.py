@@ -1,0 +1,95 @@
+"""Exchanges that are made once while what they are part of is computed several times.
+
+A rank may compute a step twice, to compare a program with the interpreter, when the others do not:
+it must not call them twice. The first time it notes what the exchanges give, then it takes that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.ops.base import Array
+
+Exchange = Callable[..., tuple[Array, ...]]
+
+
+class ExchangeLog:
+    """What the exchanges of a step were given, and what they gave, in their order.
+
+    Attributes:
+        given: copies, of the latest time that the step was computed.
+    """
+
+    def __init__(self) -> None:
+        self.given: list[Array] = []
+        self._results: list[tuple[Array, ...]] = []
+        self._next = 0
+
+    @contextlib.contextmanager
+    def once(self) -> Iterator[None]:
+        """Inside, the step is computed: exchanges are made, unless they were made here before."""
+        self.given, self._next = [], 0
+        _logs.append(self)
+        try:
+            yield
+        finally:
+            _logs.remove(self)
+
+    def result(
+        self, exchange: Exchange, xs: Sequence[Array], attrs: dict[str, Any], compared: bool
+    ) -> tuple[Array, ...]:
+        """What an exchange gives."""
+        if compared:
+            self.given += [np.array(x) for x in xs]
+        if self._next == len(self._results):
+            found = exchange(*xs, **attrs)
+            self._results.append(tuple([np.array(y) for y in found]))
+            self._next += 1
+            return found
+        self._next += 1
+        return tuple([y.copy() for y in self._results[self._next - 1]])
+
+
+_logs: Final[list[ExchangeLog]] = []
+"""The log of the step that is being computed, if it has one; of the thread that computes steps."""
+
+
+class Made:
+    """How many exchanges were made, or begun, by this process."""
+
+    count = 0
+
+
+def logged(exchange: Exchange, compared: bool) -> Exchange:
+    """An exchange that is noted while there is a log.
+
+    Args:
+        compared: whether what it is given is a result of the step.
+    """
+
+    def call(*xs: Array, **attrs: Any) -> tuple[Array, ...]:
+        Made.count += 1
+        return _logs[-1].result(exchange, xs, attrs, compared) if _logs else exchange(*xs, **attrs)
+
+    return call
+
+
+def logged_into(
+    into: Callable[..., None], exchange: Exchange, compared: bool
+) -> Callable[..., None]:  # fmt: skip
+    """The same of an exchange that writes its results into given memory."""
+
+    def call(xs: Sequence[Array], outs: Sequence[Array], **attrs: Any) -> None:
+        Made.count += 1
+        if not _logs:
+            into(xs, outs, **attrs)
+            return
+        found = _logs[-1].result(exchange, xs, attrs, compared)
+        for out, y in zip(outs, found, strict=True):
+            out[...] = y
+
+    return call
