@@ -182,9 +182,9 @@ def test_a_cache_is_filled_once(threads, tmp_path):
     assert [e["x"].tolist() for e in again] == first
     assert calls == []
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(DataError, match="elements: expected a whole cache"):
+    with pytest.raises(DataError, match="elements: the cache file is incomplete"):
         Pipeline.range(9).cache(path)
-    with pytest.raises(DTypeError, match="expected arrays, numbers, texts or bytes"):
+    with pytest.raises(DTypeError, match="expected arrays, numbers, strings or bytes"):
         list(Pipeline.range(2).map(lambda x: object()).cache(tmp_path / "other"))
 
 

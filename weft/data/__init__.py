@@ -1,4 +1,4 @@
-"""Input pipelines with the names of tf.data: `Dataset`, and those that begin with files."""
+"""Input pipelines with tf.data's API: `Dataset`, and datasets that read files."""
 
 from weft.data.dataset import Dataset
 from weft.data.files import (

@@ -1,4 +1,4 @@
-"""Elements of pipelines as tensors, and tensors in what users give as arrays."""
+"""Conversion between arrays, which pipelines pass on, and tensors, which users get."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from weft.pipeline.structure import map_leaves
 
 
 def to_tensors(element: Any) -> Any:
-    """An element with tensors in place of numbers and arrays; texts and the like stay."""
+    """An element with numbers and arrays replaced by tensors; strings and the like stay."""
     return map_leaves(_tensor, element)
 
 
 def to_arrays(element: Any) -> Any:
-    """An element with arrays in place of tensors."""
+    """An element with tensors replaced by arrays."""
     return map_leaves(lambda x: x.detach().numpy() if isinstance(x, Tensor) else x, element)
 
 
@@ -35,7 +35,7 @@ def _tensor(x: Any) -> Any:
 
 @functools.lru_cache(maxsize=64)
 def _has_tensors(kind: np.dtype[Any]) -> bool:
-    """Whether tensors hold this element type."""
+    """Whether there are tensors of this element type."""
     try:
         as_dtype(kind)
     except DTypeError:

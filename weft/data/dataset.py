@@ -1,4 +1,4 @@
-"""`weft.data.Dataset`: pipelines of tensors, with the names of tf.data."""
+"""`weft.data.Dataset`: pipelines of tensors with tf.data's API."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weft.pipeline.pipeline import Pipeline
 
 
 class Dataset(Pipeline):
-    """A source of elements and transformations of them; each `for` over it is an epoch.
+    """A source of elements and transformations of them; each iteration over it is an epoch.
 
-    A pass gives tensors, `as_numpy_iterator` gives arrays. Functions given to `map` and `filter`
-    get NumPy arrays. Stages without a seed take one from `weft.manual_seed`.
+    Iteration yields tensors, `as_numpy_iterator` yields arrays. Functions given to `map` and
+    `filter` get NumPy arrays. Stages without a seed take one from `weft.manual_seed`.
 
     >>> import numpy as np
     >>> images, labels = np.zeros((6, 2, 2), np.float32), np.arange(6)
@@ -35,7 +35,7 @@ class Dataset(Pipeline):
 
     @classmethod
     def from_tensors(cls, tensors: Any) -> Self:
-        """One element, as it is given."""
+        """A dataset of one element."""
         return super().from_tensors(to_arrays(tensors))
 
     def _shown(self) -> Callable[[Any], Any] | None:
@@ -47,21 +47,20 @@ class Dataset(Pipeline):
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
     ) -> Self:
-        """`map_func` of each element, which gets a tuple's parts as arguments.
+        """`map_func` of each element; the parts of a tuple are separate arguments.
 
-        It gets NumPy arrays. If what it returns for the first element are tensors, it is a function
-        of Weft operations: then it gets tensors, is traced once and compiled, and is called on
-        whole batches where `batch` follows. Python code in it runs while it is traced only;
-        random numbers of Weft are drawn from the global generator.
-
-        Args:
-            num_parallel_calls: threads that call it; `AUTOTUNE` finds their number.
-            deterministic: accepted; the order never depends on threads.
-
-        >>> import weft as wf
-        >>> pixels = Dataset.range(6).map(lambda x: wf.exp(x * -0.5)).batch(3)
-        >>> [batch.shape for batch in pixels]
-        [Size([3]), Size([3])]
+                It gets NumPy arrays. If it returns tensors for the first element, it is taken as a function
+                of Weft operations: then it gets tensors, is traced once and compiled, and is called on
+                whole batches if `batch` follows. Its Python code runs only during tracing; its random
+                numbers come from the global generator.
+                Args:
+                    num_parallel_calls: threads that call it; `AUTOTUNE` finds their number.
+                    num_parallel_calls: number of threads that call it; `AUTOTUNE` chooses it.
+        deterministic: accepted; the order never depends on threads.
+                >>> import weft as wf
+                >>> pixels = Dataset.range(6).map(lambda x: wf.exp(x * -0.5)).batch(3)
+                >>> [batch.shape for batch in pixels]
+                [Size([3]), Size([3])]
         """
         function = map_func if hasattr(map_func, "batched") else Mapped(map_func)
         return super().map(function, num_parallel_calls, deterministic)

@@ -1,4 +1,4 @@
-"""tf.data's names of datasets that begin with files."""
+"""Datasets that read files, with tf.data's names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def TFRecordDataset(
 def FixedLengthRecordDataset(
     filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
 ) -> Dataset:
-    """Records of one size; see `Dataset.fixed_length_records`."""
+    """Records of a fixed size; see `Dataset.fixed_length_records`."""
     return Dataset.fixed_length_records(filenames, record_bytes, header_bytes, footer_bytes)
 
 
@@ -47,12 +47,12 @@ def ParquetDataset(filenames: Any, columns: Sequence[str] | None = None, **optio
 
 
 class ParseExample:
-    """A function for `map` that parses `tf.train.Example`s, after or before `batch`.
+    """A function for `map` that parses `tf.train.Example`s, before or after `batch`.
 
-    Where `batch` follows, all records of a batch are parsed at once.
+    If `batch` follows, all records of a batch are parsed at once.
 
     Args:
-        features: what is expected of each feature, by its name: `FixedLenFeature` and the like.
+        features: the spec of each feature by name: `FixedLenFeature` and the like.
 
     >>> from weft.formats.example import encode
     >>> from weft.formats.example_spec import FixedLenFeature
@@ -63,7 +63,7 @@ class ParseExample:
     [[[0, 1], [1, 2], [2, 3]], [[3, 4]]]
     """
 
-    takes_packed = True  # batches as they were read from files
+    takes_packed = True  # records of a batch as they were read from files
 
     def __init__(self, features: Mapping[str, Expected]) -> None:
         self.__name__ = "parse_example"

@@ -15,10 +15,10 @@ from weft.pipeline.structure import leaves
 
 
 class Mapped:
-    """A user's function, called with arrays, and with tensors if tensors are what it returns.
+    """A user's function of arrays, or of tensors if it returns tensors.
 
-    The first element tells. A function that returns tensors is traced for one element; where
-    `batch` follows, it is called once on a batch.
+    The first element decides. A function that returns tensors is traced for one element; if `batch`
+    follows, it is called once per batch.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -30,7 +30,7 @@ class Mapped:
         self._many = jit(vmap(function, randomness="different"))
 
     def __call__(self, *parts: Any) -> Any:
-        """The result for an element, as arrays."""
+        """The result for one element, as arrays."""
         if self.returns_tensors:
             return self._with_tensors(parts)
         result = self.function(*parts)
@@ -39,12 +39,12 @@ class Mapped:
         return to_arrays(result)
 
     def _first(self, parts: tuple[Any, ...], result: Any) -> Any:
-        """Find out what it is; one that draws an element's random numbers must not be traced."""
+        """Decide which it is; a call that draws an element's random numbers is not traced."""
         self.returns_tensors = False
         if _any_tensor(result) and not element_random_used():
             try:
                 found = self._with_tensors(parts)
-            except Exception:  # it takes arrays alone, and with them it has worked
+            except Exception:  # it works on arrays, and fails on tensors
                 return to_arrays(result)
             self.returns_tensors = True
             return found
@@ -55,12 +55,12 @@ class Mapped:
         if self.vectorized and all(_all_tensors(part) for part in given):
             try:
                 return to_arrays(self._one(*given))
-            except (TracerError, TreeError):  # it looks at values
+            except (TracerError, TreeError):  # it depends on values
                 self.vectorized = False
         return to_arrays(self.function(*given))
 
     def batched(self, batch: Any) -> Any:
-        """The results for a batch of elements as one; None where they are to be made singly."""
+        """The results for a batch, stacked; `None` if they must be computed one by one."""
         if not (self.returns_tensors and self.vectorized):
             return None
         given = to_tensors(batch)
@@ -72,7 +72,7 @@ class Mapped:
         except (TracerError, TreeError):
             self.vectorized = False
             return None
-        except Exception:  # raised again for the element that is the cause
+        except Exception:  # raised again for the element that causes it
             return None
 
 

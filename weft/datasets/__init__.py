@@ -1,4 +1,4 @@
-"""Data to train on: sets in a folder of the user's, text, tables, and bundled digits."""
+"""Data sets: images and text read from a local folder, tables, and bundled digits."""
 
 from weft.datasets.digits import load_digits
 from weft.datasets.mnist import Dataset, Datasets, get_mnist

@@ -35,14 +35,14 @@ def load_digits(size: int = 8) -> tuple[Array, Array]:
 
 
 def resize(images: Array, size: int) -> Array:
-    """Bilinear interpolation of (n, h, w) images to (n, size, size), pixel centres aligned."""
+    """Bilinear interpolation of (n, h, w) images to (n, size, size), pixel centers aligned."""
     rows = _weights(images.shape[1], size)
     columns = _weights(images.shape[2], size)
     return np.ascontiguousarray(rows @ images @ columns.T)
 
 
 def _weights(old: int, new: int) -> Array:
-    """A (new, old) matrix whose rows interpolate between two neighbours and sum to 1."""
+    """A (new, old) matrix whose rows interpolate between two neighbors and sum to 1."""
     place = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0, old - 1)
     left = np.minimum(place.astype(int), max(old - 2, 0))
     matrix = np.zeros((new, old), np.float32)

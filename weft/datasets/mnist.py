@@ -17,13 +17,13 @@ from weft.formats.idx import read_idx
 Array = np.ndarray[Any, Any]
 SIDE: Final = 28
 CLASSES: Final = 10
-# Where only the 10,000 test images are at hand, so many of them are for training.
+# If only the 10,000 test images exist, this many of them are used for training.
 TRAIN_OF_TEST: Final = 8_000
 TRAIN_OF_DIGITS: Final = 1_437  # 80%
 
 
 class Dataset:
-    """Images with labels, handed out in shuffled batches, epoch after epoch."""
+    """Images with labels, in shuffled batches, epoch after epoch."""
 
     def __init__(self, images: Array, labels: Array, seed: int = 0) -> None:
         if len(images) != len(labels):
@@ -37,11 +37,11 @@ class Dataset:
 
     @property
     def num_examples(self) -> int:
-        """How many images there are."""
+        """The number of images."""
         return len(self.images)
 
     def next_batch(self, batch_size: int, shuffle: bool = True) -> tuple[Array, Array]:
-        """The next `batch_size` images and labels; every epoch sees each image once.
+        """The next `batch_size` images and labels; every epoch yields each image once.
 
         Raises:
             DataError: the batch is empty or larger than the data.
@@ -64,7 +64,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Datasets:
-    """What to learn from and what to measure on."""
+    """Training and test images."""
 
     train: Dataset
     test: Dataset
@@ -82,9 +82,9 @@ def get_mnist(
         flatten: images of shape (n, 784) instead of (n, 28, 28).
         onehot: labels of shape (n, 10), float32, instead of (n,), uint8.
         directory: where the IDX files are, plain or gzip; by default `WEFT_DATA`. Without the
-            training files, 8,000 of the test images train. Without any file, the digits bundled
-            with Weft (8x8, interpolated) are used, and a line says so.
-        seed: of the order of batches, and of the split of the bundled digits.
+            training files, 8,000 of the test images are used for training. Without any file, the
+            digits bundled with Weft (8x8, interpolated) are used, and a line says so.
+        seed: of the batch order, and of the split of the bundled digits.
 
     Raises:
         DataError: `directory` is given and lacks the files, or a file is damaged.
@@ -106,7 +106,7 @@ def get_mnist(
 
 
 def one_hot(labels: Array) -> Array:
-    """Labels as rows of a float32 identity matrix."""
+    """Labels as one-hot rows, float32."""
     return np.eye(CLASSES, dtype=np.float32)[labels]
 
 

@@ -14,13 +14,13 @@ Array = np.ndarray[Any, Any]
 
 
 def read_csv(path: str | Path, delimiter: str = ",", missing: float = np.nan) -> dict[str, Array]:
-    """The columns of a file whose first line has their names.
+    """The columns of a CSV file whose first line has their names.
 
-    Columns of whole numbers are int64, others of numbers float32, with `missing` in place of
-    empty fields; all others are texts. `Dataset.from_tensor_slices` takes the result.
+    Columns of integers are int64, of other numbers float32 with `missing` for empty fields; all
+    others are strings. `Dataset.from_tensor_slices` takes the result.
 
     Raises:
-        DataError: there are no rows, or one has another number of fields.
+        DataError: there are no rows, or a row has another number of fields.
     """
     with open(path, newline="", encoding="utf-8") as stream:
         rows = csv.reader(stream, delimiter=delimiter)
@@ -43,5 +43,5 @@ def _typed(column: list[str], missing: float) -> Array:
         try:
             return np.array([read(f) if f.strip() or not empty else missing for f in column], kind)
         except (ValueError, OverflowError):
-            continue  # no such numbers
+            continue  # not all are such numbers
     return np.array(column, object)

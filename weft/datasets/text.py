@@ -1,4 +1,4 @@
-"""Text as tokens: characters, or pairs of bytes merged by frequency."""
+"""Tokenizers: one token per character, or byte pairs merged by frequency."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD: Final = re.compile(r" ?\w+| ?[^\w\s]+|\s+")  # as in GPT-2, without its c
 
 
 class CharTokenizer:
-    """A token for each character of a text.
+    """One token for each character of a text.
 
     >>> tokens = CharTokenizer("hello")
     >>> tokens.decode(tokens.encode("hole")), tokens.size
@@ -30,14 +30,14 @@ class CharTokenizer:
 
     @property
     def size(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens."""
         return len(self.characters)
 
     def encode(self, text: str) -> Array:
         """Token numbers, int64.
 
         Raises:
-            DataError: a character that was not in the text.
+            DataError: a character is not in the vocabulary.
         """
         try:
             return np.array([self._number[c] for c in text], np.int64)
@@ -51,10 +51,10 @@ class CharTokenizer:
 
 
 class BytePairTokenizer:
-    """Bytes, and pairs of tokens that are frequent: any text can be encoded.
+    """Byte pair encoding: any text can be encoded.
 
-    Source: Sennrich et al., "Neural machine translation of rare words with subword units", 2016,
-    on bytes as in GPT-2.
+    Source: Sennrich et al., "Neural machine translation of rare words with subword units", 2016, on
+    bytes as in GPT-2.
 
     >>> tokens = BytePairTokenizer.train("low lower lowest low low", 260)
     >>> tokens.decode(tokens.encode("slow lower")), tokens.size
@@ -71,7 +71,7 @@ class BytePairTokenizer:
 
     @property
     def size(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens."""
         return len(self.pieces)
 
     @classmethod
@@ -79,7 +79,7 @@ class BytePairTokenizer:
         """Merge the most frequent pair within words until there are `size` tokens.
 
         Raises:
-            ArgumentError: less than the 256 bytes.
+            ArgumentError: `size` is less than the 256 bytes.
         """
         if size < 256:
             raise ArgumentError(f"BytePairTokenizer: expected size >= 256, got {size}")
@@ -122,7 +122,7 @@ class BytePairTokenizer:
         return tokens
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The text; bytes that are no text become the replacement character."""
+        """The text; invalid bytes become the replacement character."""
         return b"".join(self.pieces[int(t)] for t in tokens).decode(errors="replace")
 
 
@@ -134,7 +134,7 @@ def _count(word: list[int], count: int, number: int, pairs: Any, where: Any) -> 
 
 
 def merged(tokens: list[int], pair: tuple[int, int], token: int) -> list[int]:
-    """The tokens with each such pair replaced, from the left.
+    """The tokens with each occurrence of the pair replaced, from the left.
 
     >>> merged([1, 2, 1, 2, 2], (1, 2), 9)
     [9, 9, 2]
@@ -152,10 +152,10 @@ def merged(tokens: list[int], pair: tuple[int, int], token: int) -> list[int]:
 
 
 class TextDataset:
-    """Windows of `length` tokens, each with the tokens that follow: pairs (length,), (length,).
+    """Windows of `length` tokens, each with the tokens that follow it: pairs (length,), (length,).
 
     Args:
-        stride: tokens between the beginnings of windows; `length` by default.
+        stride: distance between the starts of windows; `length` by default.
     """
 
     def __init__(self, tokens: Any, length: int, stride: int | None = None) -> None:

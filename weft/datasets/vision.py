@@ -1,4 +1,4 @@
-"""Images with labels from a folder of the user's, with torchvision's names."""
+"""Labeled images from a local folder, with torchvision's names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def found(root: str | Path | None, names: Sequence[str], what: str, source: str)
     """The files of a data set, plain or .gz, in `root` or in one of its subfolders.
 
     Raises:
-        DataError: files are missing; it says which, and where to get them.
+        DataError: files are missing; the message says which, and where to get them.
     """
     folder = Path(root if root is not None else str(config.get("data")) or ".")
     paths: list[Path] = []
@@ -42,8 +42,8 @@ def found(root: str | Path | None, names: Sequence[str], what: str, source: str)
 class Images:
     """Images (n, height, width) or (n, height, width, 3), uint8, with labels.
 
-    Samples are pairs of an image (height, width, channels) and a label, transformed. `data` and
-    `targets` are the arrays: `Dataset.from_tensor_slices((mnist.data, mnist.targets))`.
+    Samples are pairs of an image (height, width, channels), transformed, and its label. `data` and
+    `targets` are arrays: `Dataset.from_tensor_slices((mnist.data, mnist.targets))`.
     """
 
     classes: Sequence[str] = ()
@@ -99,7 +99,7 @@ class MNIST(Images):
 
 
 class FashionMNIST(MNIST):
-    """70,000 pictures of clothes of 28 x 28, in MNIST's format (in a folder FashionMNIST)."""
+    """70,000 images of clothes of 28 x 28, in MNIST's format (in a folder FashionMNIST)."""
 
     source = "https://github.com/zalandoresearch/fashion-mnist"
     classes = (
@@ -109,7 +109,7 @@ class FashionMNIST(MNIST):
 
 
 class CIFAR10(Images):
-    """60,000 pictures of 32 x 32 in 10 classes, 50,000 of them for training: the binary version.
+    """60,000 images of 32 x 32 in 10 classes, 50,000 of them for training: the binary version.
 
     Raises:
         DataError: files are missing or damaged.
@@ -118,7 +118,7 @@ class CIFAR10(Images):
     source: ClassVar[str] = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
     train_files: ClassVar[Sequence[str]] = [f"data_batch_{n}.bin" for n in range(1, 6)]
     test_files: ClassVar[Sequence[str]] = ["test_batch.bin"]
-    labels: ClassVar[int] = 1  # bytes before an image; the last of them is its class
+    labels: ClassVar[int] = 1  # bytes before an image; the last one is its class
     classes = (
         "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
     )  # fmt: skip
@@ -147,7 +147,7 @@ class CIFAR10(Images):
 
 
 class CIFAR100(CIFAR10):
-    """60,000 pictures of 32 x 32 in 100 classes: the binary version."""
+    """60,000 images of 32 x 32 in 100 classes: the binary version."""
 
     source = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz"
     train_files: ClassVar[Sequence[str]] = ["train.bin"]
@@ -157,10 +157,10 @@ class CIFAR100(CIFAR10):
 
 
 class ImageFolder:
-    """Images in subfolders, whose names are the classes; samples are pairs of both.
+    """Images in subfolders named after their classes; samples are pairs of image and label.
 
     Raises:
-        DataError: there are no images; while reading, one is broken.
+        DataError: there are no images, or, while reading, one is broken.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Metrics over batches: counted inside the step's program, exact over uneven batches.
+"""Metrics over batches: accumulated in the step's program, exact for batches of uneven sizes.
 
 >>> import weft as wf
 >>> accuracy = wf.metrics.Accuracy()

@@ -1,4 +1,4 @@
-"""Figures of plain numbers: their mean, sum, smallest and largest."""
+"""Aggregates of numbers: mean, sum, minimum and maximum."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mean(Metric):
     merges: ClassVar[Mapping[str, Merge]] = {"total": "sum", "weight": "sum"}
 
     def part(self, value: Any, weight: Any = None) -> dict[str, Any]:
-        """Numbers of any shape, and a weight for all or for each."""
+        """Numbers of any shape, and one weight for all or one for each."""
         x = given(value).to(float64)
         if weight is None:
             return {"total": x.sum(), "weight": float(x.numel())}
@@ -51,7 +51,7 @@ class Sum(Metric):
 
 
 class Min(Metric):
-    """The smallest of all numbers; NaN if any is."""
+    """The minimum of all numbers; NaN if any is NaN."""
 
     merges: ClassVar[Mapping[str, Merge]] = {"least": "min"}
 
@@ -60,12 +60,12 @@ class Min(Metric):
         return {"least": given(value).min()}
 
     def value(self, totals: Totals) -> Any:
-        """The smallest."""
+        """The minimum."""
         return number(totals["least"])
 
 
 class Max(Metric):
-    """The largest of all numbers; NaN if any is."""
+    """The maximum of all numbers; NaN if any is NaN."""
 
     merges: ClassVar[Mapping[str, Merge]] = {"most": "max"}
 
@@ -74,5 +74,5 @@ class Max(Metric):
         return {"most": given(value).max()}
 
     def value(self, totals: Totals) -> Any:
-        """The largest."""
+        """The maximum."""
         return number(totals["most"])

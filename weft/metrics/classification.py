@@ -1,4 +1,4 @@
-"""Figures of how often the right class is found."""
+"""Metrics of classification: accuracy, confusion matrix, precision, recall, F1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AVERAGES: Final = ("binary", "micro", "macro", "weighted", None)
 
 
 class _Labels(NamedTuple):
-    """Predicted and true classes, flat, and which of them count."""
+    """Predicted and true classes, flattened, and a mask of those that count."""
 
     predicted: Tensor
     true: Tensor
@@ -26,7 +26,7 @@ class _Labels(NamedTuple):
 
 
 def _checked(name: str, preds: Any, target: Any) -> tuple[Tensor, Tensor]:
-    """Predictions and targets, if their shapes fit."""
+    """Predictions and targets as tensors; checks that their shapes fit."""
     p, t = given(preds), given(target)
     scores = p.ndim == t.ndim + 1
     if (p.shape[:1] + p.shape[2:] if scores else p.shape) != t.shape or not p.ndim:
@@ -40,7 +40,7 @@ def _checked(name: str, preds: Any, target: Any) -> tuple[Tensor, Tensor]:
 def _labels(
     name: str, preds: Any, target: Any, threshold: float, ignore_index: int | None
 ) -> _Labels:
-    """Classes from scores, probabilities or classes."""
+    """Classes from scores, from probabilities, or as given."""
     p, t = _checked(name, preds, target)
     if p.ndim > t.ndim:
         p = p.argmax(1)
@@ -52,19 +52,19 @@ def _labels(
 
 
 class Accuracy(Metric):
-    """Which part of the predictions is right.
+    """The fraction of predictions that are right.
 
     Predictions (N, C, ...) are scores of classes for targets (N, ...). Predictions of the targets'
     shape are classes, or, if floating, scores of class 1.
 
     Args:
-        top_k: how many of the best scores may be that of the true class; of equal scores, that of
-            the class with the smaller number is better.
+        top_k: a prediction is right if the true class has one of the k best scores; of equal
+            scores, the one of the smaller class number ranks higher.
         threshold: scores above it mean class 1: 0.5 for probabilities, 0 for logits.
-        ignore_index: targets that are not counted.
+        ignore_index: a target value that is not counted.
 
     Raises:
-        OutOfRangeError: a target that is no class.
+        OutOfRangeError: a target is not a class.
 
     >>> accuracy = Accuracy()
     >>> accuracy.update([[0.1, 0.9], [0.8, 0.2], [0.3, 0.7]], [1, 0, 0])
@@ -93,7 +93,7 @@ class Accuracy(Metric):
         return {"right": right.sum(), "count": found.counted.sum(), "odd": 0}
 
     def _of_scores(self, p: Tensor, t: Tensor) -> dict[str, Any]:
-        """The true class is found if fewer than `top_k` classes are better; NaN is always."""
+        """Right if fewer than `top_k` classes rank above the true one; NaN always ranks above."""
         classes = p.shape[1]
         if self.top_k > classes:
             raise ArgumentError(
@@ -111,11 +111,11 @@ class Accuracy(Metric):
         return {"right": right.sum(), "count": counted.sum(), "odd": odd}
 
     def check(self, totals: Totals) -> None:
-        """Refuse targets that are no class."""
+        """Raise if a target is not a class."""
         _check_odd("Accuracy", totals["odd"].item())
 
     def value(self, totals: Totals) -> float:
-        """The right part; 0 of nothing."""
+        """The fraction that is right; 0 if nothing was counted."""
         return quotient(totals["right"], totals["count"]).item()
 
 
@@ -128,22 +128,22 @@ def _check_odd(name: str, odd: float) -> None:
 
 
 def _counts(index: Tensor, counted: Tensor, size: int) -> Tensor:
-    """How often each number from 0 to size - 1 occurs; behind them, how many others."""
+    """How often each number from 0 to size - 1 occurs; the last entry counts all others."""
     fits = (index >= 0) & (index < size)
     places = where(fits, index, size)
     return zeros(size + 1, dtype=int64).scatter_add(0, places, counted.to(int64))
 
 
 class ConfusionMatrix(Metric):
-    """How often each class was taken for each: rows are true classes, columns predicted ones.
+    """Counts of pairs of classes: rows are true classes, columns predicted ones.
 
     Args:
-        num_classes: how many there are.
-        threshold: as of `Accuracy`.
-        ignore_index: targets that are not counted.
+        num_classes: the number of classes.
+        threshold: as in `Accuracy`.
+        ignore_index: a target value that is not counted.
 
     Raises:
-        OutOfRangeError: a prediction or a target that is no class.
+        OutOfRangeError: a prediction or a target is not a class.
 
     >>> matrix = ConfusionMatrix(3)
     >>> matrix.update([0, 2, 1, 2], [0, 1, 1, 2])
@@ -170,7 +170,7 @@ class ConfusionMatrix(Metric):
         return {"counts": _counts(where(fits, t * n + p, n * n), counted, n * n)}
 
     def check(self, totals: Totals) -> None:
-        """Refuse what is no class."""
+        """Raise if a prediction or a target is not a class."""
         _check_odd("ConfusionMatrix", totals["counts"][-1])
 
     def value(self, totals: Totals) -> Array:
@@ -179,7 +179,7 @@ class ConfusionMatrix(Metric):
 
 
 class _PerClass(Metric):
-    """Figures from how often a class was true, predicted, and both."""
+    """Metrics computed from how often a class was true, predicted, and both."""
 
     merges: ClassVar[Mapping[str, Merge]] = {"both": "sum", "predicted": "sum", "true": "sum"}
 
@@ -210,11 +210,11 @@ class _PerClass(Metric):
         }
 
     def check(self, totals: Totals) -> None:
-        """Refuse what is no class."""
+        """Raise if a prediction or a target is not a class."""
         _check_odd(type(self).__name__, totals["predicted"][-1] + totals["true"][-1])
 
     def value(self, totals: Totals) -> Any:
-        """One number, or one for each class where `average` is `None`."""
+        """One number, or one for each class if `average` is `None`."""
         both, predicted, true = [totals[name][:-1] for name in ("both", "predicted", "true")]
         if self.average == "micro":
             return number(self.figure(both.sum(), predicted.sum(), true.sum()))
@@ -227,23 +227,23 @@ class _PerClass(Metric):
         return number(quotient((found * weights).sum(), weights.sum()))
 
     def figure(self, both: Any, predicted: Any, true: Any) -> Array:
-        """The figure of each class."""
+        """The metric of each class."""
         raise NotImplementedError
 
 
 class Precision(_PerClass):
-    """Which part of what was taken for a class is of it; 0 where nothing was.
+    """The fraction of predictions of a class that are right; 0 if it was never predicted.
 
     Args:
-        num_classes: how many there are.
-        average: `"macro"` is the mean of the classes that occur, `"weighted"` by how often they
-            are true, `"micro"` of all classes together, `"binary"` of class 1 alone; `None` gives
-            an array.
-        threshold: as of `Accuracy`.
-        ignore_index: targets that are not counted.
+        num_classes: the number of classes.
+        average: `"macro"` is the mean over the classes that occur, `"weighted"` that mean weighted
+            by how often each is true, `"micro"` counts all classes together, `"binary"` is class 1
+            alone; `None` gives an array.
+        threshold: as in `Accuracy`.
+        ignore_index: a target value that is not counted.
 
     Raises:
-        OutOfRangeError: a prediction or a target that is no class.
+        OutOfRangeError: a prediction or a target is not a class.
 
     >>> precision = Precision(average="binary")
     >>> precision.update([0.9, 0.8, 0.7, 0.1], [1, 1, 0, 1])
@@ -252,21 +252,21 @@ class Precision(_PerClass):
     """
 
     def figure(self, both: Any, predicted: Any, true: Any) -> Array:
-        """Of each class."""
+        """Precision of each class."""
         return quotient(both, predicted)
 
 
 class Recall(_PerClass):
-    """Which part of a class was found; 0 where there is none. Arguments as of `Precision`."""
+    """The fraction of a class that is found; 0 if it never occurs. Arguments as in `Precision`."""
 
     def figure(self, both: Any, predicted: Any, true: Any) -> Array:
-        """Of each class."""
+        """Recall of each class."""
         return quotient(both, true)
 
 
 class F1Score(_PerClass):
-    """The harmonic mean of precision and recall. Arguments as of `Precision`."""
+    """The harmonic mean of precision and recall. Arguments as in `Precision`."""
 
     def figure(self, both: Any, predicted: Any, true: Any) -> Array:
-        """Of each class."""
+        """F1 of each class."""
         return quotient(2 * both, np.add(predicted, true))

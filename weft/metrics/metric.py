@@ -1,4 +1,4 @@
-"""`Metric`: what is counted over batches, and the figure that is made of it at the end."""
+"""`Metric`: totals that are accumulated over batches, and the metric computed from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 Totals = Mapping[str, Array]
 Merge = Literal["sum", "min", "max", "concatenate"]
 
-MOST_WAITING: Final = 64  # batches; then what they gave is added up, and their memory is free
+MOST_WAITING: Final = 64  # in batches; then their parts are added up, which frees the memory
 
 
 _MERGES: Final[dict[str, Callable[[Sequence[Array]], Array]]] = {
@@ -28,40 +28,40 @@ _MERGES: Final[dict[str, Callable[[Sequence[Array]], Array]]] = {
 
 
 class Metric:
-    """Base class: a subclass says what a batch adds, and what the totals mean.
+    """Base class: a subclass defines what a batch adds, and how the metric follows from the totals.
 
-    Totals are integers or float64, so the figure of many batches is that of all their elements at
-    once, however uneven the batches are. What a batch adds is recorded, not computed: `update`
-    inside a training step leaves the step one program.
+    Totals are integers or float64, so the metric over many batches is that of all their elements at
+    once, however uneven the batches are. `update` only records what a batch adds: inside a training
+    step, the step stays one program.
 
-    Metrics of several processes become one by `merge`, or by adding up their `state_dict`s.
+    Metrics of several processes are combined by `merge`, or by adding up their `state_dict`s.
     """
 
     merges: ClassVar[Mapping[str, Merge]]
-    """Totals by name, and how those of two parts become one."""
+    """Totals by name, and how two parts of each are combined."""
 
     def __init__(self) -> None:
         self._waiting: list[dict[str, Any]] = []
         self._totals: dict[str, Array] = {}
         self.updates = 0
 
-    # -- what a subclass says
+    # -- what a subclass defines
 
     def part(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """What a batch adds to the totals; gradients are off."""
+        """What a batch adds to the totals; called without gradients."""
         raise NotImplementedError
 
     def value(self, totals: Totals) -> Any:
-        """The figure that the totals mean."""
+        """The metric, computed from the totals."""
         raise NotImplementedError
 
     def check(self, totals: Totals) -> None:
-        """Refuse totals that tell of a wrong argument; called before `value`."""
+        """Raise if the totals show a wrong argument; called before `value`."""
 
-    # -- what everybody calls
+    # -- public methods
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Count a batch."""
+        """Accumulate a batch."""
         with no_grad():
             self._waiting.append(self.part(*args, **kwargs))
         self.updates += 1
@@ -69,10 +69,10 @@ class Metric:
             self._add_up()
 
     def compute(self) -> Any:
-        """The figure of all batches since the last `reset`.
+        """The metric over all batches since the last `reset`.
 
         Raises:
-            StateError: there was none.
+            StateError: there were no batches.
         """
         totals = self.totals()
         if not totals:
@@ -88,7 +88,7 @@ class Metric:
         self._waiting, self._totals, self.updates = [], {}, 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Count a batch; its own figure."""
+        """Accumulate a batch; returns the metric of this batch alone."""
         whole, self._waiting = self._waiting, []
         totals, self._totals = self._totals, {}
         try:
@@ -100,7 +100,7 @@ class Metric:
         return found
 
     def merge(self, *others: Self) -> Self:
-        """Add what other metrics have counted, of other processes, say.
+        """Add the totals of other metrics, such as those of other processes.
 
         >>> from weft.metrics import Mean
         >>> a, b = Mean(), Mean()
@@ -120,22 +120,22 @@ class Metric:
         return self
 
     def totals(self) -> Totals:
-        """What was counted, by name; empty before the first batch."""
+        """The totals by name; empty before the first batch."""
         self._add_up()
         return self._totals
 
     def state_dict(self) -> dict[str, Any]:
-        """What was counted, to be saved."""
+        """The totals, to be saved."""
         return {
             "updates": self.updates,
             "totals": {name: tensor(total) for name, total in self.totals().items()},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on counting where `state_dict` was called.
+        """Restore the totals that `state_dict` returned.
 
         Raises:
-            StateError: the state is that of another metric.
+            StateError: the state belongs to another metric.
         """
         totals = {name: np.array(_array(x)) for name, x in state["totals"].items()}
         if totals and totals.keys() != self.merges.keys():
@@ -163,7 +163,7 @@ class Metric:
 
 
 def given(x: Any) -> Tensor:
-    """An argument as a tensor, which no gradient flows through.
+    """An argument as a tensor, detached from gradients.
 
     A list is copied; an array's memory is shared.
     """
@@ -171,7 +171,7 @@ def given(x: Any) -> Tensor:
 
 
 def number(x: Any) -> Any:
-    """A figure: a Python number, or an array where there are several."""
+    """The metric as a Python number, or as an array if there are several."""
     return x.item() if np.ndim(x) == 0 else x
 
 

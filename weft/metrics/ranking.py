@@ -1,4 +1,4 @@
-"""Figures of the order in which scores put things."""
+"""Metrics of ranking: the area under the ROC curve."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from weft.ops.base import at_user_line
 
 
 class AUROC(Metric):
-    """The area under the curve of true over false positives, exact: no bins.
+    """The area under the ROC curve, exact: no bins.
 
-    It is the chance that a random positive scores above a random negative, where equal scores count
+    It is the probability that a random positive scores above a random negative; equal scores count
     half. Scores and targets of all batches are kept until `reset`.
 
-    Predictions (N,) are scores for targets of 0 and 1; predictions (N, C) are scores of classes,
-    each against all others.
+    Predictions (N,) are scores for targets 0 and 1; predictions (N, C) are scores of classes, each
+    one against the rest.
 
     Args:
         average: over classes: `"macro"`, `"weighted"` by how often they are true, or `None` for an
-            array. Classes without a positive or without a negative are NaN in the array, and are
-            left out of averages.
+            array. Classes without positives or without negatives are NaN in the array, and are left
+            out of averages.
 
     Source: Hanley and McNeil, "The Meaning and Use of the Area under a ROC Curve", 1982.
 
@@ -58,7 +58,7 @@ class AUROC(Metric):
         return {"scores": p.clone(), "targets": t.to(int64).clone()}
 
     def check(self, totals: Totals) -> None:
-        """Refuse targets that are no class, and scores that have no order."""
+        """Raise if a target is not a class or a score is NaN."""
         scores, targets = totals["scores"], totals["targets"]
         classes = 2 if scores.ndim == 1 else scores.shape[1]
         if targets.size and not (targets.min() >= 0 and targets.max() < classes):
@@ -70,7 +70,7 @@ class AUROC(Metric):
             raise ArgumentError(f"AUROC: expected scores, got NaN{at_user_line()}")
 
     def value(self, totals: Totals) -> Any:
-        """The area, or the areas of all classes; NaN where there is none."""
+        """The area, or the areas of all classes; NaN where it is undefined."""
         scores, targets = totals["scores"], totals["targets"]
         if scores.ndim == 1:
             return _area(scores, targets == 1)
@@ -86,7 +86,7 @@ class AUROC(Metric):
 
 
 def _area(scores: Array, positive: Array) -> float:
-    """Pairs in the right order, counted from the left, over all pairs: whole numbers up to here."""
+    """Correctly ordered pairs over all pairs; the pairs are counted in integers."""
     _, places = np.unique(scores, return_inverse=True)
     places = places.reshape(-1)
     above = np.bincount(places, positive).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Figures of how far predicted numbers are from the true ones."""
+"""Metrics of regression: errors of predicted numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MeanSquaredError(Metric):
     """The mean of squared differences, in float64.
 
     Args:
-        squared: whether not to take the square root.
+        squared: False takes the square root.
 
     >>> error = MeanSquaredError()
     >>> error.update([1.0, 2.0], [1.0, 4.0])
@@ -48,7 +48,7 @@ class MeanSquaredError(Metric):
         return {"total": (d * d).sum(), "count": d.numel()}
 
     def value(self, totals: Totals) -> float:
-        """The mean, or its root; NaN of no number."""
+        """The mean, or its root; NaN if nothing was counted."""
         if not totals["count"]:
             return math.nan
         mean = totals["total"].item() / totals["count"].item()
@@ -66,5 +66,5 @@ class MeanAbsoluteError(Metric):
         return {"total": d.abs().sum(), "count": d.numel()}
 
     def value(self, totals: Totals) -> float:
-        """The mean; NaN of no number."""
+        """The mean; NaN if nothing was counted."""
         return totals["total"].item() / totals["count"].item() if totals["count"] else math.nan

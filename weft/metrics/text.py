@@ -1,4 +1,4 @@
-"""Figures of text: how well it was foreseen, and how near a translation is to others."""
+"""Metrics of text: perplexity and BLEU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Perplexity(Metric):
     """e to the mean negative log-likelihood of all tokens.
 
     Args:
-        ignore_index: targets that are not counted, as padding.
+        ignore_index: a target value that is not counted, such as padding.
 
     >>> import weft as wf
     >>> perplexity = Perplexity()
@@ -51,7 +51,7 @@ class Perplexity(Metric):
         return {"total": where(counted, -logs, 0.0).sum(), "count": counted.sum()}
 
     def value(self, totals: Totals) -> float:
-        """The perplexity; infinite where it is too large for a number, NaN of no token."""
+        """The perplexity; infinite if it overflows, NaN if nothing was counted."""
         if not totals["count"]:
             return math.nan
         with np.errstate(over="ignore"):
@@ -59,14 +59,14 @@ class Perplexity(Metric):
 
 
 class BLEU(Metric):
-    """How many words, pairs, triples and quadruples of translations are in references.
+    """The BLEU score: how many n-grams of the translations are in the references.
 
-    Counted over the whole corpus, not per sentence. Texts are split at white space; or give lists
-    of tokens.
+    Counted over the whole corpus, not per sentence. Texts are split at white space; lists of tokens
+    are taken as they are.
 
     Args:
-        n_gram: the longest pieces that are compared.
-        smooth: whether 1 is added to the counts of pieces of more than one word.
+        n_gram: the largest n.
+        smooth: add 1 to the counts of n-grams of two and more words.
 
     Source: Papineni et al., "BLEU: a Method for Automatic Evaluation of Machine Translation", 2002;
     smoothing: Lin and Och, "ORANGE", 2004.
@@ -102,7 +102,7 @@ class BLEU(Metric):
         self, text: list[Any], references: list[list[Any]], found: Array, pieces: Array,
         lengths: Array,
     ) -> None:  # fmt: skip
-        """Add one translation; the reference nearest in length counts, the shorter of two."""
+        """Add one translation; of references equally near in length, the shorter counts."""
         if not references:
             raise ArgumentError(
                 f"BLEU: expected references of every translation, got none{at_user_line()}"

@@ -1,4 +1,4 @@
-"""Networks from the literature, each in a file of its own."""
+"""Networks from the literature, one per file."""
 
 from __future__ import annotations
 

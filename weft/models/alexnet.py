@@ -28,5 +28,5 @@ class AlexNet(nn.Module):
         )  # fmt: skip
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits of images."""
+        """The images' logits."""
         return self.classifier(self.features(x).flatten(1))

@@ -1,4 +1,4 @@
-"""A text classifier that only counts words."""
+"""A bag-of-words text classifier."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from weft.eager.functions.api import Tensor
 class BagOfEmbeddings(nn.Module):
     """Joulin et al., "Bag of Tricks for Efficient Text Classification", 2017 (fastText).
 
-    Words (N, L), or (L,) with the offsets (N,) at which texts begin, to logits (N, classes): the
-    mean of the words' embeddings through one linear layer.
+    Words (N, L), or (L,) with the offsets (N,) of texts, to logits (N, classes): the mean of the
+    words' embeddings through one linear layer.
 
     Args:
-        padding: a word that does not count.
+        padding: a word that is not counted.
     """
 
     def __init__(
@@ -24,5 +24,5 @@ class BagOfEmbeddings(nn.Module):
         self.linear = nn.Linear(width, classes)
 
     def forward(self, words: Tensor, offsets: Tensor | None = None) -> Tensor:
-        """Logits of texts."""
+        """The texts' logits."""
         return self.linear(self.embedding(words, offsets))

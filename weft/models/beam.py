@@ -1,4 +1,4 @@
-"""Beam search in one loop of the program: the likeliest texts of several that are followed."""
+"""Beam search in one compiled loop."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Search(NamedTuple):
     """Beam search as in Wu et al., "Google's Neural Machine Translation System", 2016, section 7.
 
     Args:
-        beams: how many texts of each row are followed.
+        beams: the number of candidates for each row.
         length_penalty: log probabilities of n tokens are divided by ((5 + n) / 6) to this power;
             0 prefers short texts.
-        stop: the tokens after which a text ends; the rest of it is the one that it ended with.
+        stop: tokens that end a text; the rest of it repeats the one that ended it.
     """
 
     beams: int
@@ -29,10 +29,10 @@ class Search(NamedTuple):
     stop: tuple[int, ...]
 
     def check(self) -> None:
-        """Refuse what cannot be searched for.
+        """Check the options.
 
         Raises:
-            ArgumentError: less than one beam.
+            ArgumentError: there are no beams.
         """
         if self.beams < 1:
             raise ArgumentError(
@@ -40,19 +40,19 @@ class Search(NamedTuple):
             )
 
     def normalized(self, sums: Tensor, lengths: Tensor) -> Tensor:
-        """Log probabilities of texts, comparable whatever their lengths."""
+        """Length-normalized log probabilities."""
         return sums / ((lengths.to(sums.dtype) + 5) / 6) ** self.length_penalty
 
 
 class Beams(NamedTuple):
-    """The texts that are followed, the best first.
+    """The state of the search; the best candidates come first.
 
     Attributes:
-        ids: (N, beams, positions), 0 behind the last token.
-        now: how many positions the cache has, an int32.
-        sums: (N, beams) log probabilities.
-        lengths: (N, beams) how many tokens were added, the one that ends a text included.
-        ended: (N, beams).
+        ids: (N, beams, positions), 0 after the last token.
+        now: an int32, the number of cached positions.
+        sums: (N, beams), log probabilities.
+        lengths: (N, beams), the number of added tokens, including the one that ends a text.
+        ended: (N, beams), which candidates have ended.
     """
 
     ids: Tensor
@@ -73,24 +73,24 @@ def beam_search(
     length_penalty: float = 1.0,
     stop: int | Sequence[int] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The likeliest texts of at most `count` tokens after `ids` (N, L), in one loop.
+    """The most likely texts of at most `count` tokens after `ids` (N, L), found in one loop.
 
     Args:
-        model: what computes a token: see `weft.models.decoding.Decodable`. What it holds itself is
-            for N * `beams` rows, those of a text one behind the other; `begin` gets N.
-        cache: for N rows, of no position yet.
-        room: how many positions there may be; as many as are asked for by default.
-        beams: how many texts of each row are followed.
+        model: computes a token: see `weft.models.decoding.Decodable`. Its own state is for N *
+            `beams` rows, the candidates of a text next to each other; `begin` gets N rows.
+        cache: an empty cache for N rows.
+        room: the maximum number of positions; by default as many as needed.
+        beams: the number of candidates for each row.
         length_penalty: log probabilities of n tokens are divided by ((5 + n) / 6) to this power.
-        stop: a text ends with this token, or one of these.
+        stop: a token, or several, that ends a text.
 
     Returns:
-        Texts (N, beams, L + count or less), the best first, and the divided log probabilities
-        (N, beams) of what was added.
+        Texts (N, beams, L + count or less), the best first, and the length-normalized log
+        probabilities (N, beams) of the added tokens.
 
     Raises:
-        ArgumentError: less than one beam, or a negative count.
-        ShapeError: no token to begin with.
+        ArgumentError: there are no beams, or the count is negative.
+        ShapeError: the prompt is empty.
     """
     check_request("beam_search", ids, count)
     search = Search(beams, length_penalty, stops(stop))
@@ -109,7 +109,8 @@ def _run(
     seen, now, cache = prepared(model, ids, room, cache)
     given = wf.tensor(length, dtype=int32)
     every = tuple([x.repeat_interleave(b, 0) for x in cache])
-    first = wf.where(wf.arange(b) == 0, 0.0, float("-inf"))  # all are the same text as yet
+    # all candidates start out equal, so only the first one counts
+    first = wf.where(wf.arange(b) == 0, 0.0, float("-inf"))
     kinds = [x.dtype for x in cache if x.dtype.is_floating_point]
     state = Beams(
         wf.unsqueeze(seen, 1).repeat(1, b, 1), wf.tensor(now, dtype=int32),
@@ -122,7 +123,7 @@ def _run(
         tokens = wf.index_select(found.ids, 2, found.now.view(1)).flatten()
         logits, cache = model.step(tokens, found.now, cache)
         new, parents = _chosen(search, found, tokens.view(n, b), logits.view(n, b, -1))
-        prompt = found.now + 1 < given  # the token is there already
+        prompt = found.now + 1 < given  # the token is part of the prompt
         new = Beams(*[wf.where(prompt, x, y) for x, y in zip(_on(found), new, strict=True)])
         parents = wf.where(prompt, wf.arange(b), parents)
         rows = (parents + wf.arange(n).view(n, 1) * b).flatten()
@@ -137,22 +138,22 @@ def _run(
 
 
 def _on(found: Beams) -> Beams:
-    """The same texts, one position on."""
+    """The same candidates, one position later."""
     return found._replace(now=found.now + 1)
 
 
 def _summed(kinds: Sequence[Any]) -> Any:
-    """The element type of log probabilities: 16 bits could not tell their sums apart."""
+    """The element type of log probabilities: sums in 16 bits would round to the same value."""
     return float64 if float64 in kinds else float32
 
 
 def _chosen(
     search: Search, found: Beams, tokens: Tensor, logits: Tensor
 ) -> tuple[Beams, Tensor]:  # fmt: skip
-    """The best texts with one more token, and which of the texts before they go on with."""
+    """The best candidates with one more token, and the candidates that they continue."""
     vocabulary = logits.shape[2]
     same = wf.arange(vocabulary) == wf.unsqueeze(tokens, 2)
-    repeated = wf.where(same, 0.0, float("-inf"))  # a text that has ended stays as it is
+    repeated = wf.where(same, 0.0, float("-inf"))  # an ended text stays as it is
     chances = wf.log_softmax(logits.to(found.sums.dtype), -1)
     more = wf.where(wf.unsqueeze(found.ended, 2), repeated, chances)
     lengths = found.lengths + ~found.ended

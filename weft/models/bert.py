@@ -1,4 +1,4 @@
-"""A BERT-style encoder: what was here."""
+"""A BERT-style encoder."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from weft.nn import functional as F
 class BERT(nn.Module):
     """Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2019.
 
-    Symbols (N, L), of `segments` (N, L), to states (N, L, width); `words` and `classes` make
-    logits of these, for the masked words and of the whole sequence.
+    Tokens (N, L) of `segments` (N, L) to states (N, L, width); `words` and `classes` turn these
+    into logits of masked words and of whole sequences.
 
     Args:
-        segments: kinds of parts that a sequence may have.
-        classes: of whole sequences; 2 for "does the second part follow the first".
+        segments: the number of segment types.
+        classes: of sequences; 2 for next sentence prediction.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class BERT(nn.Module):
     def forward(
         self, ids: Tensor, segments: Tensor | None = None, seen: Tensor | None = None
     ) -> Tensor:
-        """States; `seen` (N, L) is false for padding."""
+        """The states; `seen` (N, L) is false for padding."""
         positions = wf.arange(ids.shape[1])
         x = self.tokens(ids) + self.positions(positions)
         if segments is not None:
@@ -60,10 +60,10 @@ class BERT(nn.Module):
         return x
 
     def words(self, states: Tensor) -> Tensor:
-        """Logits of the words in each place, with the weights of the embedding."""
+        """Logits of the words at each position, with the embedding's weights."""
         x = self.last(F.gelu(self.transform(states)))
         return F.linear(x, self.tokens.weight, self.bias)
 
     def classes(self, states: Tensor) -> Tensor:
-        """Logits of whole sequences, from their first token."""
+        """Logits of sequences, from the state of their first token."""
         return self.classifier(wf.tanh(self.pool(states[:, 0])))

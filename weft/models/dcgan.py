@@ -1,4 +1,4 @@
-"""DCGAN: a network that makes images, and one that tells them from real ones."""
+"""DCGAN: a generator of images and a discriminator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Generator(nn.Sequential):
     Noise (N, noise, 1, 1) to images (N, channels, size, size) in [-1, 1].
 
     Args:
-        width: channels of the largest hidden layer; twice as many at each smaller one.
+        width: channels of the largest hidden layer; each smaller one has twice as many.
         size: 4 times a power of 2, at least 8.
     """
 
@@ -31,11 +31,11 @@ class Generator(nn.Sequential):
         super().__init__(
             *layers, nn.ConvTranspose2d(wide, channels, 4, 2, 1, bias=False), nn.Tanh()
         )
-        self.apply(initialise)
+        self.apply(initialize)
 
 
 class Discriminator(nn.Sequential):
-    """The generator's mirror: images (N, channels, size, size) to logits (N,)."""
+    """The discriminator: images (N, channels, size, size) to logits (N,)."""
 
     def __init__(self, width: int = 64, channels: int = 3, size: int = 64) -> None:
         layers: list[nn.Module] = [
@@ -49,11 +49,11 @@ class Discriminator(nn.Sequential):
             ]  # fmt: skip
             wide *= 2
         super().__init__(*layers, nn.Conv2d(wide, 1, 4, 1, 0, bias=False), nn.Flatten(0))
-        self.apply(initialise)
+        self.apply(initialize)
 
 
-def initialise(module: nn.Module) -> None:
-    """The paper's beginning: normal weights of 0.02."""
+def initialize(module: nn.Module) -> None:
+    """The paper's initialization: normal weights with a deviation of 0.02."""
     if isinstance(module, nn.Conv2d | nn.ConvTranspose2d):
         nn.init.normal_(module.weight, 0.0, 0.02)
     elif isinstance(module, nn.BatchNorm2d):

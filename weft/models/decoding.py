@@ -1,7 +1,7 @@
-"""Text token by token in one loop of the program, with what was computed before in a cache.
+"""Text generation, token by token in one compiled loop, with a cache of earlier positions.
 
-The loop is one program for results of any length. A prompt is computed at once before it, filled
-up to one of a few lengths, so that few programs serve prompts of any length.
+The loop is one program for results of any length. The prompt is computed at once before it, padded
+to one of a few lengths, so that few programs serve prompts of any length.
 
 >>> import weft as wf
 >>> from weft import models, nn
@@ -36,55 +36,56 @@ from weft.ops.base import at_user_line
 Cache = Sequence[Tensor]
 Stream = Callable[[Tensor], Any]
 _LEAST: Final = 32
-"""Prompts are filled up to this length, or to it times a power of two."""
+"""Prompts are padded to this length times a power of two."""
 _APART: Final = np.uint64(0x9E3779B97F4A7C15)
-"""How far apart random numbers of two tokens begin: 2**64 over the golden ratio."""
+"""Distance between the random counters of two tokens: 2**64 over the golden ratio."""
 
 
 class Decodable(Protocol):
-    """What computes one token at a time: `generate` and `beam_search` take any module that does.
+    """A module that computes one token at a time: what `generate` and `beam_search` take.
 
-    Its cache is a sequence of tensors (N, ...) of any number of kinds, which keep their shapes:
-    keys and values of all positions, the states of recurrent layers. What is the same for all
-    tokens, such as an encoder's outputs, it holds itself.
+    Its cache is a sequence of tensors (N, ...) of any kinds, which keep their shapes: keys and
+    values of all positions, states of recurrent layers. What all tokens share, such as an encoder's
+    outputs, the module holds itself.
     """
 
     def step(self, tokens: Tensor, position: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
-        """Logits (N, vocabulary) of what follows the tokens, and the cache with them.
+        """Logits (N, vocabulary) of the next tokens, and the extended cache.
 
         Args:
             tokens: (N,), int64.
-            position: where they are, an int32 scalar.
-            cache: of the positions before.
+            position: of the tokens, an int32 scalar.
+            cache: of the earlier positions.
         """
         ...
 
 
 @runtime_checkable
 class Prefilled(Decodable, Protocol):
-    """What can also compute a prompt at once; others take it token by token."""
+    """A module that can also compute a prompt at once; others get it token by token."""
 
     def begin(self, tokens: Tensor, cache: Cache) -> Cache:
         """The cache of tokens (N, L) at the first positions.
 
-        It may be computed with other tokens behind a prompt, whose cache `step` must not see.
+        The prompt may be padded; `step` must not see the cache of the padding.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is drawn.
+    """How the next token is sampled.
 
     Args:
-        temperature: divides logits; 0 takes the most likely token.
-        top_k: only so many of the most likely tokens are drawn.
-        top_p: only the most likely tokens are drawn that together have this probability (Holtzman
-            et al., "The Curious Case of Neural Text Degeneration", 2019).
-        stop: the tokens after which a row ends; the rest of it is the one that it ended with.
+        temperature: divides logits; 0 picks the most likely token.
+        top_k: sample only from the k most likely tokens.
+        top_p: sample only from the most likely tokens with this total probability (Holtzman et al.,
+            "The Curious Case of Neural Text Degeneration", 2019).
+        stop: tokens that end a row; the rest of it repeats the one that ended it.
 
     Raises:
-        ArgumentError: a negative temperature, no tokens, or a probability that is none.
+        ArgumentError: the temperature is negative, `top_k` is not positive, or `top_p` is not in
+            (0, 1].
     """
 
     temperature: float = 1.0
@@ -105,10 +106,10 @@ class Sampling:
                 )
 
     def draw(self, logits: Tensor, counter: Tensor) -> Tensor:
-        """(N, vocabulary) to (N,).
+        """Sample tokens (N,) from logits (N, vocabulary).
 
         Args:
-            counter: where the random numbers begin, as `first_counter` gives it.
+            counter: the start of the random numbers, from `first_counter`.
         """
         if self.temperature == 0:
             return logits.argmax(-1)
@@ -118,13 +119,13 @@ class Sampling:
             logits = wf.where(logits < least, float("-inf"), logits)
         if self.top_p is not None and self.top_p < 1:
             logits = _likely(logits, self.top_p)
-        # The largest of logits plus Gumbel noise is drawn with the probabilities of their softmax.
+        # the Gumbel-max trick: this samples from the softmax of the logits
         noise = uniform_node(counter, None, None, shape=tuple(logits.shape), dtype=logits.dtype)
         return (logits - wf.log(-wf.log(noise.clamp(1e-20, 1.0)))).argmax(-1)
 
 
 def ends(tokens: Tensor, stop: Sequence[int]) -> Tensor:
-    """Where tokens are among those that end a text."""
+    """Where tokens are stop tokens."""
     found = wf.zeros_like(tokens, dtype=bool_)
     for one in stop:
         found = found | (tokens == one)
@@ -132,18 +133,18 @@ def ends(tokens: Tensor, stop: Sequence[int]) -> Tensor:
 
 
 def stops(stop: int | Sequence[int] | None) -> tuple[int, ...]:
-    """The tokens that end a text, as a tuple."""
+    """The stop tokens as a tuple."""
     if stop is None:
         return ()
     return (stop,) if isinstance(stop, int) else tuple(stop)
 
 
 def check_request(what: str, ids: Tensor, count: int) -> None:
-    """Refuse prompts and counts that are none.
+    """Check the prompt and the count.
 
     Raises:
-        ShapeError: no token to begin with.
-        ArgumentError: a negative count.
+        ShapeError: the prompt is empty.
+        ArgumentError: the count is negative.
     """
     if ids.ndim != 2 or ids.shape[1] == 0:
         raise ShapeError(
@@ -155,17 +156,17 @@ def check_request(what: str, ids: Tensor, count: int) -> None:
 
 
 def first_counter(generator: Generator | None) -> Tensor:
-    """Where the random numbers of the first token begin; see `next_token`."""
+    """The start of the random numbers for the first token; see `next_token`."""
     return next_counter(generator)
 
 
 def next_token(counter: Tensor) -> Tensor:
-    """Where those of the token after it begin: far from them, and from those of other calls."""
+    """The start of the next token's random numbers, far from those of others."""
     return counter + wf.tensor(_APART)
 
 
 def _likely(logits: Tensor, share: float) -> Tensor:
-    """Without tokens beyond the most likely ones that have this share of the probability."""
+    """Logits with all but the most likely tokens of this total probability masked."""
     ordered = wf.sort(logits, -1, descending=True)[0]
     chances = wf.softmax(ordered, -1)
     before = wf.cumsum(chances, -1) - chances
@@ -174,13 +175,13 @@ def _likely(logits: Tensor, share: float) -> Tensor:
 
 
 class Text(NamedTuple):
-    """What is there between two tokens, or two calls of `decode`.
+    """The state between two tokens, or between two calls of `decode`.
 
     Attributes:
-        ids: (N, positions), 0 behind the last token.
-        now: how many positions the cache has, an int32.
-        ended: (N,) which rows have ended.
-        counter: where the random numbers of the next token begin.
+        ids: (N, positions), 0 after the last token.
+        now: an int32, the number of cached positions.
+        ended: (N,), which rows have ended.
+        counter: the start of the next token's random numbers.
     """
 
     ids: Tensor
@@ -203,24 +204,24 @@ def generate(
     stream: Stream | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """`ids` (N, L) with up to `count` drawn tokens after them, by any module that takes a cache.
+    """`ids` (N, L) followed by up to `count` sampled tokens.
 
     Args:
-        model: what computes a token: see `weft.models.decoding.Decodable`.
-        cache: of no position yet.
-        room: how many positions there may be; as many as are asked for by default. The same room
-            is the same program.
-        temperature: divides logits; 0 takes the most likely token.
-        top_k: only so many of the most likely tokens are drawn.
-        top_p: only the most likely tokens that together have this probability are drawn.
-        stop: a row ends with this token, or one of these; it ends when all rows have.
-        stream: called with every drawn column (N,) as soon as it is there.
-        generator: of the random numbers.
+        model: computes a token: see `weft.models.decoding.Decodable`.
+        cache: an empty cache.
+        room: the maximum number of positions; by default as many as needed. The same room uses the
+            same program.
+        temperature: divides logits; 0 picks the most likely token.
+        top_k: sample only from the k most likely tokens.
+        top_p: sample only from the most likely tokens with this total probability.
+        stop: a token, or several, that ends a row; generation stops when all rows have ended.
+        stream: called with each sampled column (N,) as soon as it is computed.
+        generator: the random number generator.
 
     Raises:
-        ArgumentError: a negative temperature or count, no tokens to draw from, or a probability
-            that is none.
-        ShapeError: no token to begin with.
+        ArgumentError: `temperature` or `count` is negative, `top_k` is not positive, or `top_p` is
+            not in (0, 1].
+        ShapeError: the prompt is empty.
     """
     check_request("generate", ids, count)
     sampling = Sampling(temperature, top_k, top_p, stops(stop))
@@ -233,15 +234,15 @@ def decode(
     model: Decodable, ids: Tensor, room: int, count: int, cache: Cache, sampling: Sampling,
     counter: Tensor, stream: Stream | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """`ids` (N, L) with up to `count` drawn tokens after them, in at most `room` positions.
+    """`ids` (N, L) followed by up to `count` sampled tokens, in at most `room` positions.
 
     Args:
-        cache: of no position yet.
-        counter: where random numbers begin.
-        stream: called with every drawn column (N,) as soon as it is there.
+        cache: an empty cache.
+        counter: the start of the random numbers.
+        stream: called with each sampled column (N,) as soon as it is computed.
 
     Returns:
-        The tokens, and where the random numbers of the next one begin.
+        The tokens, and the start of the next one's random numbers.
     """
     n, length = ids.shape
     end = min(length + count, room)
@@ -251,7 +252,7 @@ def decode(
     text = Text(seen, wf.tensor(now, dtype=int32), wf.zeros(n, dtype=bool_), counter)
     given = wf.tensor(length, dtype=int32)
     run = _loop(model, sampling, room, given)
-    again = jit(run) if stream else run  # traced once, for however many tokens are streamed
+    again = jit(run) if stream else run  # traced once, for any number of streamed tokens
     done = length
     for limit in range(length + 1, end + 1) if stream else (end,):
         text, cache = again(text, tuple(cache), wf.tensor(limit, dtype=int32))
@@ -264,9 +265,9 @@ def decode(
 
 
 def prepared(model: Decodable, ids: Tensor, room: int, cache: Cache) -> tuple[Tensor, int, Cache]:
-    """Tokens (N, room), of which the first are `ids`; how many are in the cache; the cache.
+    """Tokens (N, room) that start with `ids`; how many of them are cached; the cache.
 
-    All but the last token of a prompt are, if the model can compute them at once.
+    If the model can compute a prompt at once, all but its last token are cached.
     """
     n, length = ids.shape
     seen = wf.zeros((n, room), dtype=int64)
@@ -277,7 +278,7 @@ def prepared(model: Decodable, ids: Tensor, room: int, cache: Cache) -> tuple[Te
 
 
 def _filled(length: int, room: int) -> int:
-    """The length that a prompt is filled up to."""
+    """The length that a prompt is padded to."""
     filled = _LEAST
     while filled < length:
         filled *= 2
@@ -287,10 +288,10 @@ def _filled(length: int, room: int) -> int:
 def _loop(
     model: Decodable, sampling: Sampling, room: int, given: Tensor
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function of text, cache and how many tokens there shall be, to text and cache.
+    """A function from text, cache and the final number of tokens to text and cache.
 
     Args:
-        given: how many tokens the prompt has.
+        given: the number of tokens in the prompt.
     """
     places = wf.arange(room)
 

@@ -1,4 +1,4 @@
-"""GNMT: translation by recurrent layers with attention."""
+"""GNMT: translation with recurrent layers and attention."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from weft.nn import functional as F
 class GNMT(nn.Module):
     """Wu et al., "Google's Neural Machine Translation System", 2016, in the layout of version 2.
 
-    The encoder is one bidirectional layer and three more; the decoder four layers, of which the
-    first asks by normalised additive attention (Bahdanau et al., 2015) and all others hear the
-    answer. Layers from the third on are added to their input. Encoder and decoder share the
-    embedding; training is with the true previous words.
+    The encoder is one bidirectional layer and three more; the decoder has four layers. The first
+    one queries normalized additive attention (Bahdanau et al., 2015), and all others get its
+    result. Layers from the third on have residual connections. Encoder and decoder share the
+    embedding; training is teacher forced.
 
     Args:
         vocabulary: number of words.
@@ -45,17 +45,17 @@ class GNMT(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def encode(self, source: Tensor) -> Tensor:
-        """What the decoder attends to: (N, S, width) for words (N, S)."""
+        """The encoder's output: (N, S, width) for words (N, S)."""
         x = self.e2(self.drop(self.e1(self.drop(self.emb(source)))[0]))[0]
         for layer in self.e3:
             x = x + layer(self.drop(x))[0]
         return x
 
     def attend(self, y: Tensor, x: Tensor, keys: Tensor | None = None) -> Tensor:
-        """The mean of `x` for each step of `y`, weighted by how well they go together.
+        """The attention-weighted mean of `x` for each step of `y`.
 
         Args:
-            keys: `self.k(x)`, where it is known.
+            keys: `self.k(x)`, if already computed.
         """
         known = cast(Tensor, self.k(x)) if keys is None else keys
         sums = wf.tanh(self.q(y)[:, :, None] + known[:, None] + self.b)
@@ -84,10 +84,10 @@ class GNMT(nn.Module):
         stream: Stream | None = None,
         generator: Generator | None = None,
     ) -> Tensor:
-        """Translations (N, 1 + count or less) of words (N, S), which begin with `start`.
+        """Translations (N, 1 + count or less) of words (N, S), which start with `start`.
 
-        The encoder runs once; then this is one loop of the program, which hands on the states of
-        the layers. Other arguments are those of `GPT.generate`.
+        The encoder runs once; then one compiled loop carries the layers' states. Other arguments
+        are those of `GPT.generate`.
 
         Example:
             >>> import weft as wf
@@ -112,9 +112,9 @@ class GNMT(nn.Module):
         length_penalty: float = 1.0,
         stop: int | Sequence[int] | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The likeliest translations (N, beams, 1 + count or less) of words (N, S), and scores.
+        """The most likely translations (N, beams, 1 + count or less) of words (N, S), and scores.
 
-        Arguments and results are those of `GPT.beam_search`.
+        Arguments and results are as in `GPT.beam_search`.
         """
         with wf.no_grad():
             n, memory = source.shape[0], self.encode(source)
@@ -129,22 +129,22 @@ class GNMT(nn.Module):
 
 
 class Translation:
-    """The decoder of a GNMT, one word at a time, for `weft.models.generate`.
+    """GNMT's decoder, one word at a time, for `weft.models.generate`.
 
     Args:
-        memory: what the encoder gives, (N, S, width).
+        memory: the encoder's output, (N, S, width).
     """
 
     def __init__(self, model: GNMT, memory: Tensor) -> None:
         self.model, self.memory, self.keys = model, memory, model.k(memory)
 
     def cache(self, n: int) -> list[Tensor]:
-        """Outputs and cells of all four layers for `n` texts, before the first word."""
+        """Initial outputs and cells of all four layers for `n` texts."""
         shape = (1, n, self.memory.shape[2])
         return [wf.zeros(shape, dtype=self.memory.dtype).transpose(0, 1) for _ in range(8)]
 
     def step(self, tokens: Tensor, position: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
-        """Logits of what follows tokens (N,), and the layers' states with them."""
+        """Logits of the words after tokens (N,), and the layers' new states."""
         model, kept = self.model, list[Tensor]()
         y = self._layer(model.d1, wf.unsqueeze(model.emb(tokens), 1), cache[:2], kept)
         c = model.attend(y, self.memory, self.keys)

@@ -1,4 +1,4 @@
-"""A GPT-style decoder: what comes next."""
+"""A GPT-style decoder."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from weft.ops.base import at_user_line
 class GPT(nn.Module):
     """Radford et al., "Language Models are Unsupervised Multitask Learners", 2019.
 
-    Tokens (N, L) to logits (N, L, vocabulary) of the tokens after them.
+    Tokens (N, L) to logits (N, L, vocabulary) of the next tokens.
 
     Args:
-        context: the most positions.
-        tied: the last layer uses the embedding's weights.
+        context: the maximum number of positions.
+        tied: whether the last layer shares the embedding's weights.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
-        self.apply(_initialise)
+        self.apply(_initialize)
         nn.init.normal_(self.positions, std=0.02)
-        for block in blocks:  # what is added up over the layers begins smaller
+        for block in blocks:  # residual branches start smaller, as they are summed over the layers
             nn.init.normal_(block.attention.out.weight, std=0.02 / (2 * layers) ** 0.5)
             nn.init.normal_(block.down.weight, std=0.02 / (2 * layers) ** 0.5)
         if tied:
@@ -66,7 +66,7 @@ class GPT(nn.Module):
         """Logits of the next tokens.
 
         Raises:
-            ShapeError: more tokens than `context`.
+            ShapeError: there are more tokens than `context`.
         """
         length = ids.shape[1]
         if length > self.context:
@@ -89,24 +89,24 @@ class GPT(nn.Module):
         stream: Stream | None = None,
         generator: Generator | None = None,
     ) -> Tensor:
-        """`ids` (N, L) with up to `count` drawn tokens after them.
+        """`ids` (N, L) followed by up to `count` sampled tokens.
 
-        Up to `context` positions this is one loop of the program with a cache of keys and values,
-        the same for any length. Beyond, the last `context` tokens are computed anew for each.
+        Up to `context` positions, this is one compiled loop with a cache of keys and values, the
+        same for any length. Beyond, the last `context` tokens are recomputed for each one.
 
         Args:
-            temperature: divides logits; 0 takes the most likely token.
-            top_k: only so many of the most likely tokens are drawn.
-            top_p: only the most likely tokens that together have this probability are drawn.
-            stop: a row ends with this token, or one of these; it ends when all rows have.
-            stream: called with every drawn column (N,) as soon as it is there; the text is the
+            temperature: divides logits; 0 picks the most likely token.
+            top_k: sample only from the k most likely tokens.
+            top_p: sample only from the most likely tokens with this total probability.
+            stop: a token, or several, that ends a row; generation stops when all rows have ended.
+            stream: called with each sampled column (N,) as soon as it is computed; the text is the
                 same without it.
-            generator: of the random numbers.
+            generator: the random number generator.
 
         Raises:
-            ArgumentError: a negative temperature or count, no tokens to draw from, or a
-                probability that is none.
-            ShapeError: no token to begin with.
+            ArgumentError: `temperature` or `count` is negative, `top_k` is not positive, or `top_p`
+                is not in (0, 1].
+            ShapeError: the prompt is empty.
 
         Example:
             >>> import weft as wf
@@ -134,21 +134,21 @@ class GPT(nn.Module):
         length_penalty: float = 1.0,
         stop: int | Sequence[int] | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """The likeliest texts of at most `count` tokens after `ids` (N, L), in one loop.
+        """The most likely texts of at most `count` tokens after `ids` (N, L), found in one loop.
 
         Args:
-            beams: how many texts of each row are followed.
+            beams: the number of candidates for each row.
             length_penalty: log probabilities of n tokens are divided by ((5 + n) / 6) to this
                 power (Wu et al., 2016); 0 prefers short texts.
-            stop: a text ends with this token, or one of these.
+            stop: a token, or several, that ends a text.
 
         Returns:
-            Texts (N, beams, L + count or less), the best first, and the divided log probabilities
-            (N, beams) of what was added.
+            Texts (N, beams, L + count or less), the best first, and the length-normalized log
+            probabilities (N, beams) of the added tokens.
 
         Raises:
-            ArgumentError: less than one beam, or a negative count.
-            ShapeError: no token to begin with, or more than `context` tokens in the end.
+            ArgumentError: there are no beams, or the count is negative.
+            ShapeError: the prompt is empty, or there would be more than `context` tokens.
 
         Example:
             >>> import weft as wf
@@ -168,7 +168,7 @@ class GPT(nn.Module):
         )  # fmt: skip
 
     def cache(self, n: int) -> list[Tensor]:
-        """Keys and values of each block for `n` texts, of no position yet."""
+        """An empty cache of each block's keys and values for `n` texts."""
         heads = next(iter(self.blocks)).attention.heads
         shape = (n, heads, self.context, self.positions.shape[1] // heads)
         return [wf.zeros(shape, dtype=self.positions.dtype) for _ in range(2 * len(self.blocks))]
@@ -183,7 +183,7 @@ class GPT(nn.Module):
         return kept
 
     def step(self, tokens: Tensor, position: Tensor, cache: Cache) -> tuple[Tensor, Cache]:
-        """Logits of what follows tokens (N,), and the cache with them."""
+        """Logits of the tokens after tokens (N,), and the extended cache."""
         place = wf.index_select(self.positions, 0, position.view(1))
         x = wf.unsqueeze(self.tokens(tokens), 1) + place
         kept: list[Tensor] = []
@@ -196,7 +196,7 @@ class GPT(nn.Module):
         self, ids: Tensor, given: int, count: int, sampling: Sampling, counter: Tensor,
         stream: Stream | None,
     ) -> Tensor:  # fmt: skip
-        """More tokens than there are positions: of each, only those before it in reach count."""
+        """More tokens than `context`: each one sees only the last positions."""
         last = ids[:, -1]
         ended = ends(last, sampling.stop) & (ids.shape[1] > given)
         for _ in range(count):
@@ -211,8 +211,8 @@ class GPT(nn.Module):
         return ids
 
 
-def _initialise(module: nn.Module) -> None:
-    """Normal weights of 0.02, as in the paper's code; no biases."""
+def _initialize(module: nn.Module) -> None:
+    """Normal weights with a deviation of 0.02, as in the paper's code; zero biases."""
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.normal_(module.weight, std=0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:

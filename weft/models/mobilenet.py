@@ -1,4 +1,4 @@
-"""MobileNet: depthwise convolutions and products over channels."""
+"""MobileNet: depthwise separable convolutions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from weft.eager.functions.api import Tensor
 def _unit(
     inputs: int, outputs: int, kernel: int, stride: int, groups: int, activation: type[nn.Module]
 ) -> list[nn.Module]:
-    """Convolution, batch normalisation, activation."""
+    """Convolution, batch normalization, activation."""
     padding = kernel // 2
     convolution = nn.Conv2d(inputs, outputs, kernel, stride, padding, groups=groups, bias=False)
     return [convolution, nn.BatchNorm2d(outputs), activation()]
 
 
-# Output channels (for width 1) and stride of each depthwise separable layer.
+# output channels (for width 1) and stride of each depthwise separable layer
 _LAYERS = (
     (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2),
     *((512, 1),) * 5, (1024, 2), (1024, 1),
@@ -45,7 +45,7 @@ class MobileNetV1(nn.Sequential):
 
 
 class Inverted(nn.Module):
-    """Out to many channels, a depthwise convolution there, and back; added to the input."""
+    """An inverted residual: expand, depthwise convolution, project; added to the input."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -57,12 +57,12 @@ class Inverted(nn.Module):
         self.residual = stride == 1 and inputs == outputs
 
     def forward(self, x: Tensor) -> Tensor:
-        """The block, added to its input where shapes allow."""
+        """The block's output, added to the input if shapes allow."""
         y = self.layers(x)
         return x + y if self.residual else y
 
 
-# Expansion, output channels, how many, stride of the first: table 2 of the paper.
+# expansion, output channels, blocks, stride of the first: table 2 of the paper
 _BLOCKS = (
     (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2),
     (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
@@ -98,6 +98,6 @@ class MobileNetV2(nn.Module):
 
 
 def _multiple(channels: float) -> int:
-    """The nearest multiple of 8 that is no less than 90% of it."""
+    """The nearest multiple of 8 that is not below 90% of it."""
     found = max(8, int(channels + 4) // 8 * 8)
     return found + 8 if found < 0.9 * channels else found

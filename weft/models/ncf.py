@@ -1,4 +1,4 @@
-"""NeuMF: what a user will like, from two pairs of embeddings."""
+"""NeuMF: recommendation from two pairs of embeddings."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from weft.eager.functions.api import Tensor
 
 
 class NeuMF(nn.Module):
-    """He et al., "Neural Collaborative Filtering", 2017: factorisation beside a perceptron.
+    """He et al., "Neural Collaborative Filtering", 2017: matrix factorization beside a perceptron.
 
     Users and items (N,) to logits (N,).
 
     Args:
         factors: width of the embeddings that are multiplied.
-        hidden: widths of the perceptron; the first is that of both its embeddings together.
+        hidden: widths of the perceptron; the first is that of both its embeddings concatenated.
     """
 
     def __init__(

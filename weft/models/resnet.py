@@ -1,4 +1,4 @@
-"""ResNet: blocks that learn what to add."""
+"""ResNet: residual blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.nn import functional as F
 
 
 def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
-    """What is added to: the input, projected where its shape differs."""
+    """The shortcut: the input, projected if its shape differs."""
     if stride == 1 and inputs == outputs:
         return nn.Identity()
     projection = nn.Conv2d(inputs, outputs, 1, stride, bias=False)
@@ -29,13 +29,13 @@ class Basic(nn.Module):
         self.down = _shortcut(inputs, width, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The sum of the block and its shortcut, rectified."""
+        """ReLU of the sum of branch and shortcut."""
         y = F.relu(self.b1(self.c1(x)))
         return F.relu(self.b2(self.c2(y)) + self.down(x))
 
 
 class Bottleneck(nn.Module):
-    """1x1 to fewer channels, 3x3 (which strides: version 1.5), 1x1 to four times as many."""
+    """1x1 to fewer channels, 3x3 (with the stride: version 1.5), 1x1 to four times as many."""
 
     expansion = 4
 
@@ -48,7 +48,7 @@ class Bottleneck(nn.Module):
         self.down = _shortcut(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The sum of the block and its shortcut, rectified."""
+        """ReLU of the sum of branch and shortcut."""
         y = F.relu(self.b1(self.c1(x)))
         y = F.relu(self.b2(self.c2(y)))
         return F.relu(self.b3(self.c3(y)) + self.down(x))
@@ -61,8 +61,8 @@ class ResNet(nn.Sequential):
 
     Args:
         block: `Basic` or `Bottleneck`.
-        blocks: how many in each of the stages.
-        width: channels of the first stage; they double from stage to stage.
+        blocks: how many in each stage.
+        width: channels of the first stage; each stage doubles them.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the models made of attention share: one block."""
+"""The transformer block that the attention models share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.nn import functional as F
 
 
 class SelfAttention(nn.Module):
-    """Heads that attend to the same sequence: one product for queries, keys and values.
+    """Multi-head self-attention; one matmul gives queries, keys and values.
 
     Args:
         causal: each position sees itself and those before it.
@@ -22,12 +22,12 @@ class SelfAttention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(N, L, width) to the same; `mask` is true where a key may be seen."""
+        """(N, L, width) to the same shape; `mask` is true where a key may be seen."""
         q, k, v = self._apart(x)
         return self._attended(q, k, v, mask)
 
     def begin(self, x: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, ...]:
-        """The first positions (N, L, width), as in `forward`; caches with theirs, as in `step`."""
+        """The first positions (N, L, width), as in `forward`; fills the caches, as in `step`."""
         q, k, v = self._apart(x)
         new = [
             wf.cat([now, cache[:, :, now.shape[2] :]], 2) for now, cache in ((k, keys), (v, values))
@@ -35,7 +35,7 @@ class SelfAttention(nn.Module):
         return self._attended(q, k, v, None), *new
 
     def _apart(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Queries, keys and values (N, heads, L, width of a head)."""
+        """Queries, keys and values (N, heads, L, head width)."""
         n, length, width = x.shape
         parts = self.qkv(x).split(width, dim=2)
         return tuple(
@@ -50,11 +50,11 @@ class SelfAttention(nn.Module):
         return self.out(y.transpose(1, 2).flatten(2))
 
     def step(self, x: Tensor, now: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, ...]:
-        """One position (N, 1, width), which sees those before; the keys and values with it.
+        """One position (N, 1, width), which sees the earlier ones; and the extended keys, values.
 
         Args:
             now: the position, an int32.
-            keys: of the positions before, (N, heads, positions, width of a head).
+            keys: of the earlier positions, (N, heads, positions, head width).
             values: the same.
         """
         n, _, width = x.shape
@@ -69,13 +69,13 @@ class SelfAttention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a perceptron, each added to its normalised input.
+    """Attention, then a perceptron, each added to its normalized input.
 
     Xiong et al., "On Layer Normalization in the Transformer Architecture", 2020 (`first`), or as
-    in Vaswani et al., "Attention Is All You Need", 2017: normalised after the sum.
+    in Vaswani et al., "Attention Is All You Need", 2017: normalized after the sum.
 
     Args:
-        first: whether to normalise before each part, instead of after the sum.
+        first: whether to normalize before each part instead of after the sum.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Block(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(N, L, width) to the same."""
+        """(N, L, width) to the same shape."""
         return self._finished(x, self.attention(self.norm1(x) if self.first else x, mask))
 
     def step(self, x: Tensor, now: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, ...]:
@@ -110,7 +110,7 @@ class Block(nn.Module):
         return self._finished(x, y), *kept
 
     def _finished(self, x: Tensor, y: Tensor) -> Tensor:
-        """What the block makes of its input and of what attention made of it."""
+        """The block's output, from its input and the attention's output."""
         if self.first:
             x = x + self.drop(y)
             return x + self.drop(self.perceptron(self.norm2(x)))
@@ -118,5 +118,5 @@ class Block(nn.Module):
         return self.norm2(x + self.drop(self.perceptron(x)))
 
     def perceptron(self, x: Tensor) -> Tensor:
-        """Each position by itself."""
+        """The perceptron, at each position on its own."""
         return self.down(F.gelu(self.up(x)))

@@ -1,4 +1,4 @@
-"""U-Net: a label for every pixel."""
+"""U-Net: a label for each pixel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weft.eager.functions.api import Tensor
 
 
 def _twice(inputs: int, outputs: int) -> nn.Sequential:
-    """Two 3x3 convolutions, normalised and rectified."""
+    """Two 3x3 convolutions with normalization and ReLU."""
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(),
         nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(),
@@ -16,13 +16,13 @@ def _twice(inputs: int, outputs: int) -> nn.Sequential:
 
 
 class UNet(nn.Module):
-    """Ronneberger et al., "U-Net", 2015, with padding and batch normalisation.
+    """Ronneberger et al., "U-Net", 2015, with padding and batch normalization.
 
     Images (N, channels, H, W) to logits (N, classes, H, W); H and W are multiples of 2 ** depth.
 
     Args:
-        width: channels at full resolution; they double with each halving.
-        depth: how often the resolution is halved.
+        width: channels at full resolution; each halving doubles them.
+        depth: how many times the resolution is halved.
     """
 
     def __init__(

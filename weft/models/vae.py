@@ -1,4 +1,4 @@
-"""VAE: images from a few numbers, and the numbers from images."""
+"""VAE: images encoded as a few numbers and decoded."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from weft import nn
 
-# Output channels of the convolutions between one pooling and the next.
+# output channels of the convolutions between poolings
 _STAGES_16 = ((64, 64), (128, 128), (256,) * 3, (512,) * 3, (512,) * 3)
 _STAGES_19 = ((64, 64), (128, 128), (256,) * 4, (512,) * 4, (512,) * 4)
 
@@ -14,7 +14,7 @@ _STAGES_19 = ((64, 64), (128, 128), (256,) * 4, (512,) * 4, (512,) * 4)
 class VGG(nn.Sequential):
     """Simonyan and Zisserman, "Very Deep Convolutional Networks for Image Recognition", 2015.
 
-    Images (N, 3, 224, 224) to logits (N, classes); without batch normalisation, as in the paper.
+    Images (N, 3, 224, 224) to logits (N, classes); without batch normalization, as in the paper.
 
     Args:
         stages: channels of the convolutions before each pooling.

@@ -1,4 +1,4 @@
-"""ViT: an image is a sequence of patches."""
+"""ViT: an image as a sequence of patches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Initial values of parameters, in place: `init.xavier_uniform_(layer.weight)`.
 
 The numbers are drawn by NumPy, a stream a call that `weft.manual_seed` determines: a parameter is
-initialised once, and a program for each shape would cost more than it saves.
+initialized once, and a program for each shape would cost more than it saves.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def skipped() -> Iterator[None]:
         _skipping.reset(token)
 
 
-def initialiser(function: F) -> F:
+def initializer(function: F) -> F:
     """A function that gives a tensor its initial values, unless they are skipped."""
 
     @functools.wraps(function)
@@ -114,7 +114,7 @@ def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
-@initialiser
+@initializer
 def uniform_(
     tensor: Any, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Any:
@@ -125,7 +125,7 @@ def uniform_(
     return _fill(tensor, drawn)
 
 
-@initialiser
+@initializer
 def normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Any:
@@ -136,7 +136,7 @@ def normal_(
     return _fill(tensor, drawn)
 
 
-@initialiser
+@initializer
 def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Generator | None = None,
@@ -161,25 +161,25 @@ def _share(low: float, high: float) -> float:
     return (math.erf(high / math.sqrt(2)) - math.erf(low / math.sqrt(2))) / 2
 
 
-@initialiser
+@initializer
 def constant_(tensor: Any, val: float) -> Any:
     """One number everywhere."""
     return _fill(tensor, val)
 
 
-@initialiser
+@initializer
 def ones_(tensor: Any) -> Any:
     """Ones."""
     return _fill(tensor, 1)
 
 
-@initialiser
+@initializer
 def zeros_(tensor: Any) -> Any:
     """Zeros."""
     return _fill(tensor, 0)
 
 
-@initialiser
+@initializer
 def eye_(tensor: Any) -> Any:
     """The identity matrix."""
     if len(tensor.shape) != 2:
@@ -187,7 +187,7 @@ def eye_(tensor: Any) -> Any:
     return _fill(tensor, np.eye(*tensor.shape))
 
 
-@initialiser
+@initializer
 def dirac_(tensor: Any, groups: int = 1) -> Any:
     """Weights of a convolution that passes as many channels on as it can, group by group."""
     shape = tensor.shape
@@ -198,21 +198,21 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
         )
     found = np.zeros(shape)
     per_group = shape[0] // groups
-    centre = tuple(d // 2 for d in shape[2:])
+    center = tuple(d // 2 for d in shape[2:])
     for group in range(groups):
         for i in range(min(per_group, shape[1])):
-            found[(group * per_group + i, i, *centre)] = 1
+            found[(group * per_group + i, i, *center)] = 1
     return _fill(tensor, found)
 
 
-@initialiser
+@initializer
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
     """Uniform, after Glorot and Bengio, "Understanding the difficulty of training" (2010)."""
     bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
-@initialiser
+@initializer
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
     """Normal, after Glorot and Bengio, "Understanding the difficulty of training" (2010)."""
     return normal_(
@@ -230,14 +230,14 @@ def _fan(tensor: Any, mode: str) -> int:
 
 
 def _is_empty(tensor: Any) -> bool:
-    """Whether there is nothing to initialise, with a warning."""
+    """Whether there is nothing to initialize, with a warning."""
     if 0 not in tensor.shape:
         return False
     warn("init: a tensor without elements stays as it is")
     return True
 
 
-@initialiser
+@initializer
 def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
@@ -249,7 +249,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -math.sqrt(3.0) * std, math.sqrt(3.0) * std, generator)
 
 
-@initialiser
+@initializer
 def kaiming_normal_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
@@ -261,7 +261,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
-@initialiser
+@initializer
 def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None) -> Any:
     """Orthogonal rows or columns, after Saxe et al., "Exact solutions to the dynamics of learning"
     (2013).
@@ -281,7 +281,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     return _fill(tensor, gain * (q if rows >= columns else q.T).reshape(shape))
 
 
-@initialiser
+@initializer
 def sparse_(
     tensor: Any, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Any:

@@ -177,7 +177,7 @@ class UninitializedBuffer(Uninitialized, Buffer):
 
 
 def is_lazy(param: Any) -> bool:
-    """Whether a parameter or buffer is uninitialised."""
+    """Whether a parameter or buffer is uninitialized."""
     return isinstance(param, Uninitialized)
 
 

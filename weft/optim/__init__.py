@@ -1,4 +1,4 @@
-"""Optimisers: all parameters are updated in the same program as the backward pass."""
+"""Optimizers: all parameters are updated in the same program as the backward pass."""
 
 from __future__ import annotations
 

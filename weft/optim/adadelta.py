@@ -1,4 +1,4 @@
-"""Adadelta: steps as large as past steps, scaled by past gradients."""
+"""Adadelta: the step size follows from the sizes of past steps and of past gradients."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Adadelta(Optimizer):
         return {"square_avg": 0.0, "acc_delta": 0.0}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The options that are numbers."""
+        """The hyperparameters that the rule takes as numbers."""
         names = ("lr", "rho", "eps", "weight_decay")
         return {**{n: group[n] for n in names}, "rest": 1 - group["rho"]}
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms there are."""
+        """Which terms the rule has."""
         return {"decay": group["weight_decay"] != 0, "maximize": group["maximize"]}

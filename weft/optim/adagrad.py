@@ -1,4 +1,4 @@
-"""Adagrad: steps scaled by all gradients so far."""
+"""Adagrad: steps scaled by the sum of all squared gradients so far."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Adagrad(Optimizer):
         return {"sum": group["initial_accumulator_value"]}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The learning rate with its decay."""
+        """The decayed learning rate."""
         return {
             "lr": group["lr"] / (1 + (step - 1) * group["lr_decay"]),
             "weight_decay": group["weight_decay"],
@@ -64,5 +64,5 @@ class Adagrad(Optimizer):
         }
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms there are."""
+        """Which terms the rule has."""
         return {"decay": group["weight_decay"] != 0, "maximize": group["maximize"]}

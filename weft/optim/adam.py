@@ -75,7 +75,7 @@ class Adam(Optimizer):
         return dict.fromkeys(names if group["amsgrad"] else names[:2], 0.0)
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The bias corrections are computed here, in float64."""
+        """The hyperparameters; bias corrections are computed here, in float64."""
         beta1, beta2 = group["betas"]
         return {
             "step": group["lr"] / (1 - beta1**step),
@@ -89,7 +89,7 @@ class Adam(Optimizer):
         }
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms there are."""
+        """Which terms the rule has."""
         return {
             "decay": group["weight_decay"] != 0,
             "decoupled": self.decoupled,

@@ -22,7 +22,9 @@ def _rule(
 
 
 class Adamax(Optimizer):
-    """p -= lr * m / u, with m a running mean of g and u the largest |g|, which fades by beta2.
+    """p -= lr * m / u, with m a running mean of g and u a maximum of
+    g
+     that decays by beta2.
 
     Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, algorithm 2.
     """
@@ -62,7 +64,7 @@ class Adamax(Optimizer):
         return {"exp_avg": 0.0, "exp_inf": 0.0}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The bias correction is computed here, in float64."""
+        """The hyperparameters; the bias correction is computed here, in float64."""
         beta1, beta2 = group["betas"]
         return {
             "step": group["lr"] / (1 - beta1**step), "rest1": 1 - beta1, "beta2": beta2,
@@ -70,5 +72,5 @@ class Adamax(Optimizer):
         }  # fmt: skip
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms there are."""
+        """Which terms the rule has."""
         return {"decay": group["weight_decay"] != 0, "maximize": group["maximize"]}

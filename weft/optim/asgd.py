@@ -18,13 +18,13 @@ def _rule(p: Value, g: Value, mean: Value, *, hyper: Hyper, decay: bool, maximiz
 
 
 class ASGD(Optimizer):
-    """p -= step * (g + lambd * p), where steps fall with time; `state[p]["ax"]` is the average.
+    """p -= step * (g + lambd * p), with a decreasing step; `state[p]["ax"]` is the average of p.
 
     Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
 
     Args:
         lambd, alpha: the step is lr / (1 + lambd * lr * t) ** alpha.
-        t0: after how many steps the average begins.
+        t0: the step at which averaging begins.
     """
 
     rule = _rule
@@ -62,7 +62,7 @@ class ASGD(Optimizer):
         return {"ax": 0.0}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The step, and which part of the average is new."""
+        """The step size, and the weight of the new value in the average."""
         past = step - 1
         size = group["lr"] / (1 + group["lambd"] * group["lr"] * past) ** group["alpha"]
         return {
@@ -71,5 +71,5 @@ class ASGD(Optimizer):
         }  # fmt: skip
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms there are."""
+        """Which terms the rule has."""
         return {"decay": group["weight_decay"] != 0, "maximize": group["maximize"]}

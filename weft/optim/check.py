@@ -1,4 +1,4 @@
-"""Checks of optimisers' options."""
+"""Checks of optimizers' options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from weft.ops.base import at_user_line
 
 
 def nonnegative(owner: str, **options: float) -> None:
-    """Refuse options below 0.
+    """Require options of at least 0.
 
     Raises:
         OptimizerError: names the option.
@@ -18,7 +18,7 @@ def nonnegative(owner: str, **options: float) -> None:
 
 
 def decays(owner: str, betas: tuple[float, float]) -> None:
-    """Refuse averaging factors outside [0, 1).
+    """Require averaging factors in [0, 1).
 
     Raises:
         OptimizerError: names the factor.

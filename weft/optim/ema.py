@@ -26,9 +26,9 @@ _AVERAGE = Recorded(_average, differentiable=False, rows=False)
 
 
 class ExponentialMovingAverage:
-    """Keeps a = decay * a + (1 - decay) * p of every parameter p, in the optimiser's program.
+    """Keeps a = decay * a + (1 - decay) * p of every parameter p, in the optimizer's program.
 
-    Call `update` after the optimiser's `step`, and evaluate inside `average_parameters()`.
+    Call `update` after the optimizer's `step`, and evaluate inside `average_parameters()`.
 
     Args:
         decay: from 0 to 1; 0.999 averages over about a thousand steps.
@@ -53,7 +53,7 @@ class ExponentialMovingAverage:
         self.averages = [wrap(leaf(p.array.copy())) for p in self.parameters]
 
     def update(self) -> None:
-        """Move the averages towards the parameters; part of the pending program."""
+        """Move the averages towards the parameters; joins the pending program."""
         rest = number(1 - self.decay, float32)
         values = [*[a.lazy for a in self.averages], *[p.lazy for p in self.parameters]]
         with _joined():
@@ -63,7 +63,7 @@ class ExponentialMovingAverage:
 
     @contextlib.contextmanager
     def average_parameters(self) -> Iterator[None]:
-        """Inside, the parameters are the averages."""
+        """Inside the context, the parameters hold the averages."""
         before = [wrap(leaf(p.array.copy())) for p in self.parameters]
         _copy(self.averages, self.parameters)
         try:
@@ -81,7 +81,7 @@ def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
 
 @contextlib.contextmanager
 def _joined() -> Iterator[None]:
-    """What is recorded inside joins the program of the optimiser's step, without gradients."""
+    """Inside, calls are recorded into the program of the optimizer's step, without gradients."""
     limit, mode = trace.now.limit, trace.now.grad_mode
     trace.now.limit, trace.now.grad_mode = max(limit, len(trace.now.pending) + 1), False
     try:

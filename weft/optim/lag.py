@@ -1,7 +1,7 @@
 """Updates of only those rows of a table that have a gradient (`weft.ops.indexing.lagged_table`).
 
-Parameter and state show what the update of the whole table would give. That value is computed when
-someone looks at all of it; a lookup of rows computes it for these rows only.
+The parameter and its state look as if the whole table had been updated. Reading all of it computes
+the overdue updates; a lookup computes them for its own rows only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Flags = tuple[tuple[str, Any], ...]
 def rule_of(
     rule: Callable[..., Any], slots: int, numbers: tuple[str, ...], flags: Flags
 ) -> Subgraph | None:
-    """An optimiser's rule as the code generator takes it; `None` if it is not elementwise."""
+    """The optimizer's rule, traced for the code generator; `None` if it is not elementwise."""
 
     def function(p: Value, g: Value, *rest: Value) -> tuple[Value, ...]:
         hyper = dict(zip(numbers, rest[slots:], strict=True))
@@ -45,17 +45,18 @@ def rule_of(
 
 
 class Lagged:
-    """A parameter and its state, as tables whose rows may lag behind."""
+    """A parameter and its state as tables whose rows may be behind in their updates."""
 
     def __init__(self) -> None:
         self._tables: list[Tensor] = []
         self._last: Tensor | None = None
-        self._shown: list[Lazy] = []  # what parameter and state show: there, no row lags behind
+        # the fully updated values that parameter and state hold, computed when they are read
+        self._shown: list[Lazy] = []
         self._history: np.ndarray[Any, Any] | None = None
         self._clock = 0
 
     def __deepcopy__(self, memo: Any) -> Lagged:
-        return Lagged()  # copies of the parameter and its state begin as whole tables
+        return Lagged()  # a copied parameter and its state start as fully updated tables
 
     def step(
         self, whole: Sequence[Tensor], rule: Subgraph, numbers: Sequence[float], clock: int,
@@ -65,8 +66,8 @@ class Lagged:
 
         Args:
             whole: the parameter, which has a gradient, and its state.
-            clock: number of the step, from 1.
-            idle: whether zero gradients do not move what had no gradient yet.
+            clock: the number of the step, from 1.
+            idle: whether a zero gradient leaves alone a row that has had no gradient yet.
         """
         olds = [tensor.lazy for tensor in whole]
         shown = len(olds) == len(self._shown) and all(map(_is, olds, self._shown))
@@ -86,14 +87,14 @@ class Lagged:
         self._clock = clock
 
     def _seen(self, rows: int, clock: int, idle: bool, shown: bool) -> np.ndarray[Any, Any]:
-        """The last step that each row of whole tables has seen."""
-        if shown and self._last is not None:  # someone has looked at all of them
+        """The last step that was applied to each row."""
+        if shown and self._last is not None:  # all rows were read, so all are up to date
             before = self._last.array
             return np.where(before == NEVER, NEVER, clock - 1).astype(np.int32)
         return np.full(rows, NEVER if clock == 1 and idle else clock - 1, np.int32)
 
     def _noted(self, numbers: Sequence[float], clock: int) -> np.ndarray[Any, Any]:
-        """The history with the numbers of this step."""
+        """The history of hyperparameters, with those of this step."""
         if self._history is None or self._history.shape[1] != len(numbers):
             self._history = np.zeros((PERIOD + 1, len(numbers)), np.float32)
         self._history[clock % (PERIOD + 1)] = numbers
@@ -103,7 +104,7 @@ class Lagged:
         self, whole: Sequence[Tensor], olds: Sequence[Lazy], news: Sequence[Lazy], follows: bool,
         shown: list[Lazy],
     ) -> None:  # fmt: skip
-        """Have tables take over the memory, and parameter and state show what they stand for."""
+        """Let the new tables reuse the memory; `whole` holds the fully updated values."""
         tables: list[Tensor] = []
         for i, (tensor, old, new, value) in enumerate(zip(whole, olds, news, shown, strict=True)):
             place = old if old.array is not None else old.home
@@ -135,7 +136,7 @@ def _update_rows(
 def _whole(
     now: Value, last: Value, history: Value, p: Value, *slots: Value, rule: Subgraph
 ) -> list[Value]:
-    """Parameter and state as they should be; a lookup in one is simplified to that of its rows."""
+    """The fully updated parameter and state; a lookup in one is simplified to its own rows."""
     rows = iota(shape=known(last.shape), dtype=int32)
     return [
         catalogue.lag_gather(p, rows, now, last, history, *slots, rule=rule, output=i)
@@ -148,7 +149,7 @@ _WHOLE: Final = Recorded(_whole, differentiable=False, rows=False)
 
 
 def _later(inputs: tuple[Lazy, ...], rule: Subgraph) -> list[Lazy]:
-    """What `_whole` gives, recorded so that only who reads it has it computed."""
+    """The values of `_whole`, recorded without being computed until they are read."""
     plan = _WHOLE.plan(inputs, {"rule": rule})
     record = entry(plan, inputs, next(serials))
     record.outputs = found = [begun(Lazy(), t, record, i) for i, t in enumerate(plan.types)]

@@ -1,4 +1,4 @@
-"""LAMB: Adam whose step is scaled, per tensor, to the size of the tensor."""
+"""LAMB: Adam whose step is scaled, per tensor, by the norm of the tensor."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class LAMB(Optimizer):
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The bias corrections are computed here, in float64."""
+        """The hyperparameters; bias corrections are computed here, in float64."""
         beta1, beta2 = group["betas"]
         return {
             "lr": group["lr"],

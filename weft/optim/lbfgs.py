@@ -1,4 +1,4 @@
-"""L-BFGS: steps along directions that take curvature into account, with the loss computed anew."""
+"""L-BFGS: steps along directions that use curvature; the loss is evaluated several times a step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.optim.optimizer import Optimizer
 
 
 class _Point(NamedTuple):
-    """A place on a line: how far along, the loss, the gradient, and the slope along the line."""
+    """A point on the search line: step length, loss, gradient, and slope along the line."""
 
     t: float
     loss: float
@@ -23,14 +23,14 @@ class _Point(NamedTuple):
 class LBFGS(Optimizer):
     """Limited-memory BFGS: Nocedal and Wright, "Numerical Optimization", 2006, algorithms 7.4, 3.5.
 
-    `step` needs a closure, and calls it several times.
+    `step` needs a closure and calls it several times.
 
     Args:
-        lr: length of a step, or where the line search begins.
-        max_iter: iterations a step.
-        max_eval: calls of the closure a step; 1.25 times `max_iter` by default.
-        tolerance_grad, tolerance_change: ends when gradient or change are smaller.
-        history_size: how many earlier changes the curvature is taken from.
+        lr: step length, or the initial one of the line search.
+        max_iter: iterations per step.
+        max_eval: closure calls per step; 1.25 times `max_iter` by default.
+        tolerance_grad, tolerance_change: stop when the gradient or the change is smaller.
+        history_size: number of past changes that the curvature is estimated from.
         line_search_fn: `None`, or "strong_wolfe".
     """
 
@@ -116,7 +116,7 @@ class LBFGS(Optimizer):
                 return
 
     def _length(self, state: dict[str, Any], gradient: Tensor) -> float:
-        """How far to go at first."""
+        """The initial step length."""
         lr: float = self.param_groups[0]["lr"]
         state["n_iter"] = state.get("n_iter", 0) + 1
         if state["n_iter"] > 1:
@@ -124,7 +124,7 @@ class LBFGS(Optimizer):
         return min(1.0, 1.0 / float(gradient.abs().sum())) * lr
 
     def _direction(self, state: dict[str, Any], gradient: Tensor) -> Tensor:
-        """Where to go: the gradient times an estimate of the inverse Hessian, downwards."""
+        """The search direction: minus the estimated inverse Hessian times the gradient."""
         pairs: list[tuple[Tensor, Tensor, float]] = state.setdefault("pairs", [])
         if "direction" in state:
             change = gradient - state["previous"]
@@ -146,7 +146,7 @@ class LBFGS(Optimizer):
         return q
 
     def _gradient(self) -> Tensor:
-        """The gradients of all parameters, one after the other."""
+        """The gradients of all parameters, concatenated."""
         grads = [zeros_like(p) if p.grad is None else p.grad for p in self._parameters()]
         return cat([g.reshape(-1) for g in grads])
 
@@ -159,17 +159,17 @@ class LBFGS(Optimizer):
             start += p.numel()
 
     def look(self, closure: Callable[[], Any]) -> tuple[float, Tensor]:
-        """The loss and the gradient where the parameters are."""
+        """The loss and the gradient at the current parameters."""
         with enable_grad():
             loss = float(closure())
         return loss, self._gradient()
 
 
 class _Line:
-    """The loss along a direction.
+    """The loss along a line.
 
     Attributes:
-        best: the point with the lowest loss so far that fulfils the conditions of the search.
+        best: the point with the lowest loss so far that meets the search's conditions.
         calls: how often the closure was called.
     """
 
@@ -184,28 +184,30 @@ class _Line:
         self.calls = 0
 
     def go_to(self, t: float) -> None:
-        """Put the parameters at `t`."""
+        """Set the parameters to the point at `t`."""
         if t != self.here:
             self.owner.move(self.direction, t - self.here)
             self.here = t
 
     def at(self, t: float) -> _Point:
-        """What there is at `t`."""
+        """Evaluate the point at `t`."""
         self.go_to(t)
         self.calls += 1
         loss, gradient = self.owner.look(self.closure)
         return _Point(t, loss, gradient, float((gradient * self.direction).sum()))
 
     def _rises(self, point: _Point) -> bool:
-        """Whether the loss has not fallen enough."""
+        """Whether the loss has not decreased enough (Armijo's condition fails)."""
         return point.loss > self.start.loss + 1e-4 * point.t * self.start.slope
 
     def _is_flat(self, point: _Point) -> bool:
-        """Whether the slope has become small enough."""
+        """Whether the slope is small enough (the curvature condition)."""
         return abs(point.slope) <= -0.9 * self.start.slope
 
     def search(self, t: float, tolerance: float) -> None:
-        """Find a point that fulfils the strong Wolfe conditions: a bracket first, then inside."""
+        """Find a point that meets the strong Wolfe conditions: bracket it, then narrow the
+        bracket.
+        """
         before, point = self.start, self.at(t)
         for i in range(self.steps):
             if self._rises(point) or (i and point.loss >= before.loss):
@@ -222,7 +224,7 @@ class _Line:
         return None
 
     def _zoom(self, low: _Point, high: _Point, tolerance: float) -> None:
-        """Narrow a bracket, of which `low` has the lower loss."""
+        """Narrow a bracket whose `low` end has the lower loss."""
         for _ in range(self.steps):
             left, right = sorted((low.t, high.t))
             if (right - left) * _largest(self.direction) < tolerance:
@@ -247,7 +249,7 @@ def _largest(x: Tensor) -> float:
 
 
 def _between(a: _Point, b: _Point, low: float, high: float) -> float:
-    """The minimum of the cubic with the losses and slopes of two points, within bounds."""
+    """The minimum of the cubic through two points' losses and slopes, within bounds."""
     if a.t > b.t:
         a, b = b, a
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)

@@ -42,7 +42,7 @@ class Lion(Optimizer):
         return {"exp_avg": 0.0}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The options that are numbers."""
+        """The hyperparameters that the rule takes as numbers."""
         beta1, beta2 = group["betas"]
         return {
             "lr": group["lr"],

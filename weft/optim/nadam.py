@@ -1,4 +1,4 @@
-"""NAdam: Adam that looks a step ahead, as Nesterov's momentum does."""
+"""NAdam: Adam with Nesterov's look-ahead."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _momentum(beta1: float, decay: float, step: int) -> float:
 
 
 class NAdam(Optimizer):
-    """Adam with Nesterov's momentum, which grows towards beta1 as training goes on.
+    """Adam with Nesterov momentum, which grows towards beta1 during training.
 
     Dozat, "Incorporating Nesterov Momentum into Adam", 2016, algorithm 2.
 
@@ -90,7 +90,7 @@ class NAdam(Optimizer):
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """Momenta and bias corrections are computed here, in float64."""
+        """The hyperparameters; momenta and bias corrections are computed here, in float64."""
         beta1, beta2 = group["betas"]
         now, ahead = (_momentum(beta1, group["momentum_decay"], t) for t in (step, step + 1))
         product = self._product(beta1, group["momentum_decay"], step)
@@ -103,7 +103,7 @@ class NAdam(Optimizer):
         }  # fmt: skip
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms there are."""
+        """Which terms the rule has."""
         return {
             "decay": group["weight_decay"] != 0,
             "decoupled": group["decoupled_weight_decay"],

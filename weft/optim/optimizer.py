@@ -1,4 +1,4 @@
-"""What all optimisers share: parameter groups, state, and one recorded update of all parameters.
+"""The optimizer base: parameter groups, state, and one recorded update of all parameters.
 
 A step is one recorded call, so it becomes part of the same program as the backward pass. Everything
 that changes from step to step (learning rate, bias corrections) is an input of that program.
@@ -36,13 +36,13 @@ from weft.transport.division import division_of
 Group = dict[str, Any]
 
 OF_ALL: Final[dict[str, dict[int, Callable[..., Any]]]] = {"step_pre": {}, "step_post": {}}
-"""Hooks of all optimisers, by kind."""
+"""Hooks of all optimizers, by kind."""
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` before each step of any optimiser, before its own hooks.
+    """Call `hook(optimizer, args, kwargs)` before each step of any optimizer, before its own hooks.
 
-    It may return other arguments.
+    The hook may return other arguments.
 
     >>> import weft as wf
     >>> from weft.optim.optimizer import register_optimizer_step_pre_hook
@@ -57,7 +57,9 @@ def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandl
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` after each step of any optimiser, behind its own."""
+    """Call `hook(optimizer, args, kwargs)` after each step of any optimizer, after its own
+    hooks.
+    """
     return _of_all("step_post", hook)
 
 
@@ -68,32 +70,35 @@ def _of_all(kind: str, hook: Callable[..., Any]) -> RemovableHandle:
 
 
 class Optimizer(GuardedMaking):
-    """Base class: a subclass gives a rule in graph operations and the numbers that go into it.
+    """Base class: a subclass gives the update rule in graph operations, and the rule's numbers.
 
     Args:
         params: tensors, or dictionaries with `params` and the options of their group.
         defaults: options of groups that do not give their own.
 
-    `foreach`, `fused` and `capturable`, which optimisers take as PyTorch's do, have no influence:
-    all parameters are always updated in one program. With `differentiable`, gradients flow through
-    the update, and parameters need not be leaves.
+    `foreach`, `fused` and `capturable` are accepted as in PyTorch and have no effect: all
+    parameters
+    are always updated in one program. With `differentiable`, gradients flow through the update, and
+    parameters need not be leaves.
 
     Raises:
-        OptimizerError: no parameters, one that is no leaf, or one that occurs twice.
+        OptimizerError: no parameters, one that is not a leaf, or one that occurs twice.
     """
 
     rule: ClassVar[Rule]
     """`rule(p, g, *slots, hyper, **flags) -> Update`, a function of graph values."""
     count: Callable[[int], Any] | None
-    """Called with 1 together with each update, which Ctrl-C does not part from it, and with -1
-    where an update is taken back; by whoever counts updates."""
+    """Called with 1 at each update, and with -1 when an update is undone.
+
+    Ctrl-C never comes between the update and the call.
+    """
     takes_rows: ClassVar[bool] = False
     differentiable: bool = False
     may_lag: ClassVar[bool] = False
-    """Whether rows of a table without a gradient may be updated later: the rule is elementwise."""
+    """Whether table rows without a gradient may be updated later, as the rule is elementwise."""
 
     elementwise: ClassVar[bool] = True
-    """Whether each element is updated by itself, so that parts of a parameter can be."""
+    """Whether each element is updated on its own, so that a shard of a parameter can be."""
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
@@ -115,27 +120,27 @@ class Optimizer(GuardedMaking):
         for group in groups:
             self.add_param_group(group)
 
-    # -- what a subclass says
+    # -- what a subclass defines
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
         """The numbers that the rule needs at this step (counted from 1)."""
         raise NotImplementedError
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """What decides the rule's structure."""
+        """The options that decide the rule's structure."""
         return {}
 
     def slots(self, group: Group) -> dict[str, float]:
-        """Names of the state tensors of a parameter, and the number that they are filled with."""
+        """Names of the state tensors of a parameter, and their initial values."""
         return {}
 
     # -- groups
 
     def add_param_group(self, group: Group) -> None:
-        """Optimize more tensors, with options of their own.
+        """Add parameters, with their own options.
 
         Raises:
-            OptimizerError: as the constructor.
+            OptimizerError: as in the constructor.
         """
         params = group["params"]
         tensors: list[Tensor] = [params] if isinstance(params, Tensor) else list(params)
@@ -157,15 +162,15 @@ class Optimizer(GuardedMaking):
                 f"computed from{at_user_line()}"
             )
         if id(p) in known:
-            raise OptimizerError(f"{name}: a parameter is in two places{at_user_line()}")
+            raise OptimizerError(f"{name}: a parameter is given twice{at_user_line()}")
         if not self.elementwise and division_of(p) is not None:
             raise OptimizerError(
                 f"{name}: expected whole parameters, got a rank's part of one; its rule needs all "
-                f"elements, so use another optimizer, as Adam{at_user_line()}"
+                f"elements, so use another optimizer, such as Adam{at_user_line()}"
             )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients; called after `step`, they need not be kept in memory at all."""
+        """Drop the gradients. Called after `step`, it lets the program not store them at all."""
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none or p.grad is None:
@@ -198,8 +203,8 @@ class Optimizer(GuardedMaking):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        trace.now.make_room()  # while Ctrl-C still stops what takes long
-        with Uninterrupted():  # parameters, their state and its counts change together
+        trace.now.make_room()  # before the part that Ctrl-C must not interrupt, as it may take long
+        with Uninterrupted():  # parameters, their state and step counts change together
             self._update()
         trace.now.keep_up()
         end_program()
@@ -222,9 +227,9 @@ class Optimizer(GuardedMaking):
             self.count(1)
 
     def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
-        """Update tables of which few rows have a gradient; the buckets of the others."""
+        """Update tables of which few rows have a gradient; returns the buckets of the others."""
         if not self.may_lag or self.differentiable or are_deterministic_algorithms_enabled():
-            return buckets  # which rows lag behind depends on when somebody looked at all of them
+            return buckets  # how far a row is behind depends on when the table was last read
         found: dict[Record | None, dict[Lazy, int]] = {}
         rest: dict[Any, list[Tensor]] = {}
         for key, params in buckets.items():
@@ -234,7 +239,7 @@ class Optimizer(GuardedMaking):
         return rest
 
     def _lag(self, p: Tensor, index: int, step: int, found: dict[Any, dict[Lazy, int]]) -> bool:
-        """Update the rows of a table that have a gradient, if that pays."""
+        """Update only the rows of a table that have a gradient, where that is faster."""
         group, g = self.param_groups[index], p.grad.lazy
         if not pays(p, looked_up(p.lazy, g, found)):
             return False
@@ -244,7 +249,7 @@ class Optimizer(GuardedMaking):
             return False
         slots = [self.state[p][name] for name in self.slots(group)]
         if any([is_open(tensor.lazy) for tensor in (p, *slots)]):
-            return False  # others are to see all rows
+            return False  # another reader must see all rows updated
         rule = rule_of(type(self).rule, len(slots), tuple(numbers), flags)
         if rule is None or not (slots or group.get("weight_decay")):
             return False
@@ -254,7 +259,7 @@ class Optimizer(GuardedMaking):
         return True
 
     def _buckets(self) -> dict[Any, list[Tensor]]:
-        """Parameters that share numbers and flags; their step counts go up."""
+        """Parameters that share numbers and flags; their step counts are incremented."""
         buckets: dict[Any, list[Tensor]] = {}
         for i, group in enumerate(self.param_groups):
             for p in group["params"]:
@@ -268,7 +273,7 @@ class Optimizer(GuardedMaking):
         return buckets
 
     def _uncount(self, buckets: dict[Any, list[Tensor]]) -> None:
-        """Take back that the counts went up."""
+        """Undo the increment of the step counts."""
         if self.count is not None:
             self.count(-1)
         for p in itertools.chain(*buckets.values()):
@@ -311,7 +316,7 @@ class Optimizer(GuardedMaking):
             given = DIFFERENTIABLE_UPDATE.plan(values, {"buckets": tuple(static)})
             for tensor, new in zip(changed, trace.now.record(given, tuple(values)), strict=True):
                 tensor.replace(new)
-                tensor.lazy.home = None  # gradients of the update need what was there before
+                tensor.lazy.home = None  # gradients of the update need the previous value
             return
         plan = UPDATE.plan(values, {"buckets": tuple(static)})
         plan.lasting = True
@@ -379,10 +384,10 @@ class Optimizer(GuardedMaking):
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over state and options that `state_dict` gave; tensors are copied.
+        """Load state and options that `state_dict` returned; tensors are copied.
 
         Raises:
-            OptimizerError: other groups, or groups of other sizes.
+            OptimizerError: the groups differ in number or size.
         """
         for hook in self._called("load_pre"):
             state_dict = hook(self, state_dict) or state_dict
@@ -421,7 +426,7 @@ class Optimizer(GuardedMaking):
 
 
 def _filled(p: Tensor, fill: float) -> Tensor:
-    """State of a parameter's shape; at least float32. Both parts of complex state are filled."""
+    """State of a parameter's shape, at least float32; both parts of complex state are filled."""
     state = memory_pool.zeros(p.shape, arithmetic(p.dtype).numpy)
     if fill:
         state.fill(complex(fill, fill) if p.dtype.is_complex else fill)
@@ -429,11 +434,11 @@ def _filled(p: Tensor, fill: float) -> Tensor:
 
 
 def _told(state: Mapping[str, Any], p: Tensor) -> dict[str, Any]:
-    """The state of a parameter as it is saved: slices where the parameter is a part."""
+    """The state of a parameter as saved: slices if the parameter is a shard."""
     return {k: sliced(v, p) if isinstance(v, Tensor) else v for k, v in state.items()}
 
 
 def _taken(name: str, value: Any, p: Tensor) -> Any:
-    """An entry of a parameter's state, of which only the step is not shaped like it."""
+    """A loaded entry of a parameter's state; all but the step have the parameter's shape."""
     part: Any = value if name == "step" else own_part(value, p)
     return wrap(leaf(part.array.copy())) if isinstance(part, Tensor) else part

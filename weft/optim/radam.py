@@ -1,4 +1,4 @@
-"""RAdam: Adam whose scale is left out while too little is known of it."""
+"""RAdam: Adam whose scaling waits until its variance is known well enough."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def _rule(
 
 
 def _lengths(beta2: float, step: int) -> tuple[float, float]:
-    """Of how many gradients the running mean of squares is one: now, and in the end."""
+    """The length of the running mean of squares, in gradients: now, and in the limit."""
     most = 2 / (1 - beta2) - 1
     return most - 2 * step * beta2**step / (1 - beta2**step), most
 
 
 class RAdam(Optimizer):
-    """Adam, whose scale counts once its variance is bounded, and then as much as it is known.
+    """Adam whose scaling starts once its variance is bounded, with a factor that rectifies it.
 
     Liu et al., "On the Variance of the Adaptive Learning Rate and Beyond", 2020, algorithm 2.
 
@@ -78,7 +78,7 @@ class RAdam(Optimizer):
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The bias corrections and the length of the approximated average, in float64."""
+        """The hyperparameters: bias corrections and the rectification, in float64."""
         beta1, beta2 = group["betas"]
         length, most = _lengths(beta2, step)
         part = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
@@ -91,7 +91,7 @@ class RAdam(Optimizer):
         }  # fmt: skip
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms there are."""
+        """Which terms the rule has."""
         return {
             "decay": group["weight_decay"] != 0,
             "decoupled": group["decoupled_weight_decay"],

@@ -72,7 +72,7 @@ class RMSprop(Optimizer):
         })  # fmt: skip
 
     def slots(self, group: Group) -> dict[str, float]:
-        """The running means, then the running step."""
+        """The running means, then the momentum buffer."""
         wanted = {
             "square_avg": True,
             "grad_avg": group["centered"],
@@ -81,12 +81,12 @@ class RMSprop(Optimizer):
         return {name: 0.0 for name, there in wanted.items() if there}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The options that are numbers."""
+        """The hyperparameters that the rule takes as numbers."""
         names = ("lr", "alpha", "eps", "weight_decay", "momentum")
         return {**{n: group[n] for n in names}, "rest": 1 - group["alpha"]}
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms there are."""
+        """Which terms the rule has."""
         return {
             "decay": group["weight_decay"] != 0,
             "centered": group["centered"],

@@ -1,4 +1,4 @@
-"""Rprop: steps of a size for each number, which only follow the gradient's sign."""
+"""Rprop: a step size for each element; only the gradient's sign counts."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _rule(
 
 
 class Rprop(Optimizer):
-    """p -= size * sign(g), where the size grows while the sign stays, and shrinks when it turns.
+    """p -= size * sign(g); the size grows while the sign stays and shrinks when it flips.
 
     Riedmiller and Braun, "A Direct Adaptive Method for Faster Backpropagation Learning: The RPROP
     Algorithm", 1993.
 
     Args:
-        etas: how sizes shrink and grow.
+        etas: factors by which sizes shrink and grow.
         step_sizes: the smallest and the largest size.
     """
 
@@ -73,14 +73,14 @@ class Rprop(Optimizer):
         )
 
     def slots(self, group: Group) -> dict[str, float]:
-        """The last gradient, and the sizes of steps."""
+        """The previous gradient, and the step sizes."""
         return {"prev": 0.0, "step_size": group["lr"]}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """Factors and limits of sizes."""
+        """Factors and bounds of the step sizes."""
         (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
         return {"shrink": shrink, "grow": grow, "least": least, "most": most}
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms there are."""
+        """Which terms the rule has."""
         return {"maximize": group["maximize"]}

@@ -44,7 +44,7 @@ class SGD(Optimizer):
     only their rows where there is neither momentum nor weight decay.
 
     Args:
-        nesterov: step along g + momentum * v instead.
+        maximize: ascend.
         maximize: climb.
 
     >>> import weft as wf
@@ -90,7 +90,7 @@ class SGD(Optimizer):
         return {"momentum_buffer": 0.0} if group["momentum"] else {}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """Learning rate, decay and momentum."""
+        """Learning rate, weight decay and momentum."""
         return {
             "lr": group["lr"],
             "weight_decay": group["weight_decay"],
@@ -99,7 +99,7 @@ class SGD(Optimizer):
         }
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms there are."""
+        """Which terms the rule has."""
         return {
             "decay": group["weight_decay"] != 0,
             "first": step == 1 and group["dampening"] != 0,

@@ -1,4 +1,4 @@
-"""Where a step starts: the gradient's sign and the decay of weights, alike in most optimisers."""
+"""The start of a step: the gradient's sign and weight decay, the same in most optimizers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from weft.optim.optimizer import Hyper
 def start(
     p: Value, g: Value, hyper: Hyper, decay: bool, maximize: bool, decoupled: bool = False
 ) -> tuple[Value, Value]:
-    """The parameter and the gradient that the rule itself works on.
+    """The parameter and the gradient that the rule works on.
 
     Args:
         decay: add weight_decay * p to the gradient, or shrink p directly where it is `decoupled`.
-        maximize: climb instead of descending.
+        maximize: ascend instead of descending.
     """
     if maximize:
         g = -g

@@ -1,4 +1,4 @@
-"""Averages of a model's weights over training: SWA, and exponential ones.
+"""Averages of a model's weights over training: SWA and EMA.
 
 Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization", 2018.
 """
@@ -79,14 +79,14 @@ def _check_decay(decay: float) -> None:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose weights are an average of those of the model over training.
+    """A copy of a model that holds the average of the model's weights over training.
 
-    Call `update_parameters(model)` whenever its weights are to be part of the average.
+    Call `update_parameters(model)` whenever the current weights should enter the average.
 
     Args:
         avg_fn: `avg_fn(average, current, count)` gives a weight's next average; the mean if `None`.
         multi_avg_fn: changes the averages of all weights in place, given lists of both.
-        use_buffers: whether buffers are averaged too; else they are those of the model.
+        use_buffers: whether buffers are averaged too; otherwise they are copied from the model.
 
     Raises:
         OptimizerError: both functions are given.
@@ -121,11 +121,11 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the averaged model makes of the arguments."""
+        """The averaged model's output."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take the weights of a model into the average."""
+        """Add the model's current weights to the average."""
         own, given = self._averaged(self.module), self._averaged(model)
         with no_grad():
             if not self.n_averaged.item():
@@ -149,10 +149,10 @@ def _copy(to: Sequence[Tensor], source: Sequence[Tensor]) -> None:
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Let batch normalisation find its means and variances again, over all batches of a loader.
+    """Recompute the running statistics of batch normalization over all batches of a loader.
 
     Args:
-        loader: gives batches, or lists that begin with one.
+        loader: yields batches, or lists whose first element is one.
     """
     check_device(device)
     norms = [m for m in model.modules() if isinstance(m, BatchNorm1d | BatchNorm2d | BatchNorm3d)]
@@ -174,7 +174,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """From the rate as it is to `swa_lr` in `anneal_epochs` steps, where it stays.
+    """From the current rate to `swa_lr` in `anneal_epochs` steps, then constant.
 
     Args:
         swa_lr: the rate to go to, of all groups or one each.
@@ -215,7 +215,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The rates at `last_epoch`, of groups that have had those of the step before."""
+        """The rates at `last_epoch`, given those of the previous step."""
         before = self._left(self.last_epoch - 1)
         now = self._left(self.last_epoch)
         groups = self.optimizer.param_groups
@@ -225,6 +225,6 @@ class SWALR(LRScheduler):
         ]
 
     def _left(self, t: int) -> float:
-        """The part of the way that is left after `t` steps."""
+        """The remaining part of the way after `t` steps."""
         part = min(max(t, 0) / max(self.anneal_epochs, 1), 1.0) if self.anneal_epochs else 1.0
         return cosine(1.0, 0.0, part) if self.anneal_strategy == "cos" else 1.0 - part

@@ -1,4 +1,4 @@
-"""The update of all parameters as one recorded call: what a rule gives, and how it is applied."""
+"""The update of all parameters as one recorded call: the rule's results, and how it is applied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Flags = tuple[tuple[str, Any], ...]
 
 
 class Update(NamedTuple):
-    """What a rule gives: the parameter's new value, and its new state."""
+    """The result of a rule: the parameter's new value and its new state."""
 
     p: Value
     slots: tuple[Value, ...]
@@ -27,7 +27,7 @@ Rule = Callable[..., Update]
 
 
 class Bucket(NamedTuple):
-    """Parameters that are updated alike; static, so part of the program's structure."""
+    """Parameters that are updated by the same rule; static, so part of the program's structure."""
 
     rule: Rule
     numbers: tuple[str, ...]
@@ -38,7 +38,7 @@ class Bucket(NamedTuple):
 
 
 def arithmetic(dtype: DType) -> DType:
-    """The type that updates are computed in: no less than float32."""
+    """The type that updates are computed in: at least float32."""
     return float32 if dtype.size < 4 else dtype
 
 
@@ -73,7 +73,7 @@ def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Upd
 
 
 def _parts(x: Value) -> Value:
-    """Complex numbers as pairs of real ones: that is how they are updated, as in PyTorch."""
+    """Complex numbers as pairs of real ones, as PyTorch updates them."""
     return catalogue.stack(catalogue.real(x), catalogue.imag(x), axis=-1)
 
 

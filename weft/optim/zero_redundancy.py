@@ -1,4 +1,4 @@
-"""An optimizer whose state is divided among ranks: each updates a part of the parameters."""
+"""An optimizer whose state is sharded over ranks: each updates a part of the parameters."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from weft.transport.group import Group
 
 
 class ZeroRedundancyOptimizer:
-    """Keeps the state of 1 / ranks of the parameters on each rank; all have all parameters.
+    """Keeps the state of 1 / ranks of the parameters on each rank; every rank has all parameters.
 
-    Each rank updates its part, and gives the others the result. Parameters go to the rank that has
-    least so far, the largest first; updates are those of the optimizer itself, bit by bit.
+    Each rank updates its part and broadcasts the result. Parameters, the largest first, go to the
+    rank with the fewest elements so far. Updates are bitwise those of the optimizer itself.
 
     Args:
-        params: tensors; all in one group.
+        params: tensors, all in one group.
         optimizer_class: as `weft.optim.Adam`.
         process_group: the ranks; all if left out.
-        defaults: its options.
+        defaults: options of `optimizer_class`.
 
     Source: Rajbhandari et al., "ZeRO" (2020), stage 1.
 
@@ -56,7 +56,8 @@ class ZeroRedundancyOptimizer:
         own = self._owned[self.process_group.index]
         self.optim = optimizer_class(own, **defaults) if own else None
         self._whole: dict[str, Any] | None = None
-        self._compared = False  # whether all ranks are known to have begun with the same
+        # whether all ranks are known to have started from the same parameters
+        self._compared = False
 
     def _divided(self) -> list[list[Any]]:
         """The parameters of each rank."""
@@ -70,11 +71,11 @@ class ZeroRedundancyOptimizer:
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
-        """The options, as of this rank's optimizer."""
+        """The options, as this rank's optimizer has them."""
         return [] if self.optim is None else self.optim.param_groups
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients."""
+        """Drop all gradients."""
         for p in self._params:
             if p.grad is not None and not set_to_none:
                 p.grad.zero_()
@@ -82,7 +83,7 @@ class ZeroRedundancyOptimizer:
                 p.grad = None
 
     def step(self) -> None:
-        """Update this rank's parameters, and take the others' from their ranks.
+        """Update this rank's parameters, and receive the others from their ranks.
 
         Raises:
             DistributedError: at the first step, if ranks have different parameters.
@@ -120,7 +121,7 @@ class ZeroRedundancyOptimizer:
             }
 
     def _own_state(self) -> dict[str, Any] | None:
-        """The options, and this rank's entries with the numbers of their parameters."""
+        """The options, and this rank's state, with the numbers of its parameters."""
         if self.optim is None:
             return None
         state, numbers = self.optim.state_dict(), self._numbers()
@@ -136,12 +137,12 @@ class ZeroRedundancyOptimizer:
         return [places[id(p)] for p in self._owned[self.process_group.index]]
 
     def state_dict(self) -> dict[str, Any]:
-        """The whole state, which `consolidate_state_dict` has collected.
+        """The whole state, which `consolidate_state_dict` collected.
 
-        It is that of the optimizer for all parameters, and does not depend on the number of ranks.
+        It is that of a plain optimizer of all parameters, whatever the number of ranks.
 
         Raises:
-            OptimizerError: it has not, here.
+            OptimizerError: the state was not consolidated on this rank.
         """
         if self._whole is None:
             raise OptimizerError(
@@ -151,10 +152,10 @@ class ZeroRedundancyOptimizer:
         return self._whole
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take this rank's part of a whole state, of any number of ranks or of a plain optimizer.
+        """Load this rank's part of a whole state, from any number of ranks or a plain optimizer.
 
         Raises:
-            OptimizerError: it is of other groups, or of another number of parameters.
+            OptimizerError: the groups differ in number or size.
         """
         sizes = [len(group["params"]) for group in state_dict["param_groups"]]
         if sizes != [len(self._params)]:

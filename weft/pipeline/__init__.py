@@ -1,6 +1,6 @@
-"""Input pipelines on NumPy arrays: sources, transformations, threads, exact state.
+"""Input pipelines of NumPy arrays: sources, transformations, threads, exactly resumable state.
 
-Faces with other elements and names are `weft.data`, `weft.utils.data` and `weft.tf1.data`.
+`weft.data`, `weft.utils.data` and `weft.tf1.data` are APIs over it with other elements and names.
 """
 
 from weft.pipeline.call import element_random

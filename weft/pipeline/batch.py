@@ -1,4 +1,4 @@
-"""Batches: of equal elements, of elements padded to one shape, and their elements again."""
+"""Batches of equal elements, padded batches, and unbatching."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from weft.pipeline.structure import joined, leaves, split
 
 
 class Batch(Stage):
-    """So many elements as one, with a new first axis; the last may be smaller or is dropped."""
+    """Batches of `size` elements along a new first axis; a smaller last one is kept or dropped."""
 
     def __init__(self, source: Stage, size: int, drop: bool = False) -> None:
         if size < 1:
             raise ArgumentError(f"batch: expected a batch size of 1 or more, got {size}")
-        self.name = f"batch({size})"  # states of other batches do not fit
+        self.name = f"batch({size})"  # states taken with other batch sizes do not fit
         self.inputs = (source,)
         self.size = size
         self.drop = drop
 
     def indexed(self, context: Context) -> View | None:
-        """Batches by number."""
+        """Batches by index."""
         view = self.inputs[0].view(context)
         return None if view is None else _Batches(view, self)
 
@@ -42,12 +42,12 @@ class Batch(Stage):
         return _Batch(self.inputs[0].open(context), self)
 
     def count(self) -> int:
-        """How many batches."""
+        """The number of batches."""
         count = self.inputs[0].count()
         return count if count < 0 else self.batches(count)
 
     def batches(self, count: int) -> int:
-        """How many batches so many elements make."""
+        """How many batches that many elements make."""
         return count // self.size if self.drop else -(-count // self.size)
 
 
@@ -81,10 +81,10 @@ class _Batch(Behind):
 
 
 class PaddedBatch(Stage):
-    """Batches of elements of other lengths, padded to the longest or to given shapes.
+    """Batches of elements of different sizes, padded to the largest or to given shapes.
 
-    `shapes` and `values` are None, one for all leaves, or a structure like the elements'; a shape
-    has None where the longest decides.
+    `shapes` and `values` are None, one for all leaves, or a structure like the elements'; a None in
+    a shape stands for the largest size in the batch.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class PaddedBatch(Stage):
     ) -> None:
         if size < 1:
             raise ArgumentError(f"padded_batch: expected a batch size of 1 or more, got {size}")
-        self.name = f"padded_batch({size})"  # states of other batches do not fit
+        self.name = f"padded_batch({size})"  # states taken with other batch sizes do not fit
         self.inputs = (source,)
         self.size = size
         self.shapes, self.values = shapes, values
@@ -103,7 +103,7 @@ class PaddedBatch(Stage):
         return _Padded(self.inputs[0].open(context), self)
 
     def count(self) -> int:
-        """How many batches."""
+        """The number of batches."""
         count = self.inputs[0].count()
         if count < 0:
             return count
@@ -127,10 +127,10 @@ class _Padded(Behind):
 
 
 def padded(elements: list[Any], shapes: Any = None, values: Any = None) -> Any:
-    """Elements as one, each leaf filled up to the largest size of each axis.
+    """Elements stacked into one, each leaf padded to the largest size of each axis.
 
     Raises:
-        ShapeError: leaves of unequal rank, or larger than the shape asked for.
+        ShapeError: leaves have different ranks, or are larger than the given shape.
 
     >>> padded([np.array([1]), np.array([2, 3])])
     array([[1, 0],
@@ -143,10 +143,10 @@ def padded(elements: list[Any], shapes: Any = None, values: Any = None) -> Any:
 
 
 def bounded(elements: list[Any], shapes: Any, boundary: int | None) -> Any:
-    """Shapes whose unknown sizes are what the boundary of a bucket allows.
+    """Shapes whose unknown sizes are set from the bucket's boundary.
 
     Raises:
-        ShapeError: there is no boundary above.
+        ShapeError: no boundary is large enough.
     """
     if boundary is None:
         raise ShapeError(
@@ -204,13 +204,13 @@ class Unbatch(Stage):
         return _Unbatch(self.inputs[0].open(context))
 
     def count(self) -> int:
-        """UNKNOWN, but for an empty or endless input."""
+        """UNKNOWN, unless the input is empty or endless."""
         count = self.inputs[0].count()
         return count if count in (0, INFINITE) else UNKNOWN
 
 
 class _Unbatch(Behind):
-    """Its state is the input's before the batch, and how many of the batch were given."""
+    """Its state is the input's before the current batch, and the position in the batch."""
 
     def __init__(self, source: Cursor) -> None:
         super().__init__(source)

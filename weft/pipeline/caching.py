@@ -1,4 +1,4 @@
-"""Elements kept after the first pass: in memory, or in a file for later processes, too."""
+"""Caches of elements: in memory, or in a file that later processes read too."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ MAGIC: Final = b"weft cache 1\n"
 
 
 class Store(Protocol):
-    """Where elements are kept, in their order."""
+    """Where cached elements are stored, in order."""
 
     complete: bool
 
     def __len__(self) -> int: ...
 
     def get(self, number: int) -> Any:
-        """An element that is kept."""
+        """A cached element."""
         ...
 
     def add(self, element: Any) -> None:
-        """Keep the next element."""
+        """Append an element."""
         ...
 
     def finish(self) -> None:
-        """There are no more."""
+        """Mark the cache complete."""
         ...
 
 
@@ -47,28 +47,28 @@ class Memory:
         return len(self.elements)
 
     def get(self, number: int) -> Any:
-        """An element that is kept."""
+        """A cached element."""
         return self.elements[number]
 
     def add(self, element: Any) -> None:
-        """Keep the next element."""
+        """Append an element."""
         self.elements.append(element)
 
     def finish(self) -> None:
-        """There are no more."""
+        """Mark the cache complete."""
         self.complete = True
 
 
 class File:
-    """Elements in a file, which gets its name when it is complete.
+    """Elements in a file, which is renamed to its final name when it is complete.
 
-    It has a first line, the encoded elements, their end offsets (int64), and how many there are.
+    A first line, the encoded elements, their end offsets (int64), and the number of elements.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.part = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        self.lock = threading.Lock()  # of the file's position
+        self.lock = threading.Lock()  # guards the file's position
         self.complete = self.path.exists()
         self.ends: list[int] = self._read_ends() if self.complete else [len(MAGIC)]
         self.stream = open(self.path if self.complete else os.devnull, "rb")  # noqa: SIM115
@@ -80,11 +80,11 @@ class File:
             size = stream.seek(0, os.SEEK_END)
             if magic != MAGIC or size < len(MAGIC) + 16:
                 shown = (data or magic)[:20]
-                raise DataError(f"{self.path}: expected a cache of elements, got {shown!r}")
+                raise DataError(f"{self.path}: expected a cache file, got {shown!r}")
             stream.seek(size - 8)
             count = int.from_bytes(stream.read(8), "little")
             if not 0 < count <= (size - len(MAGIC) - 8) // 8:
-                raise DataError(f"{self.path}: expected a whole cache of elements; remove it")
+                raise DataError(f"{self.path}: the cache file is incomplete or damaged; remove it")
             stream.seek(size - 8 - 8 * count)
             return np.frombuffer(stream.read(8 * count), "<i8").tolist()
 
@@ -92,13 +92,13 @@ class File:
         return len(self.ends) - 1
 
     def get(self, number: int) -> Any:
-        """An element that is kept."""
+        """A cached element."""
         with self.lock:
             self.stream.seek(self.ends[number])
             return decode(self.stream.read(self.ends[number + 1] - self.ends[number]))
 
     def add(self, element: Any) -> None:
-        """Keep the next element."""
+        """Append an element."""
         with self.lock:
             if len(self.ends) == 1:
                 self.stream.close()
@@ -109,7 +109,7 @@ class File:
             self.ends.append(self.stream.tell())
 
     def finish(self) -> None:
-        """Write the index and give the file its name."""
+        """Write the index and rename the file."""
         with self.lock:
             if len(self.ends) > 1:
                 self.stream.seek(self.ends[-1])
@@ -128,40 +128,40 @@ class File:
 
 
 class Cache(Stage):
-    """The elements of the first epoch in all epochs; what is random under it is so once."""
+    """The elements of the first epoch in all epochs, with the random choices made then."""
 
-    ahead = True  # elements come in order, and a resumed pass fills it again
+    ahead = True  # elements arrive in order, and a resumed pass fills the cache again
 
     def __init__(self, source: Stage, path: str | Path = "") -> None:
         self.inputs = (source,)
         self.path = path
         self.store: Store = File(path) if path else Memory()
-        self.kept: dict[int, Any] = {}  # elements by number
+        self.kept: dict[int, Any] = {}  # elements by index
         self.lock = threading.Lock()
 
     @property
     def by_number(self) -> bool:
-        """Whether elements are kept by number, as they are asked for."""
+        """Whether elements are cached by index, on demand."""
         return not self.path and not self.inputs[0].streams
 
     @property
     def streams(self) -> bool:
-        """Where the input has numbers, so has this."""
+        """There are indices if the input has them."""
         return not self.by_number
 
     def indexed(self, context: Context) -> View | None:
-        """Elements by number, where the input has them and memory keeps them."""
+        """Elements by index, if the input has indices and the cache is in memory."""
         if not self.by_number:
             return None
         view = self.inputs[0].view(context._replace(epoch=0))
         return None if view is None else _Kept(view, self.kept)
 
     def stream(self, context: Context) -> Cursor:
-        """Elements in order, the input's where they are not kept."""
+        """Elements in order; those that are not cached come from the input."""
         return _Cache(self, context._replace(epoch=0))
 
     def count(self) -> int:
-        """The input's."""
+        """The input's size."""
         return len(self.store) if self.store.complete else self.inputs[0].count()
 
 
@@ -178,7 +178,7 @@ class _Kept(View):
 
 
 class _Cache(Cursor):
-    """Its state is a position; elements before it that are not kept are made again."""
+    """Its state is a position; uncached elements before it are computed again."""
 
     def __init__(self, stage: Cache, context: Context) -> None:
         self.stage = stage
@@ -189,7 +189,7 @@ class _Cache(Cursor):
 
     def __next__(self) -> Any:
         stage, store = self.stage, self.stage.store
-        with stage.lock:  # of several passes, one adds
+        with stage.lock:  # of several passes, only one fills the cache
             while self.position >= len(store):
                 if store.complete:
                     raise StopIteration

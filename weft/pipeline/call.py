@@ -1,4 +1,4 @@
-"""Calling a user's function on an element: errors know where, random numbers know for what."""
+"""Calls of user functions: errors say at which element, random numbers are keyed by it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _local: Final = threading.local()
 
 
 def called(function: Callable[..., Any], element: Any, what: str, position: int) -> Any:
-    """`function(element)`, of a tuple with its parts as arguments.
+    """`function(element)`; the parts of a tuple are separate arguments.
 
-    What it raises gets a note that says where.
+    Exceptions get a note that says where they were raised.
 
     Raises:
-        UserOpError: the function raised StopIteration, which would end the pass silently.
+        UserOpError: the function raised StopIteration, which would silently end the pass.
     """
     try:
         return function(*element) if isinstance(element, tuple) else function(element)
@@ -40,7 +40,7 @@ def title(function: Any) -> str:
 def called_with_key(
     function: Callable[..., Any], element: Any, what: str, position: int, seed: int
 ) -> Any:
-    """`called`, with `element_random()` keyed by the seed and the position meanwhile."""
+    """Like `called`, inside which `element_random()` is keyed by the seed and the position."""
     before = getattr(_local, "key", None)
     _local.key = seed, position
     _local.generator = None
@@ -53,7 +53,7 @@ def called_with_key(
 
 @contextlib.contextmanager
 def keyed(seed: int, position: int) -> Iterator[None]:
-    """`element_random()` keyed by the seed and the position."""
+    """Sets `element_random()`, keyed by the seed and the position."""
     before = getattr(_local, "key", None)
     _local.key = seed, position
     _local.generator = None
@@ -65,10 +65,9 @@ def keyed(seed: int, position: int) -> Iterator[None]:
 
 
 def element_random() -> np.random.Generator | None:
-    """The random numbers of the element that is being made, None outside of a pipeline.
+    """The generator of the current element; None outside of a pipeline.
 
-    They depend on the seed, the epoch and the element's place, not on threads or on what ran
-    before.
+    It depends on the seed, the epoch and the element's position, not on threads or earlier calls.
     """
     key: Any = getattr(_local, "key", None)
     if key is None:
@@ -79,5 +78,5 @@ def element_random() -> np.random.Generator | None:
 
 
 def element_random_used() -> bool:
-    """Whether `element_random` was called for the element that is being made."""
+    """Whether `element_random` was called for the current element."""
     return getattr(_local, "generator", None) is not None

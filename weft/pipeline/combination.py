@@ -1,4 +1,4 @@
-"""Several inputs as one: side by side, one after the other, or drawn from at random."""
+"""Combinations of several inputs: zipped, concatenated, or sampled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.pipeline.structure import leaves, map_leaves
 
 
 class Zip(Stage):
-    """Elements side by side, as many as the shortest input has.
+    """Zipped elements, as many as the shortest input has.
 
     `shape` is a structure of tuples and dicts whose leaves are stages.
     """
@@ -25,11 +25,11 @@ class Zip(Stage):
         self.shape = map_leaves(lambda _: next(numbers), shape)
 
     def element(self, parts: Sequence[Any]) -> Any:
-        """One element of one of each input."""
+        """An element of each input."""
         return map_leaves(lambda i: parts[i], self.shape)
 
     def indexed(self, context: Context) -> View | None:
-        """Elements by number."""
+        """Elements by index."""
         views = [v for stage in self.inputs if (v := stage.view(context)) is not None]
         return _Zipped(self, views) if len(views) == len(self.inputs) else None
 
@@ -38,7 +38,7 @@ class Zip(Stage):
         return _Zip(self, [stage.open(context) for stage in self.inputs])
 
     def count(self) -> int:
-        """The shortest input's."""
+        """The shortest input's size."""
         counts = [stage.count() for stage in self.inputs]
         finite = [n for n in counts if n != INFINITE]
         if UNKNOWN in counts:
@@ -60,7 +60,7 @@ class _Zipped(View):
 
 
 class Several(Cursor):
-    """A cursor with several inputs."""
+    """A cursor over several inputs."""
 
     def __init__(self, sources: Sequence[Cursor]) -> None:
         self.sources = list(sources)
@@ -70,7 +70,7 @@ class Several(Cursor):
         return {"inputs": [source.state() for source in self.sources]}
 
     def restore(self, state: State) -> None:
-        """Go to where the inputs were."""
+        """Restore the inputs."""
         for source, each in zip(self.sources, state["inputs"], strict=True):
             source.restore(each)
 
@@ -93,7 +93,8 @@ class _Zip(Several):
                 parts.append(next(source))
             except StopIteration:
                 raise
-            except Exception as error:  # the others move on too, or pairs would shift
+            # advance the others too, or later elements would be paired wrongly
+            except Exception as error:
                 failure = failure or error
         if failure is not None:
             raise failure
@@ -101,13 +102,13 @@ class _Zip(Several):
 
 
 class Concatenate(Stage):
-    """One input after the other."""
+    """The inputs one after the other."""
 
     def __init__(self, sources: Sequence[Stage]) -> None:
         self.inputs = tuple(sources)
 
     def indexed(self, context: Context) -> View | None:
-        """Elements by number."""
+        """Elements by index."""
         views = [v for stage in self.inputs if (v := stage.view(context)) is not None]
         return _Joined(views) if len(views) == len(self.inputs) else None
 
@@ -116,7 +117,7 @@ class Concatenate(Stage):
         return _Concatenate([stage.open(context) for stage in self.inputs])
 
     def count(self) -> int:
-        """The sum of the inputs'."""
+        """The sum of the inputs' sizes."""
         counts = [stage.count() for stage in self.inputs]
         if INFINITE in counts:
             return INFINITE
@@ -163,7 +164,7 @@ class _Concatenate(Several):
 
 
 class Sample(Stage):
-    """Each element from an input drawn at random, by weights; or chosen by a stage of numbers."""
+    """Each element comes from an input sampled by weights, or chosen by a stage of indices."""
 
     def __init__(
         self,
@@ -184,12 +185,12 @@ class Sample(Stage):
         self.stop_when_empty = stop_when_empty
 
     def stream(self, context: Context) -> Cursor:
-        """Elements as drawn."""
+        """Elements as sampled."""
         seed = mix(self.seed_of(self.seed, context), context.epoch)
         return _Sample([stage.open(context) for stage in self.inputs], self, seed)
 
     def count(self) -> int:
-        """Known only where it is endless."""
+        """Known only if it is endless."""
         counts = [stage.count() for stage in self.inputs[: self.sources]]
         return INFINITE if INFINITE in counts and not self.stop_when_empty else UNKNOWN
 
@@ -203,7 +204,7 @@ class _Sample(Several):
         self.weights = list(stage.weights)
 
     def _draw(self) -> int:
-        """The number of an input that has not ended, -1 if none has."""
+        """The index of an input that has not ended, or -1."""
         if len(self.sources) > self.stage.sources:
             return int(next(self.sources[-1]))
         total = sum(self.weights)

@@ -1,4 +1,4 @@
-"""Elements as bytes, without pickle: their structure as JSON, then their arrays as .npy."""
+"""Elements encoded as bytes without pickle: the structure as JSON, then the arrays as .npy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def encode(element: Any) -> bytes:
-    """The bytes of an element of arrays, numbers, texts and bytes.
+    """The bytes of an element of arrays, numbers, strings and bytes.
 
     Raises:
-        DTypeError: there is something else in it.
+        DTypeError: the element contains something else.
 
     >>> decode(encode({"a": np.arange(2), "b": ("x", b"y", 1)}))
     {'a': array([0, 1]), 'b': ('x', b'y', 1)}
@@ -43,7 +43,7 @@ def _described(x: Any, arrays: io.BytesIO) -> Any:
         np.lib.format.write_array(arrays, np.asarray(x), allow_pickle=False)
         return ["array"] if isinstance(x, np.ndarray) else ["scalar"]
     raise DTypeError(
-        f"cache: expected arrays, numbers, texts or bytes in an element, got {type(x).__name__}; "
+        f"cache: expected arrays, numbers, strings or bytes in an element, got {type(x).__name__}; "
         "a cache in memory keeps anything"
     )
 

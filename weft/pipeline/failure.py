@@ -1,4 +1,4 @@
-"""Elements that cannot be made: skipped and counted."""
+"""Skipping of elements that raise errors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from weft.pipeline.stage import UNKNOWN, Behind, Context, Cursor, Stage
 
 
 class IgnoreErrors(Stage):
-    """The elements that can be made.
+    """The elements that raise no error.
 
     Attributes:
-        skipped: how many could not, over all passes.
-        last: the error of the last of them.
+        skipped: the number of skipped elements, over all passes.
+        last: the last error.
     """
 
     name = "ignore_errors"
@@ -29,7 +29,7 @@ class IgnoreErrors(Stage):
         return _IgnoreErrors(self.inputs[0].open(context), self)
 
     def count(self) -> int:
-        """UNKNOWN: any may fail."""
+        """UNKNOWN, as any element may fail."""
         return UNKNOWN
 
 

@@ -1,4 +1,4 @@
-"""Elements in groups: windows that slide, and batches of elements of similar length."""
+"""Grouping: sliding windows, and batches of elements of similar length."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from weft.pipeline.stage import INFINITE, UNKNOWN, Behind, Context, Cursor, Stag
 
 
 class Window(Stage):
-    """Lists of `size` elements, `stride` apart, each beginning `shift` behind the one before.
+    """Windows of `size` elements `stride` apart; each starts `shift` after the previous one.
 
     Args:
-        made: what a list of elements becomes.
+        made: turns a list of elements into a window.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Window(Stage):
         return _Window(self.inputs[0].open(context), self)
 
     def count(self) -> int:
-        """How many windows."""
+        """The number of windows."""
         count = self.inputs[0].count()
         if count < 0:
             return count
@@ -56,7 +56,7 @@ class _Window(Behind):
         super().__init__(source)
         self.stage = stage
         self.held: list[Any] = []
-        self.skip = 0  # elements before the next window begins
+        self.skip = 0  # elements to skip before the next window
 
     def __next__(self) -> Any:
         stage = self.stage
@@ -87,13 +87,13 @@ class _Window(Behind):
 
 
 class Bucket(Stage):
-    """Batches of elements whose lengths lie between the same boundaries, padded.
+    """Padded batches of elements whose lengths lie between the same boundaries.
 
     Args:
-        length: a function of an element.
-        sizes: of batches, one more than boundaries.
-        to_boundary: whether to pad to the longest length of the bucket.
-        join: makes a batch of elements where they are not to be padded.
+        length: gives an element's length.
+        sizes: batch sizes, one more than boundaries.
+        to_boundary: whether to pad to the bucket's boundary.
+        join: makes a batch of elements that are not padded.
     """
 
     name = "bucket_by_sequence_length"
@@ -122,11 +122,11 @@ class Bucket(Stage):
         self.join = join or (lambda elements, boundary: padded(elements))
 
     def stream(self, context: Context) -> Cursor:
-        """Batches as their buckets fill, then the rest from short to long."""
+        """Batches as their buckets fill up, then the incomplete ones from short to long."""
         return _Bucket(self.inputs[0].open(context), self)
 
     def count(self) -> int:
-        """UNKNOWN, but for an empty or endless input."""
+        """UNKNOWN, unless the input is empty or endless."""
         count = self.inputs[0].count()
         return count if count in (0, INFINITE) else UNKNOWN
 

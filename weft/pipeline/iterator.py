@@ -1,4 +1,4 @@
-"""A pass over a pipeline that a user holds, with a state that says where it is."""
+"""An iterator over a pipeline, with a resumable state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Iterator:
     """The elements of one epoch.
 
     Args:
-        shown: what elements are turned into before the user gets them.
+        shown: converts elements before the user gets them.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class Iterator:
         return element if self._shown is None else self._shown(element)
 
     def state_dict(self) -> State:
-        """Where this pass is, exact between any two elements.
+        """The position of this pass, exact between any two elements.
 
-        What was read ahead and not used comes again. It holds numbers, and the elements in the
-        buffers of `shuffle` on inputs that have no numbers.
+        Elements that were read ahead and not used are computed again. The state holds numbers, and
+        the contents of `shuffle` buffers whose inputs have no indices.
         """
         return {
             "version": VERSION,
@@ -54,10 +54,10 @@ class Iterator:
         }
 
     def load_state_dict(self, state: State) -> None:
-        """Go to where `state_dict` was taken, of this pipeline built anew.
+        """Resume where `state_dict` was called, on a pipeline that was built the same way.
 
         Raises:
-            StateError: the state is of another pipeline or of a newer version.
+            StateError: the state belongs to another pipeline or to a newer version.
         """
         check_state(self._stage, state)
         self._cursor.close()
@@ -67,13 +67,13 @@ class Iterator:
         self.ended = state["ended"]
 
     def close(self) -> None:
-        """End threads that read ahead."""
+        """Stop threads that read ahead."""
         self.ended = True
         self._cursor.close()
 
 
 def check_state(stage: Stage, state: State) -> None:
-    """Refuse what is no state of this pipeline.
+    """Raise if it is not a state of this pipeline.
 
     Raises:
         StateError: see above.
@@ -92,7 +92,7 @@ def check_state(stage: Stage, state: State) -> None:
 
 
 def _shown(signature: list[Any]) -> str:
-    """`batch(32) < shuffle < range`."""
+    """A description such as `batch(32) < shuffle < range`."""
     name, *inputs = signature
     if len(inputs) > 1:
         return f"{name} < ({', '.join(map(_shown, inputs))})"

@@ -1,4 +1,4 @@
-"""State of an input that is read ahead: what was read and not used comes again."""
+"""The state of an input that is read ahead: elements that were not used are read again."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from weft.pipeline.stage import Cursor, State
 
-EVERY: Final = 16  # elements between marks: at most so many are read again after a resume
+EVERY: Final = 16  # elements between marks: at most that many are read again after a resume
 
 
 class Ledger:
-    """Reads an input and marks its state every few elements.
+    """Reads an input and saves its state, a mark, every few elements.
 
-    One thread may read while another uses; marks are appended at one end and dropped at the other.
+    One thread may read while another consumes; marks are appended at one end and dropped at the
+    other.
     """
 
     def __init__(self, source: Cursor) -> None:
@@ -26,7 +27,8 @@ class Ledger:
         """The input's next element."""
         if self.read and self.read % EVERY == 0:
             self.marks.append((self.read, self.source.state()))
-        element = next(self.source)  # one that raises anything else is read, and its turn comes
+        # an element that raises another error counts as read; the error is raised in its turn
+        element = next(self.source)
         self.read += 1
         return element
 
@@ -35,18 +37,18 @@ class Ledger:
         self.read += 1
 
     def use(self) -> None:
-        """Count an element as given away."""
+        """Count an element as consumed."""
         self.used += 1
         while len(self.marks) > 1 and self.marks[1][0] <= self.used:
             self.marks.popleft()
 
     def state(self) -> State:
-        """The last mark, and how many elements have been used since."""
+        """The last mark, and the number of elements consumed since."""
         place, state = self.marks[0]
         return {"input": state, "used": self.used - place}
 
     def restore(self, state: State) -> None:
-        """Go to the mark and read again what had been used since."""
+        """Restore the mark and read again what was consumed since."""
         self.source.restore(state["input"])
         self.marks = deque([(0, state["input"])])
         self.read = self.used = 0
@@ -55,6 +57,6 @@ class Ledger:
                 self.next()
             except StopIteration:
                 break
-            except Exception:  # raised to the user before the state was taken
+            except Exception:  # it was raised before the state was taken
                 self.failed()
         self.used = self.read

@@ -1,4 +1,4 @@
-"""A function of each element: in place, or by threads that work ahead, in the same order."""
+"""`map`: a function of each element, called inline or by threads that work ahead, in order."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from weft.pipeline.tuning import ThreadTuner
 from weft.pipeline.worker import Task, Workers
 
 AUTOTUNE: Final = -1
-AHEAD: Final = 2  # elements read ahead for each thread
+AHEAD: Final = 2  # elements read ahead per thread
 
 
 class Map(Stage):
-    """`function(element)` for each element, of a tuple with its parts as arguments.
+    """`function(element)` for each element; the parts of a tuple are separate arguments.
 
     Args:
-        threads: how many call the function; None for the caller's own, AUTOTUNE as measured.
-        what: what messages call it.
+        threads: number of threads; None calls in the caller's thread, AUTOTUNE chooses by
+            measurement.
+        what: its name in messages.
     """
 
     def __init__(
@@ -41,12 +42,12 @@ class Map(Stage):
         self.function = function
         self.threads = threads
         self.what = what
-        ahead = ", ahead" if threads is not None else ""  # it has a state of another form
+        ahead = ", ahead" if threads is not None else ""  # its state has another form
         self.name = f"{what}({title(function)}{ahead})"
         self.ahead = threads is not None
 
     def indexed(self, context: Context) -> View | None:
-        """Results by number."""
+        """Results by index."""
         view = self.inputs[0].view(context)
         return None if view is None else _Mapped(view, self._function(context), self.batched)
 
@@ -61,22 +62,22 @@ class Map(Stage):
         return Ahead(source, function, self.threads)
 
     def _function(self, context: Context) -> Callable[[Any, int], Any]:
-        """The call of an element and its position."""
+        """The function, called with an element and its position."""
         seed = mix(self.seed_of(None, context), context.epoch)
         return functools.partial(_call, self.function, self.what, seed)
 
     @property
     def batched(self) -> Callable[[Any], Any]:
-        """What a function may bring as `batched`: the results for a batch, or None."""
+        """The function's batched version, if it has one: the results for a batch, or None."""
         return getattr(self.function, "batched", _none)
 
     def count(self) -> int:
-        """The input's."""
+        """The input's size."""
         return self.inputs[0].count()
 
 
 def _none(batch: Any) -> None:
-    """Of functions that take one element at a time."""
+    """For functions of one element at a time."""
 
 
 def _call(function: Any, what: str, seed: int, element: Any, position: int) -> Any:
@@ -106,7 +107,7 @@ class _Mapped(View):
 
 
 class _Packing(Behind):
-    """The same elements; records in batches are as they were read."""
+    """The same elements; records in a batch stay encoded."""
 
     def __next__(self) -> Any:
         return self.source.next_packed()
@@ -127,7 +128,8 @@ class _Map(Counting):
         return self.function(element, self.position - 1)
 
     def gather(self, count: int) -> tuple[Any, int]:
-        if self.batched is _none or self.position == 0:  # the first tells what the function does
+        # the first call decides what the function takes
+        if self.batched is _none or self.position == 0:
             return super().gather(count)
         rows, number = self.source.gather(count)
         if not number:
@@ -140,13 +142,13 @@ class _Map(Counting):
 
 
 class Ahead(Behind):
-    """Elements are read here, threads call the function, results come in the elements' order."""
+    """The cursor reads elements, threads call the function, results come in order."""
 
     def __init__(self, source: Cursor, function: Function, threads: int) -> None:
         super().__init__(source)
         self.function = function
         self.threads = threads
-        self.first = 0  # position where the ledger begins
+        self.first = 0  # the position where the ledger starts
         self.tasks: deque[Task] = deque()
         self.ended = False
         self.ledger: Ledger | None = None
@@ -191,19 +193,19 @@ class Ahead(Behind):
                 workers.submit(task)
 
     def state(self) -> State:
-        """Where the input was before what was read ahead."""
+        """The input's state before what was read ahead."""
         if self.ledger is None:
             return {"input": self.source.state(), "used": 0, "position": self.first}
         return {**self.ledger.state(), "position": self.first + self.ledger.used}
 
     def restore(self, state: State) -> None:
-        """Read again from the last mark; the function is not called on what had been used."""
+        """Read again from the last mark; the function skips elements that were consumed."""
         self.ledger = Ledger(self.source)
         self.ledger.restore(state)
         self.first = state["position"] - self.ledger.used
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Stop the threads."""
         if self.workers is not None:
             self.workers.close()
             self.workers = None

@@ -1,4 +1,4 @@
-"""Pipelines made of elements: read one after the other, or in turns."""
+"""Pipelines made from elements: flattened, or interleaved."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from weft.pipeline.permutation import mix
 from weft.pipeline.prefetching import Prefetch
 from weft.pipeline.stage import UNKNOWN, Behind, Context, Cursor, Stage, State
 
-CYCLE: Final = 4  # pipelines in turns; a number of its own, so that processors decide no order
+# number of interleaved pipelines; a constant, so the order does not depend on processors
+CYCLE: Final = 4
 
 
 class FlatMap(Stage):
-    """The elements of the pipelines that a function makes of elements, one after the other."""
+    """The elements of the pipelines that a function makes from elements, one after the other."""
 
     name = "flat_map"
 
@@ -35,9 +36,9 @@ class FlatMap(Stage):
 
 
 class Interleave(Stage):
-    """Elements of `cycle` such pipelines in turns, `block` at a time.
+    """Elements of `cycle` such pipelines in turn, `block` at a time.
 
-    With threads, each pipeline is read ahead by one of its own; the order is the same.
+    With threads, each pipeline is read ahead by its own thread; the order is the same.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Interleave(Stage):
 
 
 class _Slot:
-    """A pipeline that is being read: of which element of the input, and where in it."""
+    """An open pipeline: the element that it was made from, and its cursor."""
 
     def __init__(self, ordinal: int, cursor: Cursor) -> None:
         self.ordinal = ordinal
@@ -94,7 +95,8 @@ class _Interleave(Behind):
         self.function, self.context, self.block = function, context, block
         self.what, self.ahead = what, ahead
         self.slots: list[_Slot | None] = [None] * cycle
-        self.at = 0  # the slot in turn
+        # slot: the current one; block: elements taken from it; element: index in the input
+        self.at = 0
         self.given = 0  # elements of its block
         self.read = 0  # elements of the input
         self.ended = False
@@ -124,7 +126,7 @@ class _Interleave(Behind):
         self.given = 0
 
     def _fill(self) -> None:
-        """Open the pipeline of the next element in the slot in turn."""
+        """Open the pipeline of the next element in the current slot."""
         if self.ended:
             self._advance()
             return
@@ -133,7 +135,7 @@ class _Interleave(Behind):
         while len(self.marks) > 1 and self.marks[1][0] <= min(live, default=self.read):
             self.marks.popleft()
         ordinal = self.read
-        self.read += 1  # also where the element raises an error
+        self.read += 1  # also if the element raises an error
         try:
             element = next(self.source)
         except StopIteration:
@@ -166,7 +168,7 @@ class _Interleave(Behind):
             self.marks.append((ordinal, self.source.state()))
             try:
                 element = next(self.source)
-            except Exception:  # raised to the user before the state was taken
+            except Exception:  # it was raised before the state was taken
                 continue
             if ordinal in open_slots:
                 place, inner = open_slots[ordinal]

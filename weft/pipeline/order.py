@@ -21,8 +21,8 @@ from weft.pipeline.stage import (
 class Shuffle(Stage):
     """Elements in another order each epoch.
 
-    Where elements can be had by number it is a permutation of all of them, and `buffer` is not
-    needed. Else the next element is drawn from a buffer, as in TensorFlow.
+    If elements have indices, the order is a permutation of all of them, and `buffer` is not used.
+    Otherwise each element is drawn from a buffer, as in TensorFlow.
     """
 
     def __init__(
@@ -33,10 +33,10 @@ class Shuffle(Stage):
         self.inputs = (source,)
         self.buffer = buffer
         self.seed = seed
-        self.every = every  # whether each epoch has an order of its own
+        self.every = every  # whether each epoch has its own order
 
     def indexed(self, context: Context) -> View | None:
-        """The input's elements by permuted numbers."""
+        """The input's elements by permuted indices."""
         view = self.inputs[0].view(context)
         if view is None:
             return None
@@ -44,12 +44,12 @@ class Shuffle(Stage):
         return _Permuted(view, Permutation(view.size, seed, context.epoch if self.every else 0))
 
     def stream(self, context: Context) -> Cursor:
-        """Drawn from a buffer."""
+        """Elements drawn from a buffer."""
         seed = mix(self.seed_of(self.seed, context), context.epoch if self.every else 0)
         return _Buffer(self.inputs[0].open(context), self.buffer, seed)
 
     def count(self) -> int:
-        """The input's."""
+        """The input's size."""
         return self.inputs[0].count()
 
 
@@ -67,7 +67,7 @@ class _Permuted(View):
 
 
 class _Buffer(Behind):
-    """Draws are numbered, and draw t takes a place that is a function of the seed and t."""
+    """Draw t takes a place that is a function of the seed and t, so draws can be replayed."""
 
     def __init__(self, source: Cursor, size: int, seed: int) -> None:
         super().__init__(source)
@@ -101,23 +101,23 @@ class _Buffer(Behind):
 
 
 class Repeat(Stage):
-    """All elements again and again; each turn is an epoch of its own to the stages under it."""
+    """All elements again and again; earlier stages see each repetition as a new epoch."""
 
     def __init__(self, source: Stage, turns: int = -1) -> None:
         self.inputs = (source,)
         self.turns = max(turns, -1)
 
     def indexed(self, context: Context) -> View | None:
-        """Elements by number, where there are finitely many."""
+        """Elements by index, if there are finitely many."""
         first = self.inputs[0].view(context.at(0, self.turns)) if self.turns > 0 else None
         return None if first is None else _Repeated(self.inputs[0], context, self.turns, first)
 
     def stream(self, context: Context) -> Cursor:
-        """The input is opened anew for each turn."""
+        """The input is reopened for each repetition."""
         return _Repeat(self.inputs[0], context, self.turns)
 
     def count(self) -> int:
-        """The input's times the turns."""
+        """The input's size times the repetitions."""
         count = self.inputs[0].count()
         if self.turns == 0 or count == 0:
             return 0
@@ -158,7 +158,7 @@ class _Repeat(Cursor):
 
     def _begin(self, turn: int) -> None:
         self.turn = turn
-        self.given = False  # whether this turn has given an element: one without ends the whole
+        self.given = False  # whether this repetition has yielded an element: an empty one ends all
         self.running = self.source.open(self.context.at(turn, self.turns))
 
     def __next__(self) -> Any:
@@ -173,7 +173,7 @@ class _Repeat(Cursor):
         raise StopIteration
 
     def _goes_on(self) -> bool:
-        """Begin the next turn, if there is one and it has anything to give."""
+        """Start the next repetition, if there is one and the last was not empty."""
         self.running.close()
         if not self.given or self.turn + 1 == self.turns:
             self.turn = self.turns = max(self.turn, 0)
@@ -182,7 +182,7 @@ class _Repeat(Cursor):
         return True
 
     def gather(self, count: int) -> tuple[Any, int]:
-        """A batch; one within a turn is gathered by the input at once."""
+        """A batch; if it lies within one repetition, the input gathers it at once."""
         if self.turn != self.turns and self.running.left() >= count:
             self.given = True
             return self.running.gather(count)

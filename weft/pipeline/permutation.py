@@ -1,8 +1,8 @@
-"""Orders that are functions: place i of an epoch is `permutation(seed, epoch)[i]`, nothing is kept.
+"""Random orders in constant memory: element i of an epoch is `permutation(seed, epoch)[i]`.
 
-A Feistel network permutes the numbers of some bits; numbers beyond the length are sent through it
-again until they fall below (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite
-domains", 2002).
+A Feistel network permutes all numbers of some bits; results beyond the length are permuted again
+until they are in range (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite domains",
+2002).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ODD: Final = 0x9E3779B97F4A7C15
 
 
 def mix(*words: int) -> int:
-    """A 64-bit number that changes wholly with each bit of the words.
+    """A 64-bit hash: each bit of the words changes all of it.
 
     Source: the finalizer of Steele et al., "Fast splittable pseudorandom number generators", 2014.
 
@@ -36,7 +36,7 @@ def mix(*words: int) -> int:
 
 
 class Permutation:
-    """An order of `size` places, in constant memory.
+    """A permutation of `size` places, in constant memory.
 
     >>> order = Permutation(10, seed=1, epoch=0)
     >>> sorted(order[i] for i in range(10)) == list(range(10))
@@ -55,10 +55,10 @@ class Permutation:
         return self.size
 
     def __getitem__(self, place: int) -> int:
-        """Which element stands at a place.
+        """The element at a place.
 
         Raises:
-            IndexError: there is no such place.
+            IndexError: the place is out of range.
         """
         if not 0 <= place < self.size:
             raise IndexError(f"permutation: expected 0 <= place < {self.size}, got {place}")
@@ -66,11 +66,11 @@ class Permutation:
         if number != place // BLOCK:
             number = place // BLOCK
             block = self._walk(np.arange(number * BLOCK, min((number + 1) * BLOCK, self.size)))
-            self._block = number, block  # one object, so that threads see both or neither
+            self._block = number, block  # one object, so threads see both values or neither
         return int(block[place - number * BLOCK])
 
     def take(self, places: Array) -> Array:
-        """Which elements stand at these places; all must lie in range."""
+        """The elements at several places, which must be in range."""
         if not len(places):
             return places
         number = int(places[0]) // BLOCK
@@ -91,7 +91,7 @@ class Permutation:
         return found.astype(np.int64)
 
     def _permuted(self, x: Array) -> Array:
-        """Each round, one half of the bits is changed by a function of the other."""
+        """The network: each round changes one half of the bits by a function of the other."""
         low, high = self._low, self._high
         for key in self._keys:
             right = x & np.uint64((1 << low) - 1)

@@ -1,4 +1,4 @@
-"""Stages put together by methods, with the names of tf.data: what all faces offer."""
+"""`Pipeline`: stages chained by methods, with tf.data's names; the base of all APIs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _range = range
 
 
 class Pipeline(FileSources):
-    """A source and transformations of its elements; iterating it begins an epoch.
+    """A source and transformations of its elements; each iteration is an epoch.
 
-    Elements are NumPy arrays, numbers, texts and other objects in nested tuples and dicts. Every
-    method gives a new pipeline. Functions must not change the arrays that they are given.
+    Elements are NumPy arrays, numbers, strings and other objects in nested tuples and dicts. Every
+    method returns a new pipeline. Functions must not modify the arrays that they get.
 
     >>> squares = Pipeline.range(10).map(lambda x: x * x).batch(4)
     >>> [batch.tolist() for batch in squares]
@@ -43,11 +43,11 @@ class Pipeline(FileSources):
         self._waiting: State | None = None
 
     def _shown(self) -> Callable[[Any], Any] | None:
-        """What elements are turned into before the user gets them."""
+        """Converts elements before the user gets them."""
         return None
 
     def _fresh_seed(self) -> int:
-        """The seed of stages that were given none."""
+        """The seed for stages without one."""
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
 
     # sources
@@ -63,12 +63,12 @@ class Pipeline(FileSources):
 
     @classmethod
     def from_tensors(cls, tensors: Any) -> Self:
-        """One element, as it is given."""
+        """A pipeline of one element."""
         return cls(Items([tensors]))
 
     @classmethod
     def from_sequence(cls, items: Sequence[Any]) -> Self:
-        """Whatever has `__getitem__` and `__len__`; `map` then loads what an item only names."""
+        """Any object with `__getitem__` and `__len__`; `map` can load what its items name."""
         return cls(Items(items))
 
     @classmethod
@@ -80,19 +80,19 @@ class Pipeline(FileSources):
         args: Sequence[Any] = (),
         output_signature: Any = None,
     ) -> Self:
-        """What a function yields that is called anew in each epoch.
+        """The elements of a generator function, which is called again in each epoch.
 
         Args:
             generator: the function.
-            output_types: types of the elements' numbers, in their structure: numbers become arrays
-                of these, and elements of another structure are refused. They may be left out.
-            output_shapes: shapes likewise, with None for what is not known.
-            args: what the function is called with.
-            output_signature: what has `dtype` and `shape`, in place of both.
+            output_types: element types, in the elements' structure: numbers become arrays of these
+                types, and elements of another structure raise. Optional.
+            output_shapes: shapes likewise, with None for unknown sizes.
+            args: arguments of the function.
+            output_signature: specs with `dtype` and `shape`, instead of both.
 
         Raises:
-            ArgumentError: a running generator in place of the function.
-            TreeError, ShapeError, DTypeError: while iterating, an element is another than was said.
+            ArgumentError: a running generator instead of a function.
+            TreeError, ShapeError, DTypeError: while iterating, an element differs from its spec.
 
         >>> pairs = Pipeline.from_generator(lambda n: ((i, [i]) for i in range(n)),
         ...                                 ("float32", "int32"), ((), (None,)), args=(2,))
@@ -112,7 +112,7 @@ class Pipeline(FileSources):
 
     @classmethod
     def range(cls, *args: int, output_type: Any = None) -> Self:
-        """Whole numbers, int64, as Python's `range` counts."""
+        """Integers, int64, as in Python's `range`."""
         numbers = cls(Numbers(_range(*args)))
         if output_type is None:
             return numbers
@@ -121,7 +121,7 @@ class Pipeline(FileSources):
 
     @classmethod
     def zip(cls, *datasets: Any) -> Self:
-        """Elements side by side, as many as the shortest has: `zip(a, b)` or `zip((a, b))`."""
+        """Zipped elements, as many as the shortest pipeline has: `zip(a, b)` or `zip((a, b))`."""
         shape = datasets[0] if len(datasets) == 1 else datasets
         return cls(Zip(map_leaves(lambda d: d.stage, shape)))
 
@@ -133,7 +133,7 @@ class Pipeline(FileSources):
         seed: int | None = None,
         stop_on_empty_dataset: bool = False,
     ) -> Self:
-        """Each element from a dataset drawn by `weights`; those that have ended are left out."""
+        """Each element from a dataset sampled by `weights`; ended ones are skipped."""
         stages = [d.stage for d in datasets]
         return cls(Sample(stages, weights, seed, stop_on_empty_dataset))
 
@@ -141,7 +141,7 @@ class Pipeline(FileSources):
     def choose_from_datasets(
         cls, datasets: Sequence[Pipeline], choice: Pipeline, stop_on_empty_dataset: bool = True
     ) -> Self:
-        """Each element from the dataset whose number `choice` gives."""
+        """Each element from the dataset that `choice` selects by index."""
         stages = [d.stage for d in datasets]
         return cls(Sample(stages, None, 0, stop_on_empty_dataset, choice.stage))
 
@@ -149,11 +149,11 @@ class Pipeline(FileSources):
 
     @property
     def skipped(self) -> int:
-        """How many elements `ignore_errors` has left out so far."""
+        """How many elements `ignore_errors` has skipped so far."""
         return sum(s.skipped for s in self.stage.walk() if isinstance(s, IgnoreErrors))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
-        """`reduce_func(state, element)` over the elements of an epoch, from a state on.
+        """`reduce_func(state, element)` over the elements of an epoch, from an initial state.
 
         >>> int(Pipeline.range(5).reduce(0, lambda total, x: total + x))
         10
@@ -161,7 +161,7 @@ class Pipeline(FileSources):
         return functools.reduce(reduce_func, self, initial_state)
 
     def profile(self, count: int = -1) -> Profile:
-        """Take `count` elements, by default an epoch, and tell where the time goes.
+        """Iterate over `count` elements, by default an epoch, and report each stage's time.
 
         >>> found = Pipeline.range(1000).map(lambda x: x * x).batch(10).profile()
         >>> found.slowest.name
@@ -170,7 +170,7 @@ class Pipeline(FileSources):
         return measured(self.stage, Context(self._epoch, self._seed or 0), count)
 
     def cardinality(self) -> int:
-        """How many elements there are: INFINITE is -1, UNKNOWN is -2."""
+        """The number of elements; INFINITE is -1, UNKNOWN is -2."""
         return self.stage.count()
 
     def __len__(self) -> int:
@@ -187,7 +187,7 @@ class Pipeline(FileSources):
         return self._iterate(self._shown())
 
     def as_numpy_iterator(self) -> Iterator:
-        """A pass whose elements are NumPy arrays."""
+        """An iterator over NumPy elements."""
         return self._iterate(None)
 
     def _iterate(self, shown: Callable[[Any], Any] | None) -> Iterator:
@@ -203,7 +203,7 @@ class Pipeline(FileSources):
         return running
 
     def state_dict(self) -> State:
-        """Where the running pass is; between passes, where the next will begin."""
+        """The state of the running pass; between passes, the start of the next one."""
         if self._waiting is not None:
             return self._waiting
         running = self._pass() if self._pass is not None else None
@@ -214,10 +214,10 @@ class Pipeline(FileSources):
         return Iterator(self.stage, Context(self._epoch, self._seed)).state_dict()
 
     def load_state_dict(self, state: State) -> None:
-        """Let the next pass go on where `state_dict` was taken.
+        """Let the next pass resume where `state_dict` was called.
 
         Raises:
-            StateError: the state is of another pipeline.
+            StateError: the state belongs to another pipeline.
         """
         check_state(self.stage, state)
         self._waiting = state

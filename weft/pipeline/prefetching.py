@@ -1,4 +1,4 @@
-"""A thread that reads ahead while the caller does something else."""
+"""`prefetch`: a thread reads ahead while the caller works."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from weft.pipeline.mapping import AUTOTUNE
 from weft.pipeline.stage import Behind, Context, Cursor, Stage, State, View
 from weft.pipeline.worker import Task
 
-FIRST: Final = 2  # elements, where the size is AUTOTUNE
+FIRST: Final = 2  # elements, if the size is AUTOTUNE
 MOST: Final = 64
 
 
 class Prefetch(Stage):
-    """The same elements, of which up to `size` are made ahead."""
+    """The same elements, up to `size` of them computed ahead."""
 
     ahead = True
 
@@ -30,7 +30,7 @@ class Prefetch(Stage):
         self.ahead = size != 0
 
     def indexed(self, context: Context) -> View | None:
-        """The input's."""
+        """The input's view."""
         return self.inputs[0].view(context)
 
     def stream(self, context: Context) -> Cursor:
@@ -39,12 +39,12 @@ class Prefetch(Stage):
         return _Prefetch(source, self.size) if self.size else source
 
     def count(self) -> int:
-        """The input's."""
+        """The input's size."""
         return self.inputs[0].count()
 
 
 class _Channel:
-    """What the thread and the cursor share; the thread does not know the cursor."""
+    """The state that thread and cursor share; the thread has no reference to the cursor."""
 
     def __init__(self, ledger: Ledger, size: int) -> None:
         self.ledger = ledger
@@ -52,12 +52,12 @@ class _Channel:
         self.tuned = size == AUTOTUNE
         self.was_full = False
         self.changed = threading.Condition()
-        self.elements: deque[Any] = deque()  # errors as failed tasks
+        self.elements: deque[Any] = deque()  # errors are passed on as failed tasks
         self.ended = False
         self.closed = False
 
     def fill(self) -> None:
-        """Read until the input ends or the channel is closed: the thread's work."""
+        """The thread's work: read until the input ends or the channel is closed."""
         while True:
             with self.changed:
                 while len(self.elements) >= self.limit and not self.closed:
@@ -79,12 +79,12 @@ class _Channel:
             return self.ledger.next(), False
         except StopIteration:
             return None, True
-        except BaseException as error:  # raised where the element is asked for
+        except BaseException as error:  # raised when the element is requested
             self.ledger.failed()
             return Task.failed(error), False
 
     def take(self) -> Any:
-        """The next element, or StopIteration raised."""
+        """The next element; raises StopIteration at the end."""
         with self.changed:
             if not self.elements and self.tuned and self.was_full:
                 self.limit, self.was_full = min(2 * self.limit, MOST), False
@@ -98,7 +98,7 @@ class _Channel:
         return element
 
     def close(self) -> None:
-        """Let the thread end after the element that it is at."""
+        """Stop the thread after its current element."""
         with self.changed:
             self.closed = True
             self.elements.clear()

@@ -1,7 +1,7 @@
-"""Worker processes that give results in shared memory, and whose death is an error, not a hang.
+"""Worker processes with results in shared memory; a worker's death is an error, not a hang.
 
-A result's pickle and the arrays in it are written to anonymous memory, whose descriptor is sent:
-there is no name that could be left behind. A worker ends when its pipe does, or its parent.
+A result's pickle and its arrays are written to anonymous memory, whose descriptor is sent: there is
+no name that could be left behind. A worker ends when its pipe closes or its parent dies.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from weft.errors import WorkerError
 Reduce = Callable[[Any], Any]  # of an object to what `__reduce__` gives, or NotImplemented
 INLINE: Final = 1024  # bytes sent through the pipe itself: it holds so many without a reader
 ALIGNMENT: Final = 64
-POLL: Final = 2.0  # seconds between looks at whether the parent lives
+POLL: Final = 2.0  # seconds between checks that the parent is alive
 
 
 class Work(NamedTuple):
-    """What a worker process does: `start(number)` once, which returns the function of tasks."""
+    """A worker process's work: `start(number)` once, which returns the function of tasks."""
 
     start: Callable[[int], Callable[[Any], Any]]
     reduce: Reduce
 
 
 class Worker:
-    """A process and the pipe to it; results come in the order of tasks."""
+    """A process and its pipe; results come in the order of tasks."""
 
     def __init__(self, number: int, work: Work, method: str | None) -> None:
         context: Any = get_context(method or "fork")
@@ -49,7 +49,7 @@ class Worker:
         self._end = weakref.finalize(self, _stop, self.process, self.pipe)
 
     def send(self, task: Any) -> None:
-        """Give the worker a task.
+        """Send a task to the worker.
 
         Raises:
             WorkerError: it is dead.
@@ -60,7 +60,7 @@ class Worker:
             self._died()
 
     def receive(self, timeout: float = 0) -> Any:
-        """The result of the oldest task that has none yet.
+        """The result of the oldest task without one.
 
         Raises:
             WorkerError: the worker died, or there was no result for `timeout` seconds, if not 0.
@@ -70,7 +70,7 @@ class Worker:
         if not ready:
             raise WorkerError(
                 f"data loader: expected a batch of worker {self.number} (process "
-                f"{self.process.pid}) within {timeout:g} seconds; it is busy or stuck"
+                f"{self.process.pid}) within {timeout:g} seconds; it may be busy or deadlocked"
             )
         if self.pipe not in ready and not self.pipe.poll():
             self._died()
@@ -94,7 +94,7 @@ class Worker:
         )
 
     def close(self) -> None:
-        """End the process."""
+        """Stop the process."""
         self._end()
 
 
@@ -118,7 +118,7 @@ def _raise(result: tuple[Any, str, str], number: int, pid: int | None) -> NoRetu
 
 def _serve(pipe: Any, theirs: Any, number: int, work: Work) -> None:
     theirs.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it closes the pipe
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C: it closes the pipe
     parent = os.getppid()
     run: Callable[[Any], Any] | None = None
     try:
@@ -142,18 +142,18 @@ def _described(error: Exception) -> tuple[Any, str, str]:
     error.__traceback__ = None
     try:
         again: Any = pickle.loads(pickle.dumps(error))
-    except Exception:  # classes of which the parent cannot make an instance are told as text
+    except Exception:  # exception classes that the parent cannot construct are sent as text
         again = None
     return again, type(error).__name__, text
 
 
 def _packed(pipe: Any, outcome: Any, reduce: Reduce) -> None:
-    """Send a result: a head with the sizes of its parts, then the parts or their memory."""
+    """Send a result: a header with the sizes of its parts, then the parts or their memory."""
     buffers: list[pickle.PickleBuffer] = []
     stream = io.BytesIO()
     try:
         _pickler(stream, buffers, reduce).dump(outcome)
-    except Exception as error:  # a result that cannot be sent
+    except Exception as error:  # a result that cannot be pickled
         stream, buffers = io.BytesIO(), []
         pickle.dump((True, _described(error)), stream, protocol=5)
     parts = [stream.getbuffer(), *[b.raw() for b in buffers]]
@@ -192,7 +192,7 @@ def _starts(sizes: list[int]) -> tuple[list[int], int]:
 
 
 def _unpacked(pipe: Any) -> Any:
-    """A result whose arrays lie in the shared memory, which goes with the last of them."""
+    """A result whose arrays lie in shared memory, which is freed with the last of them."""
     inline, sizes = pipe.recv()
     starts, total = _starts(sizes)
     if inline:
@@ -211,18 +211,18 @@ def _unpacked(pipe: Any) -> Any:
 
 
 class Pool:
-    """Workers that take tasks in turns."""
+    """Workers that take tasks in turn."""
 
     def __init__(
         self, count: int, work: Work, method: str | None = None, keep: bool = False
     ) -> None:
-        self.keep = keep  # whether a pass that is left early leaves workers for the next
+        self.keep = keep  # whether an abandoned pass leaves its workers for the next one
         self.workers = [Worker(number, work, method) for number in range(count)]
 
     def map(self, tasks: Iterator[Any], ahead: int, timeout: float = 0) -> Iterator[Any]:
-        """Results of tasks in order; each worker has up to `ahead` tasks that wait.
+        """Results of tasks in order; each worker has up to `ahead` queued tasks.
 
-        What a task raises is given as a `Failure`, so that the others can still come.
+        A task's exception is yielded as a `Failure`, so that the others can still come.
         """
         waiting: deque[Worker] = deque()
         turn, ended = 0, False
@@ -255,28 +255,28 @@ class Pool:
                 self.close()
 
     def drain(self, waiting: deque[Worker]) -> None:
-        """Take the results that nobody wants, so that workers can be used again."""
+        """Receive the results that nobody needs, so that workers can be reused."""
         limit = time.monotonic() + POLL
         for worker in waiting:
             try:
                 worker.receive(max(limit - time.monotonic(), 0.01))
-            except Exception:  # a dead or slow worker is replaced by the pool's owner
+            except Exception:  # the pool's owner replaces a dead or slow worker
                 self.close()
                 return
 
     @property
     def usable(self) -> bool:
-        """Whether all processes live."""
+        """Whether all processes are alive."""
         return bool(self.workers) and all(w.process.is_alive() for w in self.workers)
 
     def close(self) -> None:
-        """End all processes."""
+        """Stop all processes."""
         for worker in self.workers:
             worker.close()
         self.workers = []
 
 
 class Failure(NamedTuple):
-    """What a task raised."""
+    """The exception that a task raised."""
 
     error: Exception

@@ -1,4 +1,4 @@
-"""Where a pipeline's time goes: the work of each stage, whichever thread does it."""
+"""Profiling of pipelines: the time of each stage, whichever thread runs it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from weft.pipeline.stage import Array, Context, Cursor, Stage, State, View
 
 @dataclass
 class Row:
-    """What was measured of a stage."""
+    """The measurements of a stage."""
 
     name: str
     depth: int
     threads: int
-    calls: int = 0  # elements, or batches where they are gathered at once
-    seconds: float = 0.0  # without those of its inputs
+    calls: int = 0  # elements, or gathered batches
+    seconds: float = 0.0  # excluding its inputs
 
 
 @dataclass
 class Profile:
-    """The stages of a pipeline from the last to the sources, with their seconds."""
+    """The stages of a pipeline from last to source, with their seconds."""
 
     rows: list[Row]
     elements: int
@@ -32,7 +32,7 @@ class Profile:
 
     @property
     def slowest(self) -> Row:
-        """The stage that limits the rate: with the most seconds for each of its threads."""
+        """The bottleneck: the stage with the most seconds per thread."""
         return max(self.rows, key=lambda row: row.seconds / row.threads)
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class Profile:
 
 @dataclass
 class _Clock:
-    """Measures stages; a stage's time is without that of stages which it calls."""
+    """Measures stages; a stage's time excludes the stages that it calls."""
 
     rows: dict[int, Row] = field(default_factory=dict)
     local: threading.local = field(default_factory=threading.local)
@@ -63,14 +63,14 @@ class _Clock:
         if stage.ahead:
             if hasattr(cursor, "function"):
                 cursor.function = self.timed(cursor.function, row)
-            row = Row("", 0, 1)  # waiting for threads is no work
+            row = Row("", 0, 1)  # waiting for threads is not work
         return _TimedCursor(cursor, self, row)
 
     def timed(self, function: Callable[..., Any], row: Row) -> Callable[..., Any]:
         return lambda *args: self.measure(row, function, *args)
 
     def measure(self, row: Row, function: Callable[..., Any], *args: Any) -> Any:
-        """The call's result, its time put into the row."""
+        """The call's result; its time is added to the row."""
         outer: float = getattr(self.local, "inner", 0.0)
         self.local.inner = 0.0
         start = time.perf_counter()
@@ -126,7 +126,7 @@ class _TimedCursor(Cursor):
 
 
 def measured(stage: Stage, context: Context, count: int) -> Profile:
-    """Take `count` elements, or as many as there are, and tell where the time went."""
+    """Read `count` elements, or all, and report each stage's time."""
     clock = _Clock()
     _add_rows(stage, 0, clock.rows)
     cursor = stage.open(context._replace(timing=clock))

@@ -1,4 +1,4 @@
-"""Some of the elements: the first, all but the first, each n-th; elements with their numbers."""
+"""Selection: take, skip, shard, filter, take_while; and enumeration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.pipeline.stage import (
 
 
 class Span(Stage):
-    """Elements `start`, `start + step`, ... below `stop`; take, skip and shard are spans."""
+    """Elements `start`, `start + step`, ... below `stop`: take, skip and shard."""
 
     def __init__(
         self, source: Stage, name: str, start: int, stop: int | None = None, step: int = 1
@@ -34,7 +34,7 @@ class Span(Stage):
         self.start, self.stop, self.step = start, stop, step
 
     def indexed(self, context: Context) -> View | None:
-        """The input's elements by other numbers."""
+        """The input's elements by shifted indices."""
         view = self.inputs[0].view(context)
         return None if view is None else _Span(view, self._range(view.size))
 
@@ -42,11 +42,11 @@ class Span(Stage):
         return range(self.start, size if self.stop is None else min(self.stop, size), self.step)
 
     def stream(self, context: Context) -> Cursor:
-        """Elements between are read and dropped."""
+        """Elements in between are read and dropped."""
         return _SpanCursor(self.inputs[0].open(context), self)
 
     def count(self) -> int:
-        """How many there are."""
+        """The number of elements."""
         count = self.inputs[0].count()
         if count == INFINITE and self.stop is not None:
             return len(range(self.start, self.stop, self.step))
@@ -67,7 +67,7 @@ class _Span(View):
 
 
 class _SpanCursor(Counting):
-    """The count is of what was read."""
+    """The count is the number of elements read."""
 
     def __init__(self, source: Cursor, span: Span) -> None:
         super().__init__(source)
@@ -85,14 +85,14 @@ class _SpanCursor(Counting):
 
 
 class Enumerate(Stage):
-    """Pairs of a number and an element."""
+    """Pairs of an index and an element."""
 
     def __init__(self, source: Stage, start: int = 0) -> None:
         self.inputs = (source,)
         self.start = start
 
     def indexed(self, context: Context) -> View | None:
-        """Pairs by number."""
+        """Pairs by index."""
         view = self.inputs[0].view(context)
         return None if view is None else _Numbered(view, self.start)
 
@@ -101,7 +101,7 @@ class Enumerate(Stage):
         return _NumberedCursor(self.inputs[0].open(context), self.start)
 
     def count(self) -> int:
-        """The input's."""
+        """The input's size."""
         return self.inputs[0].count()
 
 
@@ -141,7 +141,7 @@ class Filter(Stage):
         return _Filter(self.inputs[0].open(context), self.function)
 
     def count(self) -> int:
-        """UNKNOWN, but for an empty input."""
+        """UNKNOWN, unless the input is empty."""
         return 0 if self.inputs[0].count() == 0 else UNKNOWN
 
 
@@ -173,7 +173,7 @@ class TakeWhile(Stage):
         return _TakeWhile(self.inputs[0].open(context), self.function)
 
     def count(self) -> int:
-        """UNKNOWN, but for an empty input."""
+        """UNKNOWN, unless the input is empty."""
         return 0 if self.inputs[0].count() == 0 else UNKNOWN
 
 

@@ -1,4 +1,4 @@
-"""What elements are said to be, with tf.data's words: types and shapes in their structure."""
+"""Element specs in tf.data's terms: types and shapes in the elements' structure."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ Dims = tuple[int | None, ...] | None
 
 
 class Expected(NamedTuple):
-    """A leaf: its type, where one is given, and its dimensions; None is whatever comes."""
+    """A leaf's type, if given, and its dimensions; None allows anything."""
 
     dtype: np.dtype[Any] | None
     dims: Dims
 
 
 class Signature:
-    """What elements are said to be.
+    """A spec of elements.
 
     Args:
-        types: one type, or a structure of them as that of elements; texts have `str` or `bytes`.
-        shapes: of the same structure; None for a dimension, or a shape, that is not known.
-        specs: in place of both, a structure of what has `dtype` and `shape`.
+        types: one type, or a structure of them like the elements'; strings have `str` or `bytes`.
+        shapes: the same structure; None for an unknown dimension or shape.
+        specs: instead of both, a structure of objects with `dtype` and `shape`.
 
     Raises:
-        DTypeError: a type that no array has.
-        TreeError: shapes are of another structure than types.
+        DTypeError: not an array type.
+        TreeError: the shapes' structure differs from the types'.
     """
 
     def __init__(self, types: Any = None, shapes: Any = None, specs: Any = None) -> None:
@@ -40,10 +40,10 @@ class Signature:
             self.expected = _joined(types, shapes, "output_shapes")
 
     def __call__(self, *parts: Any) -> Any:
-        """An element, given as `map` gives it, with numbers as arrays of the types that were said.
+        """An element, as `map` gets it, with its numbers as arrays of the given types.
 
         Raises:
-            TreeError, ShapeError, DTypeError: it is another.
+            TreeError, ShapeError, DTypeError: it differs from the spec.
         """
         one = len(parts) == 1
         is_tuple = isinstance(self.expected, tuple) and not isinstance(self.expected, Expected)
@@ -123,10 +123,10 @@ def _array(expected: Expected, x: Any, where: str) -> Any:
 
 
 def _cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Numbers of another type; whole numbers keep their value, and no others become whole.
+    """Numbers of another type; integers keep their values, and floats never become integers.
 
     Raises:
-        TypeError: they cannot.
+        TypeError: they cannot be converted.
     """
     if dtype.kind in "iu" and array.dtype.kind in "iu":
         found = array.astype(dtype)

@@ -1,4 +1,4 @@
-"""Where elements come from: arrays, sequences, and whatever can be iterated."""
+"""Sources: arrays, sequences, and iterables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.pipeline.structure import leaves, map_leaves
 
 
 class Slices(Stage):
-    """The rows of arrays that lie in memory (or in a memory map): element i is row i of each."""
+    """The rows of arrays in memory (or in a memory map): element i is row i of each array."""
 
     name = "from_tensor_slices"
 
@@ -29,7 +29,7 @@ class Slices(Stage):
         self.size = counts[0]
 
     def indexed(self, context: Context) -> View:
-        """Rows by number."""
+        """Rows by index."""
         return _Rows(self.arrays, self.size)
 
     def stream(self, context: Context) -> Cursor:
@@ -42,7 +42,7 @@ class Slices(Stage):
 
 
 def _array(x: Any) -> Array:
-    """A view that refuses changes: an element changed in place would change the data set."""
+    """A read-only view: an element changed in place would change the data set."""
     array = np.asarray(x)
     if array.dtype.kind == "U":
         array = array.astype(object)
@@ -60,12 +60,12 @@ class _Rows(View):
         return map_leaves(lambda x: x[index], self.arrays)
 
     def gather(self, indices: Array) -> Any:
-        # Every index is in range; without the check, rows go straight to where they belong.
+        # every index is in range; without the check, rows are written in place
         return map_leaves(lambda x: x.take(indices, 0, mode="clip"), self.arrays)
 
 
 class Items(Stage):
-    """Whatever has `__getitem__` and a length, such as a list or a user's dataset."""
+    """Any object with `__getitem__` and a length, such as a list or a user's dataset."""
 
     name = "from_sequence"
 
@@ -73,7 +73,7 @@ class Items(Stage):
         self.items = items
 
     def indexed(self, context: Context) -> View:
-        """Items by number."""
+        """Items by index."""
         return _Items(self.items)
 
     def stream(self, context: Context) -> Cursor:
@@ -101,10 +101,10 @@ class _Items(View):
 
 
 class Made(Stage):
-    """What a function gives that returns something to iterate, such as a generator.
+    """The elements of a function that returns an iterable, such as a generator.
 
-    Its state is a count, and a resumed pass drops that many elements; where the iterator itself has
-    `state_dict` and `load_state_dict`, these are used.
+    Its state is a count, and a resumed pass drops that many elements; if the iterator has
+    `state_dict` and `load_state_dict`, these are used instead.
     """
 
     name = "from_generator"
@@ -118,7 +118,7 @@ class Made(Stage):
         return _Made(self.make)
 
     def count(self) -> int:
-        """What was told, or UNKNOWN."""
+        """The given size, or UNKNOWN."""
         return self._count
 
 
@@ -150,12 +150,12 @@ class _Made(Cursor):
             raise
 
     def state(self) -> State:
-        """How many were given, and the iterator's own state where it has one."""
+        """The count, and the iterator's own state if it has one."""
         own: Any = getattr(self.running, "state_dict", None)
         return {"position": self.position, **({"own": own()} if own else {})}
 
     def restore(self, state: State) -> None:
-        """Go on behind what was given."""
+        """Resume after the elements that were yielded."""
         running: Any = self._opened()
         if "own" in state:
             running.load_state_dict(state["own"])
@@ -171,7 +171,7 @@ class _Made(Cursor):
 
 
 class Numbers(Stage):
-    """Whole numbers, as Python's `range` gives them."""
+    """Integers, as in Python's `range`."""
 
     name = "range"
 
@@ -179,7 +179,7 @@ class Numbers(Stage):
         self.numbers = numbers
 
     def indexed(self, context: Context) -> View:
-        """Numbers by number."""
+        """Integers by index."""
         return _Numbers(self.numbers)
 
     def stream(self, context: Context) -> Cursor:
@@ -187,7 +187,7 @@ class Numbers(Stage):
         return self.open(context)
 
     def count(self) -> int:
-        """How many there are."""
+        """The number of integers."""
         return len(self.numbers)
 
 

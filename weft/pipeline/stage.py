@@ -1,7 +1,7 @@
-"""What all stages of a pipeline share.
+"""The base classes of all pipeline stages.
 
-A `Stage` is a description without state. Where its elements can be had by number it has a `View`;
-iterating it opens a `Cursor`, which has a position, and gives and takes it as `state`.
+A `Stage` is a stateless description. If its elements have indices, it has a `View`; iterating it
+opens a `Cursor`, which has a position and saves and restores it as `state`.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ _FAR: Final = 1 << 32
 
 
 class Timing(Protocol):
-    """Puts itself between stages."""
+    """Wraps views and cursors to measure stages."""
 
     def view(self, stage: Any, view: Any) -> Any:
-        """A view that is measured."""
+        """A measured view."""
         ...
 
     def cursor(self, stage: Any, cursor: Any) -> Any:
-        """A cursor that is measured."""
+        """A measured cursor."""
         ...
 
 
 class Context(NamedTuple):
-    """What a pipeline is opened with: the epoch, and the seed of stages without one."""
+    """What a pipeline is opened with: the epoch, and the seed for stages without one."""
 
     epoch: int = 0
     seed: int = 0
-    timing: Timing | None = None  # what measures stages, where that is wanted
+    timing: Timing | None = None  # what measures stages, if anything
 
     def at(self, turn: int, turns: int) -> Context:
-        """For a repetition: turn so and so of so many, -1 if without end."""
+        """The context of a repetition: its index and the number of them, -1 if endless."""
         epoch = self.epoch * turns + turn if turns >= 0 else self.epoch * _FAR + turn
         return self._replace(epoch=epoch)
 
 
 class View(ABC):
-    """Elements by number, for one epoch; threads may share it."""
+    """Elements by index, for one epoch; threads may share it."""
 
     size: int
 
     @abstractmethod
     def item(self, index: int) -> Any:
-        """The element of a number in [0, size)."""
+        """The element at an index in [0, size)."""
 
     def gather(self, indices: Array) -> Any:
         """A batch of elements."""
@@ -64,7 +64,7 @@ class View(ABC):
 class Cursor(ABC):
     """A running pass over a stage's elements.
 
-    After an error other than StopIteration it goes on behind the element that failed.
+    After an error other than StopIteration it resumes after the element that failed.
     """
 
     def __iter__(self) -> Cursor:
@@ -74,7 +74,7 @@ class Cursor(ABC):
     def __next__(self) -> Any: ...
 
     def gather(self, count: int) -> tuple[Any, int]:
-        """The next elements as a batch, `count` or as many as there are, with their number."""
+        """The next elements as a batch, up to `count`, and their number."""
         found: list[Any] = []
         for element in self:
             found.append(element)
@@ -83,33 +83,33 @@ class Cursor(ABC):
         return (stack(found) if found else None), len(found)
 
     def packed(self, count: int) -> tuple[Any, int]:
-        """`gather`, where records of files may be given as they were read: as `Packed`."""
+        """Like `gather`, but records of files may stay encoded: as `Packed`."""
         return self.gather(count)
 
     def next_packed(self) -> Any:
-        """`next`, where an element that is a batch may be given as by `packed`."""
+        """Like `next`, but an element that is a batch may come as from `packed`."""
         return next(self)
 
     def left(self) -> int:
-        """How many elements are to come, where that is known without looking."""
+        """The number of remaining elements, if that is known without reading them."""
         return UNKNOWN
 
     @abstractmethod
     def state(self) -> State:
-        """Where it is; later changes of the cursor leave this as it is."""
+        """The position; later changes of the cursor do not change it."""
 
     @abstractmethod
     def restore(self, state: State) -> None:
-        """Go to where `state` was taken; only before the first element."""
+        """Restore a `state`; only before the first element."""
 
     def close(self) -> None:  # noqa: B027
-        """Stop what runs in the background."""
+        """Stop background work."""
 
 
 class Stage(ABC):
-    """A source of elements or a transformation of others."""
+    """A source of elements, or a transformation of its inputs' elements."""
 
-    name: str  # what profiles, messages and states call it
+    name: str  # the name in profiles, messages and states
     inputs: tuple[Stage, ...] = ()
     ahead = False  # whether its cursor works ahead, in threads or processes
 
@@ -119,26 +119,26 @@ class Stage(ABC):
 
     @property
     def depth(self) -> int:
-        """How many stages lie under it: tells stages without a seed from one another."""
+        """How many stages lie under it: distinguishes the seeds of stages without one."""
         return sum(1 + stage.depth for stage in self.inputs)
 
     @property
     def streams(self) -> bool:
-        """Whether it is to be read element by element, although there may be a view."""
+        """Whether it must be read in order even if there is a view."""
         return self.ahead or any(stage.streams for stage in self.inputs)
 
     def seed_of(self, seed: int | None, context: Context) -> int:
-        """The seed that this stage was given, or one of its own."""
+        """The given seed, or one derived for this stage."""
         return mix(context.seed, self.depth) if seed is None else seed
 
     def view(self, context: Context) -> View | None:
-        """Its elements by number, if there is such an order."""
+        """Its elements by index, if they have indices."""
         view = self.indexed(context)
         timing = context.timing
         return view if timing is None or view is None else timing.view(self, view)
 
     def indexed(self, context: Context) -> View | None:
-        """What `view` gives, for subclasses to define."""
+        """The `view`, for subclasses to define."""
         return None
 
     def open(self, context: Context) -> Cursor:
@@ -155,7 +155,7 @@ class Stage(ABC):
 
     @abstractmethod
     def count(self) -> int:
-        """How many elements there are: a number, INFINITE or UNKNOWN."""
+        """The number of elements, INFINITE or UNKNOWN."""
 
     def walk(self) -> Iterator[Stage]:
         """This stage and all under it."""
@@ -164,7 +164,7 @@ class Stage(ABC):
             yield from stage.walk()
 
     def signature(self) -> list[Any]:
-        """What a state has to be of to be this pipeline's: names of stages, inputs nested."""
+        """The identity that a state must match: the names of stages, with nested inputs."""
         return [self.name, *[stage.signature() for stage in self.inputs]]
 
 
@@ -183,7 +183,7 @@ class IndexedCursor(Cursor):
         return self.view.item(position)
 
     def gather(self, count: int) -> tuple[Any, int]:
-        """The next elements, taken at once."""
+        """The next elements, gathered at once."""
         first = self.position
         self.position = last = max(first, min(first + count, self.view.size))
         if last == first:
@@ -191,7 +191,7 @@ class IndexedCursor(Cursor):
         return self.view.gather(np.arange(first, last)), last - first
 
     def left(self) -> int:
-        """All behind the position."""
+        """The remaining elements."""
         return self.view.size - self.position
 
     def state(self) -> State:
@@ -199,22 +199,22 @@ class IndexedCursor(Cursor):
         return {"position": self.position}
 
     def restore(self, state: State) -> None:
-        """Go to a position."""
+        """Set the position."""
         self.position = state["position"]
 
 
 class Behind(Cursor):
-    """A cursor with one input, whose position is the input's."""
+    """A cursor with one input, whose position is its own."""
 
     def __init__(self, source: Cursor) -> None:
         self.source = source
 
     def state(self) -> State:
-        """The input's, and fields of its own where a subclass adds some."""
+        """The input's state; subclasses add fields."""
         return {"input": self.source.state()}
 
     def restore(self, state: State) -> None:
-        """Go to where the input was."""
+        """Restore the input."""
         self.source.restore(state["input"])
 
     def close(self) -> None:
@@ -223,7 +223,7 @@ class Behind(Cursor):
 
 
 class Counting(Behind):
-    """A cursor with one input that also counts the elements it has given."""
+    """A cursor with one input that also counts the elements it has yielded."""
 
     def __init__(self, source: Cursor) -> None:
         super().__init__(source)
@@ -234,6 +234,6 @@ class Counting(Behind):
         return {**super().state(), "position": self.position}
 
     def restore(self, state: State) -> None:
-        """Go to where the input was, with the count."""
+        """Restore the input and the count."""
         super().restore(state)
         self.position = state["position"]

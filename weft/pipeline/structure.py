@@ -1,4 +1,4 @@
-"""Elements are nested tuples and dicts; everything else in them is a leaf."""
+"""Elements are nested tuples and dicts; anything else in them is a leaf."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Array = np.ndarray[Any, Any]
 
 
 def rebuilt(like: Any, parts: Sequence[Any]) -> Any:
-    """A tuple, named tuple or dict like another, of other parts."""
+    """A tuple, named tuple or dict of the same kind with other parts."""
     if isinstance(like, dict):
         return dict(zip(like, parts, strict=True))
     return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
 
 
 def map_leaves(function: Callable[[Any], Any], element: Any) -> Any:
-    """The element with `function` of each leaf.
+    """The element with `function` applied to each leaf.
 
     >>> map_leaves(lambda x: x + 1, {"a": 1, "b": (2, 3)})
     {'a': 2, 'b': (3, 4)}
@@ -45,10 +45,10 @@ Joined = Callable[[list[Any], str], Any]
 
 
 def joined(elements: Sequence[Any], join: Joined, where: str = "element") -> Any:
-    """One element of which each leaf is `join` of the leaves in its place, and of where that is.
+    """One element of `join(leaves, place)` of the elements' leaves at each place.
 
     Raises:
-        TreeError: an element has another structure than the first.
+        TreeError: an element's structure differs from the first's.
     """
     first = elements[0]
     if isinstance(first, tuple):
@@ -79,7 +79,7 @@ def _shown(element: Any) -> str:
 
 
 def stack(elements: Sequence[Any]) -> Any:
-    """Elements as one, with a new first axis; texts and other objects are put into object arrays.
+    """Elements stacked along a new first axis; strings and other objects go into object arrays.
 
     Raises:
         TreeError, ShapeError: an element differs from the first in structure or shape.
@@ -91,7 +91,7 @@ def stack(elements: Sequence[Any]) -> Any:
 
 
 def stack_column(column: list[Any], where: str) -> Any:
-    """The leaves that stand in one place of elements, as one; `where` that is, for errors."""
+    """The leaves at one place of the elements, stacked; `where` names the place in errors."""
     first = column[0]
     if isinstance(first, np.ndarray):
         return _arrays(column, where)
@@ -121,7 +121,7 @@ def _arrays(column: list[Any], where: str) -> Array:
 
 
 def split(batch: Any) -> list[Any]:
-    """The elements of a batch: what `stack` made one."""
+    """The elements of a batch: the inverse of `stack`."""
     columns = leaves(batch)
     if not columns:
         return []

@@ -1,4 +1,4 @@
-"""The transformations of pipelines as methods, with the names of tf.data."""
+"""The transformations of pipelines as methods, with tf.data's names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.pipeline.structure import joined, stack
 
 
 class Transformable:
-    """What has a stage; each method gives a new one of the same kind with one stage more."""
+    """An object with a stage; each method returns one of the same kind with one more stage."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -31,7 +31,7 @@ class Transformable:
         return type(self)(stage)
 
     def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A user's function as stages call it; faces that show other elements translate."""
+        """A user's function as stages call it; APIs with other elements convert here."""
         return function
 
     def shuffle(
@@ -39,13 +39,13 @@ class Transformable:
     ) -> Self:
         """Elements in another order each epoch.
 
-        Where elements have numbers, this is a permutation of all of them, computed from the seed
-        and the epoch, and needs no memory. Else each is drawn from a buffer of `buffer_size`.
+        If elements have indices, this is a permutation of all of them, computed from the seed and
+        the epoch, and needs no memory. Otherwise each is drawn from a buffer of `buffer_size`.
         """
         return self._with(Shuffle(self.stage, buffer_size, seed, reshuffle_each_iteration))
 
     def repeat(self, count: int | None = None) -> Self:
-        """All elements `count` times, by default without end."""
+        """All elements `count` times; endless by default."""
         return self._with(Repeat(self.stage, -1 if count is None else count))
 
     def take(self, count: int) -> Self:
@@ -59,7 +59,7 @@ class Transformable:
         return self._with(Span(self.stage, "skip", count))
 
     def shard(self, num_shards: int, index: int) -> Self:
-        """Elements `index`, `index + num_shards`, ...: the part of one of several ranks."""
+        """Elements `index`, `index + num_shards`, ...: one rank's shard."""
         return self._with(Span(self.stage, "shard", index, None, num_shards))
 
     def filter(self, predicate: Callable[..., Any]) -> Self:
@@ -71,11 +71,11 @@ class Transformable:
         return self._with(TakeWhile(self.stage, self._function(predicate)))
 
     def enumerate(self, start: int = 0) -> Self:
-        """Pairs of a number and an element."""
+        """Pairs of an index and an element."""
         return self._with(Enumerate(self.stage, start))
 
     def concatenate(self, dataset: Transformable) -> Self:
-        """The elements of this, then those of another."""
+        """The elements of this pipeline, then those of another."""
         return self._with(Concatenate([self.stage, dataset.stage]))
 
     def map(
@@ -84,17 +84,17 @@ class Transformable:
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
     ) -> Self:
-        """`map_func` of each element, which gets a tuple's parts as arguments.
+        """`map_func` of each element; the parts of a tuple are separate arguments.
 
         Args:
-            num_parallel_calls: threads that call it; `AUTOTUNE` finds their number.
+            num_parallel_calls: number of threads that call it; `AUTOTUNE` chooses it.
             deterministic: accepted; the order never depends on threads.
         """
         del deterministic
         return self._with(Map(self.stage, self._function(map_func), num_parallel_calls))
 
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Self:
-        """`batch_size` elements as one, with a new first axis.
+        """`batch_size` elements stacked along a new first axis.
 
         Raises:
             ShapeError, TreeError: while iterating, elements differ in shape or structure.
@@ -108,20 +108,20 @@ class Transformable:
         padding_values: Any = None,
         drop_remainder: bool = False,
     ) -> Self:
-        """Batches of elements of various shapes, padded to the longest or to `padded_shapes`."""
+        """Batches of elements of different shapes, padded to the largest or to `padded_shapes`."""
         stage = PaddedBatch(self.stage, batch_size, padded_shapes, padding_values, drop_remainder)
         return self._with(stage)
 
     def unbatch(self) -> Self:
-        """The rows of each element as elements."""
+        """The rows of each element as separate elements."""
         return self._with(Unbatch(self.stage))
 
     def prefetch(self, buffer_size: int) -> Self:
-        """The same elements, made ahead by a thread; `AUTOTUNE` finds how many."""
+        """The same elements, computed ahead by a thread; `AUTOTUNE` chooses how many."""
         return self._with(Prefetch(self.stage, buffer_size))
 
     def flat_map(self, map_func: Callable[..., Any]) -> Self:
-        """The elements of the datasets that `map_func` makes of elements, one after the other."""
+        """The elements of the datasets that `map_func` makes from elements, one after the other."""
         return self._with(FlatMap(self.stage, self._function(map_func)))
 
     def interleave(
@@ -132,10 +132,10 @@ class Transformable:
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
     ) -> Self:
-        """The elements of `cycle_length` (4) such datasets in turns, `block_length` at a time.
+        """The elements of `cycle_length` (4) such datasets in turn, `block_length` at a time.
 
         Args:
-            num_parallel_calls: if given, each of them is read ahead by a thread.
+            num_parallel_calls: if given, each dataset is read ahead by its own thread.
             deterministic: accepted; the order never depends on threads.
         """
         del deterministic
@@ -147,7 +147,7 @@ class Transformable:
     def window(
         self, size: int, shift: int | None = None, stride: int = 1, drop_remainder: bool = False
     ) -> Self:
-        """Datasets of `size` elements, `stride` apart, which begin `shift` apart.
+        """Datasets of `size` elements `stride` apart; each starts `shift` after the previous one.
 
         As in TensorFlow, a window of tuples is a tuple of datasets.
         """
@@ -171,8 +171,9 @@ class Transformable:
         """Batches of elements of similar length, padded to the longest of the batch.
 
         Raises:
-            ArgumentError: not one batch size more than boundaries.
-            ShapeError: while iterating, an element that no boundary holds is to be padded to one.
+            ArgumentError: the number of batch sizes is not one more than that of boundaries.
+            ShapeError: while iterating, an element to be padded to its boundary exceeds the last
+                one.
         """
 
         def join(elements: list[Any], boundary: int | None) -> Any:
@@ -188,15 +189,15 @@ class Transformable:
         return self._with(Bucket(self.stage, function, bucket_boundaries, sizes, drop, join))
 
     def cache(self, filename: str | Path = "") -> Self:
-        """The elements of the first epoch, kept in memory or in a file, in all epochs.
+        """The elements of the first epoch, cached in memory or in a file, in all epochs.
 
-        A file is written while a pass runs and gets its name when that is complete; later
-        processes read it. It holds arrays, numbers, texts and bytes.
+        A file is written during a pass and renamed when complete; later processes read it. It holds
+        arrays, numbers, strings and bytes.
         """
         return self._with(Cache(self.stage, filename))
 
     def ignore_errors(self, log_warning: bool = False) -> Self:
-        """The elements that can be made; `skipped` counts those that raise an error."""
+        """The elements that raise no error; `skipped` counts the others."""
         return self._with(IgnoreErrors(self.stage, log_warning))
 
     def apply(self, transformation_func: Callable[[Self], Any]) -> Any:

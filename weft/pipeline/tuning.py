@@ -1,4 +1,4 @@
-"""AUTOTUNE: the number of threads and the size of buffers by measurement."""
+"""AUTOTUNE: thread counts and buffer sizes chosen by measurement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_PER_PROCESSOR: Final = 4  # threads that wait for files need no processor
 
 
 class ThreadTuner:
-    """Begins without threads and adds one as long as the rate of elements rises."""
+    """Starts without threads and adds one as long as the throughput increases."""
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
@@ -30,7 +30,7 @@ class ThreadTuner:
         self.since = time.perf_counter()
 
     def note(self) -> None:
-        """An element was given away; at the end of a window, decide."""
+        """Count a consumed element; at the end of a window, decide."""
         self.elements += 1
         if self.settled or self.elements < LEAST:
             return

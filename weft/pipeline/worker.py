@@ -1,4 +1,4 @@
-"""Threads that call functions, and the tasks that they are given."""
+"""Threads that call functions, and their tasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Task:
-    """A call whose result somebody waits for."""
+    """A call whose result is awaited."""
 
     __slots__ = ("_done", "_function", "error", "result")
 
@@ -23,7 +23,7 @@ class Task:
 
     @classmethod
     def failed(cls, error: BaseException) -> Task:
-        """One that has raised already."""
+        """A task that has already failed."""
         task = cls(lambda: None)
         task.error, task._function = error, None
         task._done.release()
@@ -35,7 +35,7 @@ class Task:
         assert function is not None
         try:
             self.result = function()
-        except BaseException as error:  # it is raised where the result is asked for
+        except BaseException as error:  # raised when the result is requested
             self.error = error
         self._done.release()
 
@@ -45,7 +45,7 @@ class Task:
         return not self._done.locked()
 
     def wait(self) -> None:
-        """Return when the call has been made."""
+        """Return once the call is done."""
         with self._done:
             pass
 
@@ -61,7 +61,7 @@ class Task:
 
 
 class Workers:
-    """Threads that take tasks from one queue; they end when nobody refers to this any more."""
+    """Threads that take tasks from one queue; they stop when this is garbage-collected."""
 
     def __init__(self, count: int, name: str) -> None:
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
@@ -71,7 +71,7 @@ class Workers:
         self.resize(count)
 
     def resize(self, count: int) -> None:
-        """Start threads, or let some end after what is queued."""
+        """Start threads, or stop some after the queued tasks."""
         for _ in range(count, self.count):
             self._tasks.put(None)
         for _ in range(self.count, count):
@@ -82,19 +82,19 @@ class Workers:
         self.count = count
 
     def submit(self, task: Task) -> None:
-        """Queue a task; without threads, make its call here."""
+        """Queue a task; without threads, run it here."""
         if self.count:
             self._tasks.put(task)
         else:
             task.run()
 
     def close(self) -> None:
-        """Let all threads end; tasks that wait are not made."""
+        """Stop all threads; queued tasks are not run."""
         self._end()
 
 
 class _Closed(Task):
-    """Behind it nothing is done any more; each thread puts it back for the next."""
+    """The end of the queue; each thread puts it back for the next one."""
 
 
 def _end(tasks: SimpleQueue[Task | None]) -> None:
@@ -109,4 +109,4 @@ def _serve(tasks: SimpleQueue[Task | None]) -> None:
             tasks.put(task)
             return
         task.run()
-        del task  # the next may be long in coming
+        del task  # the next task may take long to arrive

@@ -97,7 +97,7 @@ class ResourceExhaustedError(OpError, MemoryError):
 
 
 class FailedPreconditionError(OpError, errors.UninitializedError):
-    """The system is not in the state that the operation needs: an uninitialised variable."""
+    """The system is not in the state that the operation needs: an uninitialized variable."""
 
     error_code = FAILED_PRECONDITION
 

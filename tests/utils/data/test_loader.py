@@ -136,7 +136,7 @@ def test_an_error_arrives_with_the_workers_traceback():
 def test_a_killed_worker_and_a_slow_one_are_errors():
     with pytest.raises(WorkerError, match=r"worker 1 .* ended by signal 9 \(SIGKILL\)"):
         list(DataLoader(Picky(6), batch_size=2, num_workers=2))
-    with pytest.raises(WorkerError, match=r"within 0\.3 seconds; it is busy or stuck"):
+    with pytest.raises(WorkerError, match=r"within 0\.3 seconds; it may be busy or deadlocked"):
         list(DataLoader(Picky(7), batch_size=2, num_workers=2, timeout=0.3))
 
 

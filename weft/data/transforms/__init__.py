@@ -1,8 +1,8 @@
-"""Augmentation of images with torchvision's names, random by element.
+"""Random augmentation of images with torchvision's names.
 
-Images are Pillow's, or arrays (height, width, channels) of uint8; `ToTensor` gives float32 tensors
-(channels, height, width). In a pipeline or a loader, random numbers are keyed by the element, so
-that it is the same in any thread or process and after a resume; elsewhere they follow
+Images are Pillow images, or uint8 arrays (height, width, channels); `ToTensor` gives float32
+tensors (channels, height, width). In a pipeline or a loader, random numbers are keyed by the
+element, so they are the same in any thread or process and after a resume; elsewhere they follow
 `weft.manual_seed`.
 """
 

@@ -1,4 +1,4 @@
-"""Colors."""
+"""Changes of color."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Range = float | tuple[float, float]
 
 
 class ColorJitter:
-    """Brightness, contrast, saturation and hue changed at random, in random order.
+    """Random changes of brightness, contrast, saturation and hue, in random order.
 
     A number `x` draws factors from [1 - x, 1 + x] (hue: shifts from [-x, x], at most 0.5 of the
     circle); a pair is the range itself.
@@ -36,7 +36,7 @@ class ColorJitter:
             raise ArgumentError(f"ColorJitter: expected hue within [-0.5, 0.5], got {hue}")
 
     def __call__(self, image: Any) -> Any:
-        """The image in other colors."""
+        """The changed image."""
         drawn = random()
         found = pillow("ColorJitter").fromarray(image) if is_array(image) else image
         for number in drawn.permutation(4):
@@ -72,13 +72,13 @@ def _shifted(image: Any, shift: float) -> Any:
 
 
 class Grayscale:
-    """Shades of gray, in 1 or 3 channels."""
+    """Grayscale, in 1 or 3 channels."""
 
     def __init__(self, num_output_channels: int = 1) -> None:
         self.channels = num_output_channels
 
     def __call__(self, image: Any) -> Any:
-        """The image in gray."""
+        """The grayscale image."""
         gray = (pillow("Grayscale").fromarray(image) if is_array(image) else image).convert("L")
         if is_array(image):
             return np.repeat(pixels(gray), self.channels, axis=2)

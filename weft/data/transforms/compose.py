@@ -1,4 +1,4 @@
-"""Transforms one after the other, and the random numbers of all."""
+"""Composition of transforms, and their random numbers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from weft.pipeline.call import element_random
 
 
 def random() -> np.random.Generator:
-    """The element's random numbers in a pipeline, else ones that follow `weft.manual_seed`."""
+    """The element's generator in a pipeline, else one that follows `weft.manual_seed`."""
     return element_random() or np.random.Generator(np.random.Philox(key=default_generator.next()))
 
 
 class Compose:
-    """Transforms one after the other.
+    """Applies transforms one after the other.
 
     >>> Compose([lambda x: x + 1, lambda x: x * 2])(3)
     8
@@ -27,14 +27,14 @@ class Compose:
         self.transforms = list(transforms)
 
     def __call__(self, image: Any) -> Any:
-        """The result of the last."""
+        """The result of the last transform."""
         for transform in self.transforms:
             image = transform(image)
         return image
 
 
 class RandomApply:
-    """Transforms with probability `p`, all or none."""
+    """Applies all transforms with probability `p`, else none."""
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]], p: float = 0.5) -> None:
         self.transforms = Compose(transforms)

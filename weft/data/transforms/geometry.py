@@ -1,4 +1,4 @@
-"""Crops, flips, sizes."""
+"""Crops, flips and resizing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Size = int | tuple[int, int] | list[int]
 
 
 def pair(size: Size) -> tuple[int, int]:
-    """A height and a width; a number is both."""
+    """A height and a width; one number stands for both."""
     if isinstance(size, int):
         return size, size
     if len(size) == 1:
@@ -24,7 +24,7 @@ def pair(size: Size) -> tuple[int, int]:
 
 
 def is_array(image: Any) -> bool:
-    """Whether it is an array and not Pillow's image."""
+    """Whether it is an array and not a Pillow image."""
     return isinstance(image, np.ndarray)
 
 
@@ -41,7 +41,7 @@ def crop(image: Any, top: int, left: int, height: int, width: int) -> Any:
 
 
 def resized(image: Any, height: int, width: int, box: Any = None) -> Any:
-    """An image, or the part in `box` (left, top, right, bottom), in another size; antialiased."""
+    """An image, or its part in `box` (left, top, right, bottom), resized with antialiasing."""
     library = pillow("Resize")
     if not is_array(image):
         return image.resize((width, height), library.BILINEAR, box)
@@ -51,14 +51,14 @@ def resized(image: Any, height: int, width: int, box: Any = None) -> Any:
 
 
 class Resize:
-    """Another size: (height, width), or of the shorter side, which keeps the proportions."""
+    """Resizes to (height, width), or the shorter side to a size, which keeps the aspect ratio."""
 
     def __init__(self, size: Size, max_size: int | None = None) -> None:
         self.size = size
         self.max_size = max_size
 
     def __call__(self, image: Any) -> Any:
-        """The image in that size."""
+        """The resized image."""
         if not isinstance(self.size, int) and len(self.size) == 2:
             return resized(image, *pair(self.size))
         height, width = size_of(image)
@@ -69,7 +69,7 @@ class Resize:
 
 
 class Pad:
-    """A border of `padding` pixels (all sides; x and y; left, top, right, bottom)."""
+    """Adds a border of `padding` pixels (all sides; x and y; left, top, right, bottom)."""
 
     def __init__(self, padding: int | tuple[int, ...], fill: int = 0) -> None:
         sides = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
@@ -79,7 +79,7 @@ class Pad:
         self.fill = fill
 
     def __call__(self, image: Any) -> Any:
-        """The larger image."""
+        """The padded image."""
         left, top, right, bottom = self.sides
         if is_array(image):
             rest = ((0, 0),) * (image.ndim - 2)
@@ -93,13 +93,13 @@ class Pad:
 
 
 class CenterCrop:
-    """The middle of an image; smaller images are padded with 0."""
+    """Crops the center; smaller images are padded with 0."""
 
     def __init__(self, size: Size) -> None:
         self.size = pair(size)
 
     def __call__(self, image: Any) -> Any:
-        """The part of that size."""
+        """The cropped image."""
         image = _at_least(image, *self.size)
         height, width = size_of(image)
         top, left = (height - self.size[0] + 1) // 2, (width - self.size[1] + 1) // 2
@@ -107,7 +107,7 @@ class CenterCrop:
 
 
 def _at_least(image: Any, height: int, width: int) -> Any:
-    """The image with a border, if it is smaller."""
+    """The image, padded if it is smaller."""
     down, right = (max(w - n, 0) for w, n in zip((height, width), size_of(image), strict=True))
     if not (down or right):
         return image
@@ -115,7 +115,7 @@ def _at_least(image: Any, height: int, width: int) -> Any:
 
 
 class RandomCrop:
-    """A part anywhere, after an optional border.
+    """Crops at a random place, after optional padding.
 
     Raises:
         ShapeError: the image is smaller, and `pad_if_needed` is not set.
@@ -133,7 +133,7 @@ class RandomCrop:
         self.pad_if_needed = pad_if_needed
 
     def __call__(self, image: Any) -> Any:
-        """The part."""
+        """The cropped image."""
         image = image if self.pad is None else self.pad(image)
         image = _at_least(image, *self.size) if self.pad_if_needed else image
         (height, width), (h, w) = size_of(image), self.size
@@ -145,7 +145,7 @@ class RandomCrop:
 
 
 class RandomHorizontalFlip:
-    """Left and right exchanged with probability `p`."""
+    """Flips left and right with probability `p`."""
 
     def __init__(self, p: float = 0.5) -> None:
         self.p = p
@@ -160,7 +160,7 @@ class RandomHorizontalFlip:
 
 
 class RandomVerticalFlip:
-    """Top and bottom exchanged with probability `p`."""
+    """Flips top and bottom with probability `p`."""
 
     def __init__(self, p: float = 0.5) -> None:
         self.p = p
@@ -175,7 +175,7 @@ class RandomVerticalFlip:
 
 
 class RandomResizedCrop:
-    """A part of random area and proportions in one size.
+    """Crops a random area with a random aspect ratio, and resizes it.
 
     Source: Szegedy et al., "Going deeper with convolutions", 2014.
     """
@@ -190,14 +190,14 @@ class RandomResizedCrop:
         self.scale, self.ratio = scale, ratio
 
     def __call__(self, image: Any) -> Any:
-        """The part in that size."""
+        """The resized crop."""
         left, top, width, height = self._box(*size_of(image))
         return resized(image, *self.size, (left, top, left + width, top + height))
 
     def _box(self, height: int, width: int) -> tuple[int, int, int, int]:
         drawn = random()
         low, high = math.log(self.ratio[0]), math.log(self.ratio[1])
-        for _ in range(10):  # as torchvision tries
+        for _ in range(10):  # as torchvision does
             area = height * width * drawn.uniform(*self.scale)
             ratio = math.exp(drawn.uniform(low, high))
             w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))

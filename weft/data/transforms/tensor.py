@@ -1,4 +1,4 @@
-"""From images to tensors, and what is done to tensors."""
+"""Conversion of images to tensors, and transforms of tensors."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Normalize:
 
 
 class RandomErasing:
-    """A rectangle filled with `value`, or with "random" numbers, with probability `p`.
+    """Fills a random rectangle with `value`, or with "random" numbers, with probability `p`.
 
     Source: Zhong et al., "Random erasing data augmentation", 2017.
     """
@@ -99,7 +99,7 @@ class RandomErasing:
             return image
         found = _values(image).copy()
         height, width = found.shape[-2:]
-        for _ in range(10):  # as torchvision tries
+        for _ in range(10):  # as torchvision does
             area = height * width * drawn.uniform(*self.scale)
             ratio = math.exp(drawn.uniform(math.log(self.ratio[0]), math.log(self.ratio[1])))
             h, w = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
@@ -118,9 +118,9 @@ class RandomErasing:
 
 
 class MixUp:
-    """Batches mixed with themselves in another order, labels as shares of `num_classes`.
+    """Mixes each batch with a permutation of itself; labels become shares of `num_classes`.
 
-    It is a `map` of batches (x, y): `dataset.batch(64).map(MixUp(10))`.
+    Use it as a `map` over batches (x, y): `dataset.batch(64).map(MixUp(10))`.
 
     Source: Zhang et al., "mixup: beyond empirical risk minimization", 2018.
     """
@@ -130,7 +130,7 @@ class MixUp:
         self.num_classes, self.alpha = num_classes, alpha
 
     def __call__(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """Mixed values and shares, float32."""
+        """Mixed values and label shares, float32."""
         drawn = random()
         share = np.float32(drawn.beta(self.alpha, self.alpha))
         values = np.asarray(x.numpy() if isinstance(x, Tensor) else x, np.float32)

@@ -1,4 +1,4 @@
-"""Normalisation: by batch, by row, by group of channels, by instance, by root mean square."""
+"""Normalization: by batch, by row, by group of channels, by instance, by root mean square."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def batch_norm(
 
     Args:
         running_mean: in training what it becomes is written to it, and so with `running_var`;
-            otherwise they are what is normalised by. May be `None` in training.
+            otherwise they are what is normalized by. May be `None` in training.
         momentum: the weight of the new statistics; `None` for the mean over all batches so far,
             the number of which is `count`.
         count: a tensor that counts batches, or `None`.
@@ -105,7 +105,7 @@ _layer_norm = recorded(formulas.layer_norm)
 
 
 def _row_shape(name: str, input: Any, normalized_shape: Any, *given: Any) -> int:
-    """How many last dimensions are normalised."""
+    """How many last dimensions are normalized."""
     shape = dims_of(input)
     sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not sizes or shape[-len(sizes) :] != sizes:
@@ -211,7 +211,7 @@ _local_response_norm = recorded(formulas.local_response_norm)
 def local_response_norm(
     input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Any:
-    """`x / (k + alpha * mean of squares over size neighbouring channels) ** beta`.
+    """`x / (k + alpha * mean of squares over size neighboring channels) ** beta`.
 
     Source: Krizhevsky et al., "ImageNet classification" (2012).
     """

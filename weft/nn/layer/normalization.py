@@ -1,4 +1,4 @@
-"""Normalisation layers."""
+"""Normalization layers."""
 
 from __future__ import annotations
 
@@ -310,7 +310,7 @@ class GroupNorm(Module):
 
 
 class LocalResponseNorm(Module):
-    """`x / (k + alpha * mean of squares over size neighbouring channels) ** beta`."""
+    """`x / (k + alpha * mean of squares over size neighboring channels) ** beta`."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()

@@ -37,7 +37,7 @@ class TransformerEncoderLayer(Module):
     """Self-attention and a network of two linear layers, each with a residual and a layer norm.
 
     Args:
-        norm_first: normalise what goes into each part, not what comes out of it.
+        norm_first: normalize what goes into each part, not what comes out of it.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class TransformerDecoderLayer(Module):
     """Self-attention, attention to an encoder's output, and a network, each with a residual.
 
     Args:
-        norm_first: normalise what goes into each part, not what comes out of it.
+        norm_first: normalize what goes into each part, not what comes out of it.
     """
 
     def __init__(

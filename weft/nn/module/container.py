@@ -419,7 +419,7 @@ class ParameterDict(Module):
     def update(self, parameters: Any) -> None:
         """Add entries from a mapping or from pairs.
 
-        Those of a plain dict in the order of their keys: the order is that of an optimiser's state.
+        Those of a plain dict in the order of their keys: the order is that of an optimizer's state.
         """
         entries = parameters.items() if hasattr(parameters, "items") else parameters
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):

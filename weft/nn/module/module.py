@@ -98,7 +98,7 @@ class Module(Stateful, GuardedMaking):
     # -- walks
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call `fn` with every submodule, then with this module; to initialise weights."""
+        """Call `fn` with every submodule, then with this module; to initialize weights."""
         for module in self.children():
             module.apply(fn)
         fn(self)

@@ -242,7 +242,7 @@ class Tree:
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Parameters, a shared one once; what an optimiser takes."""
+        """Parameters, a shared one once; what an optimizer takes."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 

@@ -1,4 +1,4 @@
-"""Ready-made parametrisations: `weight_norm`, `spectral_norm`, `orthogonal`."""
+"""Ready-made parametrizations: `weight_norm`, `spectral_norm`, `orthogonal`."""
 
 from __future__ import annotations
 

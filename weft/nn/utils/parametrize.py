@@ -60,7 +60,7 @@ class ParametrizationList(ModuleList):
                 if not unsafe and found.dtype is not original.dtype:
                     raise _unlike("right_inverse", original, found)
                 if found is not original:
-                    original.data = found  # the same object: an optimiser may have it
+                    original.data = found  # the same object: an optimizer may have it
                 self._hold("original", original)
                 return
         self.parts = len(found)
@@ -194,7 +194,7 @@ def _made(base: type[Module], names: tuple[str, ...]) -> Module:
 
 
 def type_before_parametrizations(module: Module) -> type[Module]:
-    """The class that a module had before anything of it was parametrised."""
+    """The class that a module had before anything of it was parametrized."""
     return getattr(type(module), "_before", type(module))
 
 
@@ -223,8 +223,8 @@ def register_parametrization(
 ) -> M:
     """Compute a parameter or buffer of a module by another module from now on.
 
-    A `right_inverse` of the parametrisation gives what the value that is there is computed from,
-    and is used when a value is assigned. Several parametrisations apply one after the other.
+    A `right_inverse` of the parametrization gives what the value that is there is computed from,
+    and is used when a value is assigned. Several parametrizations apply one after the other.
 
     Args:
         unsafe: do not check that shape and element type stay the same.
@@ -268,10 +268,10 @@ def _be(module: Module) -> None:
 
 
 def _check(value: Any, parametrization: Any, again: bool) -> None:
-    """Refuse a parametrisation that changes the shape or the element type.
+    """Refuse a parametrization that changes the shape or the element type.
 
     Args:
-        again: there is a parametrisation before, whose one result this one is computed from.
+        again: there is a parametrization before, whose one result this one is computed from.
 
     Raises:
         ArgumentError: it does.

@@ -1,4 +1,4 @@
-"""Learning rates as functions of the step; a new rate is an input, so nothing is recompiled."""
+"""Learning rate schedules; the rate is an input of the program, so a new one compiles nothing."""
 
 from __future__ import annotations
 

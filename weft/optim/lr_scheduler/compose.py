@@ -1,4 +1,4 @@
-"""Schedulers made of schedulers."""
+"""Schedulers made of other schedulers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.optim.optimizer import Optimizer
 
 
 class SequentialLR(LRScheduler):
-    """One scheduler after another: the i-th from milestone i - 1 on, counting from 0 there."""
+    """One scheduler after another: each milestone starts the next one, which counts from 0."""
 
     def __init__(
         self,
@@ -31,16 +31,16 @@ class SequentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rates(self, t: int) -> list[float]:
-        """The rates of all groups."""
+        """The learning rates of all groups."""
         i = bisect_right(self.milestones, t)
         return self.schedulers[i].rates(t - (self.milestones[i - 1] if i else 0))
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedulers that step together, each changing the rate that those before it left.
+    """Several schedulers that step together; each changes the rate that the previous ones set.
 
     Raises:
-        OptimizerError: no schedulers, or of several optimisers.
+        OptimizerError: no schedulers, or schedulers of several optimizers.
     """
 
     def __init__(
@@ -60,17 +60,17 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one step with all schedulers, or to step `epoch`."""
+        """Advance all schedulers by one step, or to step `epoch`."""
         for scheduler in self.schedulers:
             scheduler.step(epoch)
         self._note()
 
     def state_dict(self) -> dict[str, Any]:
-        """Numbers to go on from, of each scheduler."""
+        """The state of each scheduler."""
         return {"schedulers": [scheduler.state_dict() for scheduler in self.schedulers]}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave."""
+        """Restore the state that `state_dict` returned."""
         for scheduler, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
             scheduler.load_state_dict(state)
         self._note()

@@ -1,4 +1,4 @@
-"""Rates that rise and fall: restarts, and one cycle."""
+"""Rates that rise and fall: warm restarts, cycles, and one cycle."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """Between two rates, up and down again and again.
+    """Cycles between two rates.
 
     Smith, "Cyclical Learning Rates for Training Neural Networks", 2017.
 
     Args:
         step_size_up, step_size_down: steps from `base_lr` to `max_lr`, and back.
-        mode: how high later cycles go: "triangular" (the same), "triangular2" (half each time) or
+        mode: the height of later cycles: "triangular" (the same), "triangular2" (half each time) or
             "exp_range" (gamma ** steps).
-        scale_fn: a function instead, of the cycle or of the step as `scale_mode` says.
-        cycle_momentum: whether the momentum (or Adam's first beta) goes the other way.
+        scale_fn: a custom height, of the cycle or of the step as `scale_mode` says.
+        cycle_momentum: whether the momentum (or Adam's first beta) cycles the opposite way.
 
     Raises:
         OptimizerError: an unknown mode, not one rate a group, or no momentum to cycle.
@@ -94,7 +94,7 @@ class CyclicLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rates(self, t: int) -> list[float]:
-        """The rates of all groups; sets the momentum as well."""
+        """The learning rates of all groups; also sets the momentum."""
         cycle = math.floor(1 + t / self.total_size)
         x = 1.0 + t / self.total_size - cycle
         part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -108,7 +108,7 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * part * scale for low, high in pairs]
 
     def _scale(self, cycle: int, t: int) -> float:
-        """How high the cycle goes."""
+        """The height of the cycle."""
         if self.scale_fn is not None:
             return self.scale_fn(cycle if self.scale_mode == "cycle" else t)
         if self.mode == "exp_range":
@@ -117,15 +117,15 @@ class CyclicLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Up from max_lr / div_factor to max_lr, then down to far below where it began.
+    """Up from max_lr / div_factor to max_lr, then down to the initial rate / final_div_factor.
 
-    The momentum (or Adam's first beta) goes the other way. Smith and Topin, "Super-Convergence",
+    The momentum (or Adam's first beta) goes the opposite way. Smith and Topin, "Super-Convergence",
     2018.
 
     Args:
         total_steps: steps in all, or `epochs` * `steps_per_epoch`.
         pct_start: the part of the steps that go up.
-        three_phase: first up, then down to where it began, then further down.
+        three_phase: up, back down to the initial rate, then further down.
 
     Raises:
         OptimizerError: neither `total_steps` nor both others are given, steps go beyond it, an
@@ -171,7 +171,7 @@ class OneCycleLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rates(self, t: int) -> list[float]:
-        """The rates of all groups; sets the momentum as well."""
+        """The learning rates of all groups; also sets the momentum."""
         if t > self.total_steps:
             raise OptimizerError(
                 f"OneCycleLR: expected {self.total_steps} steps at most, got {t}{at_user_line()}"
@@ -190,7 +190,7 @@ class OneCycleLR(LRScheduler):
         ]
 
     def _along(self, way: Sequence[float], t: int) -> float:
-        """The value at step `t` on the way from one to the next."""
+        """The value at step `t` between a phase's start and end."""
         start = 0.0
         for i, end in enumerate(self.ends):
             if t <= end or i == len(self.ends) - 1:
@@ -203,7 +203,7 @@ class OneCycleLR(LRScheduler):
 
 
 def _total(total: int | None, epochs: int | None, each: int | None) -> int:
-    """Steps in all.
+    """The total number of steps.
 
     Raises:
         OptimizerError: they are not given, or a number is not above 0.
@@ -218,10 +218,10 @@ def _total(total: int | None, epochs: int | None, each: int | None) -> int:
 
 
 def _check_momentum(owner: str, optimizer: Optimizer) -> None:
-    """Refuse an optimiser without momentum.
+    """Require an optimizer with momentum.
 
     Raises:
-        OptimizerError: says how to do without.
+        OptimizerError: it has none.
     """
     if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
         raise OptimizerError(

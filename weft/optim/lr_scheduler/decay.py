@@ -1,4 +1,4 @@
-"""Rates that fall: by steps, powers, polynomials, half a cosine, or as a function says."""
+"""Rates that decay: by steps, powers, polynomials, half a cosine, or a function."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Factor = Callable[[int], float]
 def _one_each(
     name: str, optimizer: Optimizer, given: Factor | Sequence[Factor]
 ) -> tuple[Factor, ...]:
-    """A function for each group.
+    """One function for each group.
 
     Raises:
-        OptimizerError: another number of them.
+        OptimizerError: the number of functions is wrong.
     """
     count = len(optimizer.param_groups)
     found = (given,) * count if callable(given) else tuple(given)
@@ -34,12 +34,12 @@ def _one_each(
 
 
 def _attributes(functions: Sequence[Factor]) -> list[dict[str, Any] | None]:
-    """What can be written down of functions: the attributes of those that are objects."""
+    """The state of functions: the attributes of those that are objects."""
     return [None if isinstance(f, FunctionType) else dict(vars(f)) for f in functions]
 
 
 def _restore(functions: Sequence[Factor], attributes: Sequence[Mapping[str, Any] | None]) -> None:
-    """Give the objects among functions the attributes that were written down."""
+    """Restore the attributes of functions that are objects."""
     for function, given in zip(functions, attributes, strict=False):
         if given is not None:
             vars(function).update(given)
@@ -55,26 +55,26 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rates(self, t: int) -> list[float]:
-        """The rates of all groups."""
+        """The learning rates of all groups."""
         return [b * f(t) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Numbers to go on from, and the attributes of functions that are objects."""
+        """The state, with the attributes of functions that are objects."""
         return {**super().state_dict(), "lr_lambdas": _attributes(self.lr_lambdas)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave; functions stay those that the scheduler has."""
+        """Restore the state that `state_dict` returned; the functions themselves stay."""
         _restore(self.lr_lambdas, state_dict.get("lr_lambdas", ()))
         super().load_state_dict({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate before times lr_lambda(t), with one function for all groups or one each."""
+    """The previous rate times lr_lambda(t), with one function for all groups or one each."""
 
     chains = True
 
     def rates(self, t: int) -> list[float]:
-        """The rates of all groups."""
+        """The learning rates of all groups."""
         return [
             base * math.prod([f(i) for i in range(1, t + 1)])
             for base, f in zip(self.base_lrs, self.lr_lambdas, strict=True)
@@ -171,12 +171,12 @@ class CosineAnnealingLR(LRScheduler):
         return cosine(base, self.eta_min, t / self.T_max)
 
     def get_lr(self) -> list[float]:
-        """The rates at `last_epoch`; made to go on, those of its own curve."""
+        """The rates at `last_epoch`; resumed, those of its own curve."""
         if self._step_count == 1 and self.last_epoch > 0:
             return self.rates(self.last_epoch)
         return super().get_lr()
 
 
 def cosine(start: float, end: float, part: float) -> float:
-    """Between `start` (part 0) and `end` (part 1) along half a cosine."""
+    """From `start` (at 0) to `end` (at 1) along half a cosine."""
     return end + (start - end) * (1 + math.cos(math.pi * part)) / 2

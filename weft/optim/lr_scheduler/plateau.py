@@ -1,4 +1,4 @@
-"""A rate that falls when a figure no longer gets better."""
+"""A rate that falls when a metric stops improving."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from weft.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(GuardedMaking):
-    """Multiplies the rates by `factor` when the metric did not improve for over `patience` steps.
+    """Multiplies the rates by `factor` when the metric has not improved for over `patience` steps.
 
     Args:
         mode: whether the metric should fall ("min") or rise ("max").
-        threshold: how much better counts, relative ("rel") or absolute ("abs").
+        threshold: how much counts as better, relative ("rel") or absolute ("abs").
         cooldown: steps to wait after a reduction.
-        min_lr: the lowest rate, of all groups or one each.
+        min_lr: the lowest rate, for all groups or one each.
         eps: smaller changes of the rate are not made.
 
     Raises:
@@ -50,7 +50,7 @@ class ReduceLROnPlateau(GuardedMaking):
         self.last_epoch = 0
 
     def step(self, metrics: Any) -> None:
-        """Take note of the metric; a number or a tensor of one element."""
+        """Report the metric: a number or a tensor of one element."""
         self.last_epoch += 1
         value = float(metrics)
         if self._is_better(value):
@@ -78,15 +78,15 @@ class ReduceLROnPlateau(GuardedMaking):
                 group["lr"] = rate
 
     def get_last_lr(self) -> list[float]:
-        """The rates now."""
+        """The current rates."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """Numbers to go on from."""
+        """The state."""
         return figures(self)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave."""
+        """Restore the state that `state_dict` returned."""
         vars(self).update(state_dict)
 
 

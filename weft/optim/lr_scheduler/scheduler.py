@@ -1,4 +1,4 @@
-"""What all schedulers share: a learning rate per group as a function of how often it stepped."""
+"""The scheduler base: a learning rate per group as a function of the number of steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.optim.optimizer import Optimizer
 
 
 def figures(scheduler: object) -> dict[str, Any]:
-    """The attributes of a scheduler that can be written down."""
+    """The attributes of a scheduler that are saved."""
     plain = (bool, int, float, str, list)
     return {k: v for k, v in vars(scheduler).items() if isinstance(v, plain)}
 
@@ -27,19 +27,19 @@ EPOCH_DEPRECATION_WARNING: Final = (
 class LRScheduler(GuardedMaking):
     """Base class: a subclass says the rate of a group after `t` steps.
 
-    Making a scheduler sets the rates for t = 0. `last_epoch` is t. Where `chains` is set a step
-    changes the rate as it is by a factor, so that several schedulers of one optimiser act together.
-    A subclass may also define `get_lr`, which gives all rates for `last_epoch`.
+    Making a scheduler sets the rates for t = 0. `last_epoch` is t. Where `chains` is set, a step
+    multiplies the current rate by a factor, so several schedulers of one optimizer combine.
+    A subclass may also define `get_lr`, which returns all rates for `last_epoch`.
 
     Args:
-        last_epoch: where to go on from; -1 begins.
+        last_epoch: the step to resume from; -1 starts.
 
     Raises:
-        OptimizerError: what is given is no optimiser.
+        OptimizerError: the argument is not an optimizer.
     """
 
     chains: ClassVar[bool] = False
-    eta_min: float = 0.0  # what the rate falls to; the factor is that of the rest
+    eta_min: float = 0.0  # the rate decays to it; the factor applies to the distance from it
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -62,11 +62,11 @@ class LRScheduler(GuardedMaking):
         raise NotImplementedError
 
     def rates(self, t: int) -> list[float]:
-        """The rates of all groups."""
+        """The learning rates of all groups."""
         return [self.rate(base, t) for base in self.base_lrs]
 
     def get_lr(self) -> list[float]:
-        """The rates at `last_epoch`, of groups that have had those of the step before."""
+        """The rates at `last_epoch`, given those of the previous step."""
         after = self.rates(self.last_epoch)
         if not self.chains:
             return after
@@ -75,7 +75,7 @@ class LRScheduler(GuardedMaking):
         return [self._moved(*three) for three in zip(rates, before, after, strict=True)]
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on by one step, or to step `epoch`, which is deprecated."""
+        """Advance by one step, or to step `epoch`, which is deprecated."""
         if self._step_count == 1:
             self._check_order()
         self._step_count += 1
@@ -91,11 +91,11 @@ class LRScheduler(GuardedMaking):
         self._last_lr = rates
 
     def _rates_at(self, t: int) -> list[float]:
-        """The rates after `t` steps, whatever they are now, where a subclass can tell them."""
+        """The rates after `t` steps in closed form, where a subclass has one."""
         return self.rates(t) if type(self).get_lr is LRScheduler.get_lr else self.get_lr()
 
     def _check_order(self) -> None:
-        """Warn where the scheduler steps first, so that the first rate is never used."""
+        """Warn if the scheduler steps before the optimizer, which skips the first rate."""
         advice = "see PyTorch's how-to-adjust-learning-rate, which holds here too"
         if vars(self.optimizer).get("step") is not self._update_now:
             text = (
@@ -111,7 +111,7 @@ class LRScheduler(GuardedMaking):
             warnings.warn(text, UserWarning, stacklevel=3)
 
     def _moved(self, rate: float, old: float, new: float) -> float:
-        """What the way from `old` to `new` makes of a rate."""
+        """A rate changed by the factor between `old` and `new`."""
         if rate == old:
             return new
         rest = old - self.eta_min
@@ -124,23 +124,23 @@ class LRScheduler(GuardedMaking):
         return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
-        """Numbers to go on from."""
+        """The state."""
         return figures(self)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave, at the rates that go with it."""
+        """Restore the state that `state_dict` returned, and the rates that belong to it."""
         vars(self).update(state_dict)
         groups = self.optimizer.param_groups
         for group, rate in zip(groups, self._rates_at(self.last_epoch), strict=True):
-            if group["lr"] == group["initial_lr"]:  # the optimiser's state was not loaded
+            if group["lr"] == group["initial_lr"]:  # the optimizer's state was not loaded
                 group["lr"] = rate
 
 
 def of_each_group(owner: str, name: str, optimizer: Optimizer, given: Any) -> list[float]:
-    """A number for each group.
+    """One number for each group.
 
     Raises:
-        OptimizerError: another number of them.
+        OptimizerError: the number of entries is wrong.
     """
     count = len(optimizer.param_groups)
     found: list[float] = list(given) if isinstance(given, Sequence) else [given] * count

@@ -1,4 +1,4 @@
-"""Rates that begin low."""
+"""Rates with a warmup."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.optim.optimizer import Optimizer
 
 
 def _check_factor(owner: str, name: str, factor: float, low: float = 0.0) -> None:
-    """Refuse a factor that is not from above `low` to 1.
+    """Require a factor above `low`, up to 1.
 
     Raises:
         OptimizerError: names the factor.
@@ -86,7 +86,7 @@ class WarmupCosineLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, base: float, t: int) -> float:
-        """The rate after `t` steps; the first step is not wasted on a rate of 0."""
+        """The rate after `t` steps; the first step has a rate above 0."""
         if t < self.warmup:
             return base * (t + 1) / self.warmup
         rest = max(self.total - self.warmup, 1)

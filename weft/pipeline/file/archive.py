@@ -1,4 +1,4 @@
-"""Samples in tar files: files of one name and other endings, side by side, as in WebDataset."""
+"""Samples in tar files, as in WebDataset: files with one name and several extensions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from weft.pipeline.stage import State
 
 
 class Archive(Reader):
-    """`{"__key__": name, ending: bytes, ...}` for each sample; its state is a count.
+    """`{"__key__": name, extension: bytes, ...}` for each sample; its state is a count.
 
-    `a/0001.jpg` and `a/0001.cls` are the sample `a/0001`: a name ends at the first point behind
-    the last slash.
+    `a/0001.jpg` and `a/0001.cls` are the sample `a/0001`: the extension starts at the first dot
+    after the last slash.
 
     Raises:
-        DataError: the file is no tar file, or damaged.
+        DataError: the file is not a tar file, or it is damaged.
     """
 
     def __init__(self, path: str) -> None:
@@ -30,7 +30,7 @@ class Archive(Reader):
             raise DataError(f"{path}: expected a tar file: {error}") from None
 
     def _member(self) -> tarfile.TarInfo | None:
-        """The next file, which stays the next until it is taken."""
+        """The next file, without consuming it."""
         while self.ahead is None or not self.ahead.isfile():
             offset = self.tar.offset
             try:
@@ -51,7 +51,7 @@ class Archive(Reader):
             self.ahead = None
             if read:
                 sample[_split(member.name)[1]] = self._content(member)
-        vars(self.tar)["members"].clear()  # else a shard's whole list of files stays in memory
+        vars(self.tar)["members"].clear()  # else all of a shard's file headers stay in memory
         return sample
 
     def _content(self, member: tarfile.TarInfo) -> bytes:
@@ -72,11 +72,11 @@ class Archive(Reader):
         return sample
 
     def state(self) -> State:
-        """How many samples were given."""
+        """The number of samples that were read."""
         return {"given": self.given}
 
     def restore(self, state: State) -> None:
-        """Pass over samples; their contents are not read."""
+        """Skip samples; their contents are not read."""
         while self.given < state["given"]:
             self._sample(read=False)
             self.given += 1

@@ -1,4 +1,4 @@
-"""Files read one after the other, each by a cursor of its own."""
+"""Files read one after the other, each by its own cursor."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Name = str | bytes | os.PathLike[str]
 
 
 def found_paths(patterns: Any, what: str) -> list[str]:
-    """The files that fit names or patterns such as `train-*.tfrecord`, sorted by pattern.
+    """The files that match names or patterns such as `train-*.tfrecord`, sorted per pattern.
 
     Raises:
-        DataError: nothing fits one of them.
+        DataError: a pattern matches nothing.
     """
     many = isinstance(patterns, list | tuple | np.ndarray)
     found: list[str] = []
@@ -30,13 +30,13 @@ def found_paths(patterns: Any, what: str) -> list[str]:
         name = os.fsdecode(pattern)
         paths = [name] if Path(name).exists() else sorted(glob.glob(name))
         if not paths:
-            raise DataError(f"{what}: expected files that fit {name!r}, found none")
+            raise DataError(f"{what}: expected files that match {name!r}, found none")
         found += paths
     return found
 
 
 class Files(Stage):
-    """What `reader` gives for each file, one file after the other."""
+    """The elements that `reader` yields for each file, one file after the other."""
 
     def __init__(
         self, paths: Sequence[Name], reader: Callable[[str], Cursor], name: str = "files"
@@ -55,7 +55,7 @@ class Files(Stage):
 
 
 class _Files(Cursor):
-    """Its state is the number of the file, and where in it."""
+    """Its state is the index of the file, and the state within it."""
 
     def __init__(self, stage: Files) -> None:
         self.stage = stage
@@ -102,7 +102,7 @@ class _Files(Cursor):
     def _parts(
         self, count: int, take: Callable[[Cursor, int], tuple[Any, int]]
     ) -> tuple[list[Any], int]:
-        """Up to so many elements, by file, with their number."""
+        """Up to that many elements, grouped by file, and their number."""
         parts: list[Any] = []
         total = 0
         while total < count and (reader := self._opened()) is not None:

@@ -1,4 +1,4 @@
-"""Rows of Parquet files, by number: row groups are located by what the files say of themselves."""
+"""Rows of Parquet files by index: the files' metadata locates row groups."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ KEPT_BYTES: Final = 256 << 20
 
 
 class Groups:
-    """The row groups of several files as one table; the last ones that were read are kept.
+    """The row groups of several files as one table; the most recently read are cached.
 
     Args:
         paths: the files, which have the same columns.
-        columns, defaults: as `ParquetFile` takes them.
-        kept_bytes: how much memory read row groups may take; one is kept in any case.
+        columns, defaults: as in `ParquetFile`.
+        kept_bytes: memory for cached row groups; at least one is kept.
 
     Raises:
-        DataError: a file is damaged, or has columns of other types than the first.
+        DataError: a file is damaged, or its columns have other types than the first file's.
     """
 
     def __init__(
@@ -49,15 +49,15 @@ class Groups:
 
     @property
     def rows(self) -> int:
-        """Of all files."""
+        """The number of rows of all files."""
         return self.ends[-1] if self.ends else 0
 
     def start(self, group: int) -> int:
-        """The number of a row group's first row."""
+        """The index of a row group's first row."""
         return self.ends[group - 1] if group else 0
 
     def columns(self, group: int) -> Any:
-        """A row group; threads may ask at once."""
+        """A row group; safe to call from several threads."""
         with self._lock:
             found = self._kept.get(group)
             if found is not None:
@@ -74,7 +74,7 @@ class Groups:
 
 
 def _protect(array: Array) -> None:
-    """Refuse changes: an element changed in place would change what other passes get."""
+    """Make arrays read-only: an element changed in place would change other passes."""
     array.flags.writeable = False
 
 
@@ -87,7 +87,7 @@ def _refuse_other(file: ParquetFile, first: ParquetFile) -> None:
 
 
 class Table(Stage):
-    """Rows as dicts: element i is row i of all files; or row groups, as dicts of arrays."""
+    """Rows as dicts: element i is row i over all files; or row groups as dicts of arrays."""
 
     def __init__(self, groups: Groups, whole: bool = False) -> None:
         what = f"{len(groups.places)} row groups" if whole else f"{groups.rows} rows"
@@ -97,7 +97,7 @@ class Table(Stage):
         self.whole = whole
 
     def indexed(self, context: Context) -> View | None:
-        """Rows, or row groups, by number."""
+        """Rows, or row groups, by index."""
         return _Whole(self.groups) if self.whole else _Rows(self.groups)
 
     def stream(self, context: Context) -> Cursor:
@@ -105,7 +105,7 @@ class Table(Stage):
         return self.open(context)
 
     def count(self) -> int:
-        """As the files say."""
+        """The number given in the files' metadata."""
         return len(self.groups.places) if self.whole else self.groups.rows
 
 
@@ -129,7 +129,7 @@ class _Rows(View):
         return map_leaves(lambda column: column[row], self.groups.columns(group))
 
     def gather(self, indices: Array) -> Any:
-        """Rows at once, each row group looked up once."""
+        """Several rows at once; each row group is looked up once."""
         groups = self.groups
         numbers = np.searchsorted(groups.ends, indices, "right")
         parts: list[Any] = []
@@ -143,7 +143,7 @@ class _Rows(View):
 
 
 def _merged(parts: Sequence[Array], places: Sequence[Array], name: str) -> Any:
-    """One array with the rows of each part in its places; lists must be of one length."""
+    """One array with each part's rows at their places; lists must have equal lengths."""
     found = np.empty((sum(map(len, places)), *parts[0].shape[1:]), parts[0].dtype)
     for part, where in zip(parts, places, strict=True):
         found[where] = part

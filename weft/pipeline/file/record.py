@@ -1,20 +1,20 @@
-"""Records of TFRecord files, and records of one size."""
+"""TFRecord files, and files of fixed-size records."""
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO
+from typing import Any
 
 from weft.errors import ArgumentError, DataError
 from weft.formats.tfrecord import RecordReader
-from weft.pipeline.file.reader import Reader
+from weft.pipeline.file.reader import Reader, StreamReader
 from weft.pipeline.stage import State
 
 
 class Records(Reader):
-    """The records of a TFRecord file as bytes, checksums verified; its state is an offset.
+    """The records of a TFRecord file as bytes, checksums verified; its state is a byte offset.
 
     Raises:
-        DataError: while reading, a record is damaged; it names the file and the byte.
+        DataError: while reading, a record is damaged; the message names the file and the byte.
     """
 
     def __init__(self, path: str, compression: str = "") -> None:
@@ -26,21 +26,21 @@ class Records(Reader):
         return next(self.reader)
 
     def gather(self, count: int) -> tuple[Any, int]:
-        """Records in an object array."""
+        """Records as an object array."""
         records = self.reader.read(count)
         return records.array(), len(records)
 
     def packed(self, count: int) -> tuple[Any, int]:
-        """Records as they were read."""
+        """Encoded records, as they are in the file."""
         records = self.reader.read(count)
         return records, len(records)
 
     def state(self) -> State:
-        """Where the next record begins."""
+        """The offset of the next record."""
         return {"offset": self.reader.offset}
 
     def restore(self, state: State) -> None:
-        """Go to where a record begins."""
+        """Go to a record's offset."""
         self.reader.close()
         self.reader = RecordReader(self.path, self.compression, offset=state["offset"])
 
@@ -51,11 +51,11 @@ class Records(Reader):
             reader.close()
 
 
-class Chunks(Reader):
-    """Records of one size, between a header and a footer; its state is an offset.
+class Chunks(StreamReader):
+    """Records of a fixed size, between a header and a footer; its state is a byte offset.
 
     Raises:
-        DataError: while reading, the file ends within a record.
+        DataError: while reading, the last record is incomplete.
     """
 
     def __init__(self, path: str, size: int, header: int = 0, footer: int = 0) -> None:
@@ -75,18 +75,3 @@ class Chunks(Reader):
             text = f"a record of {self.size} bytes, but {self.end - start} are left"
             raise DataError(f"{self.path}, byte {start}: expected {text}")
         return self.stream.read(self.size)
-
-    def state(self) -> State:
-        """Where the next record begins."""
-        return {"offset": self.offset}
-
-    def restore(self, state: State) -> None:
-        """Go to where a record begins."""
-        self.offset = state["offset"]
-        self.stream.seek(self.offset)
-
-    def close(self) -> None:
-        """Close the file."""
-        stream: BinaryIO | None = getattr(self, "stream", None)
-        if stream is not None:
-            stream.close()

@@ -1,4 +1,4 @@
-"""Pipelines that begin with files, as class methods."""
+"""Pipelines that read files, as class methods."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from weft.pipeline.transformable import Transformable
 
 
 class FileSources(Transformable):
-    """Class methods that make pipelines of files.
+    """Class methods that make pipelines from files.
 
     Files are names, patterns such as `train-*.tfrecord`, lists of these, or a pipeline of names.
-    With `num_parallel_reads`, so many files are read in turns, each by a thread.
+    With `num_parallel_reads`, that many files are interleaved, each read by a thread.
     """
 
     @classmethod
@@ -47,10 +47,10 @@ class FileSources(Transformable):
     def list_files(
         cls, file_pattern: Any, shuffle: bool | None = None, seed: int | None = None
     ) -> Self:
-        """The names of files that fit patterns, shuffled in each epoch unless `shuffle` is False.
+        """The names of files that match patterns, shuffled in each epoch unless `shuffle` is False.
 
         Raises:
-            DataError: nothing fits.
+            DataError: nothing matches.
         """
         names = cls(Items(found_paths(file_pattern, "list_files")))
         return names if shuffle is False else names.shuffle(1, seed)
@@ -59,7 +59,7 @@ class FileSources(Transformable):
     def text_lines(
         cls, files: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
     ) -> Self:
-        """The lines of text files (UTF-8, plain or "GZIP"), without their ends."""
+        """The lines of text files (UTF-8, plain or "GZIP"), without line ends."""
         reader = functools.partial(Lines, compression=compression_type or "")
         return cls._of_files(files, reader, "text_lines", num_parallel_reads)
 
@@ -67,7 +67,7 @@ class FileSources(Transformable):
     def tfrecords(
         cls, files: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
     ) -> Self:
-        """The records of TFRecord files as bytes; checksums are verified."""
+        """The records of TFRecord files as bytes, checksums verified."""
         reader = functools.partial(Records, compression=compression_type or "")
         return cls._of_files(files, reader, "tfrecords", num_parallel_reads)
 
@@ -96,7 +96,7 @@ class FileSources(Transformable):
         """The rows of CSV files as tuples.
 
         Args:
-            record_defaults: for each column a type, which makes it required, or a default value.
+            record_defaults: for each column a type, if the field is required, or a default value.
         """
         columns = [Column.of(given) for given in record_defaults]
         layout = Layout(columns, header, field_delim, use_quote_delim, na_value, select_cols)
@@ -117,30 +117,30 @@ class FileSources(Transformable):
         row_groups: bool = False,
         kept_bytes: int = KEPT_BYTES,
     ) -> Self:
-        """The rows of Parquet files as dicts; rows have numbers, so `shuffle` permutes all of them.
+        """The rows of Parquet files as dicts, by index, so `shuffle` permutes all of them.
 
-        A batch of shuffled rows reads every row group that has one of them. Where a table takes
-        more than `kept_bytes`, shuffle row groups instead, then rows in a buffer:
-        `parquet(files, row_groups=True).shuffle(1).unbatch().shuffle(10_000)`. Needs pyarrow.
+        A batch of shuffled rows reads every row group that has one of them. If the table is larger
+        than `kept_bytes`, shuffle row groups first, then rows in a buffer: `parquet(files,
+        row_groups=True).shuffle(1).unbatch().shuffle(10_000)`. Needs pyarrow.
 
         Args:
-            files: names, patterns, or folders, of which every `.parquet` inside is read.
-            columns: which are read; all by default.
-            defaults: values for what is empty, by column; without, floats become NaN, texts None,
-                and other columns are refused.
-            row_groups: give row groups, as dicts of arrays, in place of rows.
-            kept_bytes: how much memory row groups may take that are kept once they are read.
+            files: names, patterns, or folders, whose `.parquet` files are all read.
+            columns: the columns to read; all by default.
+            defaults: values for empty fields, by column; without one, floats become NaN, strings
+                None, and other columns are refused.
+            row_groups: yield row groups, as dicts of arrays, instead of rows.
+            kept_bytes: memory for cached row groups.
 
         Raises:
-            DataError: a file is damaged or has other columns than the first; while iterating, a
-                row group is damaged, or has empty values.
+            DataError: a file is damaged or has other columns than the first; while iterating, a row
+                group is damaged or has empty values.
         """
         groups = Groups(parquet_paths(files), columns, defaults, kept_bytes)
         return cls(Table(groups, row_groups))
 
     @classmethod
     def idx(cls, *files: str | Path) -> Self:
-        """The rows of IDX files (MNIST's format), side by side if there are several."""
+        """The rows of IDX files (MNIST's format); several files are zipped."""
         arrays = [read_idx(path) for path in files]
         return cls(Slices(tuple(arrays) if len(arrays) > 1 else arrays[0]))
 
@@ -148,12 +148,12 @@ class FileSources(Transformable):
     def image_folder(
         cls, folder: str | Path, channels: int = 3, num_parallel_calls: int | None = None
     ) -> Self:
-        """Pairs of an image (height, width, channels), uint8, and the number of its subfolder.
+        """Pairs of an image (height, width, channels), uint8, and the number of its class.
 
-        Subfolders are classes, in the order of their names. Needs Pillow.
+        Subfolders are classes, in alphabetical order. Needs Pillow.
 
         Raises:
-            DataError: there are no images; while iterating, one is broken.
+            DataError: there are no images; while iterating, one is damaged.
         """
         paths, numbers, _ = listed_images(folder)
         pairs = cls(Items(list(zip(paths, numbers, strict=True))))
@@ -172,10 +172,10 @@ def _one(reader: Callable[[str], Cursor], name: str, path: Any) -> Any:
 
 
 def parquet_paths(files: Any) -> list[str]:
-    """The files that fit names or patterns; of a folder, all with the usual ending.
+    """The files that match names or patterns; of a folder, all with the usual extension.
 
     Raises:
-        DataError: nothing fits one of them, or a folder has no such file.
+        DataError: a pattern matches nothing, or a folder has no such file.
     """
     found: list[str] = []
     for name in found_paths(files, "parquet"):
@@ -187,7 +187,7 @@ def parquet_paths(files: Any) -> list[str]:
 
 
 class _Holder:
-    """What `interleave` expects: something with a stage."""
+    """What `interleave` expects: an object with a stage."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage

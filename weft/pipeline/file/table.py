@@ -15,14 +15,14 @@ from weft.pipeline.stage import State
 
 
 class Column(NamedTuple):
-    """How a field becomes a value: NumPy's type (object for texts), and what an empty field is."""
+    """How a field is converted: its NumPy type (object for strings) and its default."""
 
     kind: np.dtype[Any]
     default: Any = None  # None: a field must not be empty
 
     @classmethod
     def of(cls, given: Any) -> Column:
-        """Of a type, which requires the field, or of a default value."""
+        """From a type, for a required field, or from a default value."""
         if isinstance(given, list | tuple | np.ndarray):
             given = given[0] if len(given) else str
         if isinstance(given, str | bytes):
@@ -35,7 +35,7 @@ class Column(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What is common to all rows of a file."""
+    """Options that all rows of a file share."""
 
     columns: Sequence[Column]
     header: bool = False
@@ -46,16 +46,16 @@ class Layout(NamedTuple):
 
 
 class Rows(Reader):
-    """The rows as tuples of values; its state is a byte offset and a number of lines.
+    """The rows as tuples of values; its state is a byte offset and a line number.
 
     Raises:
-        DataError: while reading, a row has too few or too many fields, or one that is no number.
+        DataError: while reading, a row has too few or too many fields, or a field is not a number.
     """
 
     def __init__(self, path: str, layout: Layout, compression: str = "") -> None:
         self.lines = Lines(path, compression)
         self.layout = layout
-        self.number = 0  # lines read
+        self.number = 0  # of lines that were read
         quoting = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
         self.rows = csv.reader(self._texts(), delimiter=layout.delimiter, quoting=quoting)
         if layout.header:
@@ -67,7 +67,7 @@ class Rows(Reader):
             yield self.lines.decoded(line, self.lines.offset - len(line))
 
     def fields(self) -> list[str]:
-        """The next row's fields as texts; empty lines are passed over."""
+        """The next row's fields as strings; empty lines are skipped."""
         while True:
             try:
                 row = next(self.rows)
@@ -95,7 +95,7 @@ class Rows(Reader):
         )
 
     def state(self) -> State:
-        """The byte offset and the number of lines."""
+        """The byte offset and the line number."""
         return {"offset": self.lines.offset, "lines": self.number}
 
     def restore(self, state: State) -> None:
@@ -114,7 +114,7 @@ def converted(text: str, column: Column, missing: str, where: str) -> Any:
     """A field's value.
 
     Raises:
-        DataError: it is empty and has no default, or it is no number.
+        DataError: the field is empty and has no default, or it is not a number.
     """
     is_text = column.kind.kind == "O"
     if text == missing or not text:

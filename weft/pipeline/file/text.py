@@ -7,17 +7,16 @@ import zlib
 from typing import Any, BinaryIO, Final, cast
 
 from weft.errors import ArgumentError, DataError
-from weft.pipeline.file.reader import Reader
-from weft.pipeline.stage import State
+from weft.pipeline.file.reader import StreamReader
 
 COMPRESSIONS: Final = ("", "GZIP")
 
 
-class Lines(Reader):
-    """The lines of a file as texts without their ends; its state is a byte offset.
+class Lines(StreamReader):
+    """The lines of a file as strings without line ends; its state is a byte offset.
 
     Raises:
-        DataError: while reading, a line is no UTF-8, or the compressed file is damaged.
+        DataError: while reading, a line is not UTF-8, or the compressed file is damaged.
     """
 
     def __init__(self, path: str, compression: str = "", encoding: str = "utf-8") -> None:
@@ -31,11 +30,11 @@ class Lines(Reader):
         self.offset = 0
 
     def raw(self) -> bytes:
-        """The next line with its end, nothing at the file's end."""
+        """The next line with its end; empty at the end of the file."""
         try:
             line = self.stream.readline()
         except (EOFError, OSError, zlib.error) as error:
-            raise DataError(f"{self.path}: damaged behind byte {self.offset}: {error}") from None
+            raise DataError(f"{self.path}: damaged after byte {self.offset}: {error}") from None
         self.offset += len(line)
         return line
 
@@ -47,24 +46,9 @@ class Lines(Reader):
         return self.decoded(line.rstrip(b"\r\n") if line.endswith(b"\n") else line, offset)
 
     def decoded(self, line: bytes, offset: int) -> str:
-        """The bytes as text."""
+        """The bytes as a string."""
         try:
             return line.decode(self.encoding)
         except UnicodeDecodeError as error:
             where = f"{self.path}, byte {offset + error.start}"
             raise DataError(f"{where}: expected {self.encoding}: {error.reason}") from None
-
-    def state(self) -> State:
-        """The byte offset, without compression."""
-        return {"offset": self.offset}
-
-    def restore(self, state: State) -> None:
-        """Go to a byte offset."""
-        self.offset = state["offset"]
-        self.stream.seek(self.offset)
-
-    def close(self) -> None:
-        """Close the file."""
-        stream: BinaryIO | None = getattr(self, "stream", None)
-        if stream is not None:
-            stream.close()

@@ -41,7 +41,7 @@ def elu(features: Any, name: str | None = None) -> Tensor:
 
 
 def selu(features: Any, name: str | None = None) -> Tensor:
-    """The self-normalising exponential unit (Klambauer et al., 2017)."""
+    """The self-normalizing exponential unit (Klambauer et al., 2017)."""
     return unary("Selu", "selu", features, name)
 
 

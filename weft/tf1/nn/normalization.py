@@ -1,4 +1,4 @@
-"""Normalisation, and dropout."""
+"""Normalization, and dropout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.tf1.reduction import static_axes
 from weft.tf1.shape import arrangement
 
 
-# Normalisation
+# Normalization
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
@@ -88,7 +88,7 @@ def fused_batch_norm(
     name: str | None = None,
     exponential_avg_factor: float = 1.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch normalisation of images, with the mean and the (unbiased) variance that it used.
+    """Batch normalization of images, with the mean and the (unbiased) variance that it used.
 
     Raises:
         GraphError: outside of training mean and variance must be given.
@@ -148,7 +148,7 @@ def lrn(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """Local response normalisation over neighbouring channels (Krizhevsky et al., 2012)."""
+    """Local response normalization over neighboring channels (Krizhevsky et al., 2012)."""
 
     def build(x: Value) -> Value:
         channels = (x.shape or (None,))[-1]

@@ -167,7 +167,7 @@ class Variable(Overloads):
 
     @property
     def initial_value(self) -> Tensor:
-        """The tensor that it is initialised with."""
+        """The tensor that it is initialized with."""
         return self._initial_value
 
     @property
@@ -201,7 +201,7 @@ class Variable(Overloads):
             return self._read("read", latest=True)
 
     def initialized_value(self) -> Tensor:
-        """The value if it has one, else the initial value: for initialising other variables."""
+        """The value if it has one, else the initial value: for initializing other variables."""
         flag, held = self.probe()
         with self._graph.as_default(), control_dependencies(None), name_scope("cond"):
             op = self._graph.emit(

@@ -1,4 +1,4 @@
-"""All variables of a graph, and what initialises them."""
+"""All variables of a graph, and what initializes them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
-    """An operation that initialises `var_list`."""
+    """An operation that initializes `var_list`."""
     if not var_list:
         return dependency.no_op(name=name)
     return dependency.group(*[v.initializer for v in var_list], name=name)
@@ -54,7 +54,7 @@ initialize_variables = variables_initializer
 
 
 def global_variables_initializer() -> Operation:
-    """An operation that initialises all global variables."""
+    """An operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
@@ -62,7 +62,7 @@ initialize_all_variables = global_variables_initializer
 
 
 def local_variables_initializer() -> Operation:
-    """An operation that initialises all local variables."""
+    """An operation that initializes all local variables."""
     return variables_initializer(local_variables())
 
 

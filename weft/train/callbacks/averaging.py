@@ -101,7 +101,7 @@ class EMA(Callback):
 class StochasticWeightAveraging(Callback):
     """Averages the weights of the last epochs, at a rate that stays where they were collected.
 
-    At the end the module has the averages, and batch normalisation the statistics for them.
+    At the end the module has the averages, and batch normalization the statistics for them.
 
     Args:
         swa_lrs: the rate to go to.
