@@ -27,5 +27,5 @@ def test_an_index_that_is_not_computed_yet_is_refused_too():
 def test_faults():
     with pytest.raises(ShapeError, match=r"embedding: expected a weight \(rows, width\), got \(\)"):
         F.embedding(BAGS, wf.tensor(1.0))
-    with pytest.raises(NotImplementedError, match="per_sample_weights go with mode 'sum'"):
+    with pytest.raises(NotImplementedError, match="per_sample_weights need mode 'sum'"):
         F.embedding_bag(BAGS[None], wf.zeros(5, 2), per_sample_weights=wf.ones(1, 3))

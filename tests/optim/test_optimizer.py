@@ -138,7 +138,7 @@ def test_a_closure_computes_the_loss():
     [
         (lambda p: optim.SGD([], lr=1.0), "SGD: got no parameters"),
         (lambda p: optim.SGD(p), "expected an iterable of tensors"),
-        (lambda p: optim.SGD([p, p]), "a parameter is in two places"),
+        (lambda p: optim.SGD([p, p]), "a parameter is given twice"),
         (lambda p: optim.SGD([p * 2.0]), "expected leaves"),
         (lambda p: optim.SGD([1]), "expected tensors, got int"),
         (lambda p: optim.SGD([p], lr=-1), "expected lr >= 0, got -1"),

@@ -49,18 +49,19 @@ class Dataset(Pipeline):
     ) -> Self:
         """`map_func` of each element; the parts of a tuple are separate arguments.
 
-                It gets NumPy arrays. If it returns tensors for the first element, it is taken as a function
-                of Weft operations: then it gets tensors, is traced once and compiled, and is called on
-                whole batches if `batch` follows. Its Python code runs only during tracing; its random
-                numbers come from the global generator.
-                Args:
-                    num_parallel_calls: threads that call it; `AUTOTUNE` finds their number.
-                    num_parallel_calls: number of threads that call it; `AUTOTUNE` chooses it.
-        deterministic: accepted; the order never depends on threads.
-                >>> import weft as wf
-                >>> pixels = Dataset.range(6).map(lambda x: wf.exp(x * -0.5)).batch(3)
-                >>> [batch.shape for batch in pixels]
-                [Size([3]), Size([3])]
+        It gets NumPy arrays. If it returns tensors for the first element, it is taken as a function
+        of Weft operations: then it gets tensors, is traced once and compiled, and is called on
+        whole batches if `batch` follows. Its Python code runs only during tracing; its random
+        numbers come from the global generator.
+
+        Args:
+            num_parallel_calls: number of threads that call it; `AUTOTUNE` chooses it.
+            deterministic: accepted; the order never depends on threads.
+
+        >>> import weft as wf
+        >>> pixels = Dataset.range(6).map(lambda x: wf.exp(x * -0.5)).batch(3)
+        >>> [batch.shape for batch in pixels]
+        [Size([3]), Size([3])]
         """
         function = map_func if hasattr(map_func, "batched") else Mapped(map_func)
         return super().map(function, num_parallel_calls, deterministic)

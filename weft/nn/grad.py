@@ -15,7 +15,7 @@ from weft.nn.functional.convolution import convolve
 def _by(
     spatial: int, of_input: bool, shape: Sequence[int], other: Any, grad_output: Any, *options: Any
 ) -> Any:
-    """The gradient by one of both factors, on whose value it does not depend."""
+    """The gradient by one factor, which does not depend on that factor's value."""
     with Setting("grad_mode", True):
         x = zeros(tuple(shape), dtype=other.dtype, requires_grad=True)
         pair = (x, other) if of_input else (other, x)

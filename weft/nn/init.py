@@ -1,7 +1,7 @@
-"""Initial values of parameters, in place: `init.xavier_uniform_(layer.weight)`.
+"""Initialization of parameters, in place: `init.xavier_uniform_(layer.weight)`.
 
-The numbers are drawn by NumPy, a stream a call that `weft.manual_seed` determines: a parameter is
-initialized once, and a program for each shape would cost more than it saves.
+The numbers are drawn by NumPy, in one stream per call that `weft.manual_seed` determines. A
+parameter is initialized once, so compiling a program for each shape would cost more than it saves.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _skipping: ContextVar[bool] = ContextVar("skipping", default=False)
 
 @contextmanager
 def skipped() -> Iterator[None]:
-    """Inside, the functions of this module leave tensors as they are."""
+    """Inside, the functions of this module leave tensors unchanged."""
     token = _skipping.set(True)
     try:
         yield
@@ -42,7 +42,7 @@ def skipped() -> Iterator[None]:
 
 
 def initializer(function: F) -> F:
-    """A function that gives a tensor its initial values, unless they are skipped."""
+    """Marks a function that initializes a tensor; it does nothing inside `skipped`."""
 
     @functools.wraps(function)
     def run(tensor: Any, *args: Any, **kwargs: Any) -> Any:
@@ -52,7 +52,7 @@ def initializer(function: F) -> F:
 
 
 def _fill(tensor: Any, values: Array | float) -> Any:
-    """Give a tensor new values, whatever needs a gradient."""
+    """Set a tensor's values, even if it requires a gradient."""
     kind = tensor.dtype.numpy
     if not isinstance(values, np.ndarray):
         values = np.full(tensor.shape, values, kind)
@@ -61,22 +61,22 @@ def _fill(tensor: Any, values: Array | float) -> Any:
 
 
 def _source(generator: Generator | None) -> np.random.Generator:
-    """A stream of NumPy's for one call."""
+    """A NumPy generator for one call."""
     key = (default_generator if generator is None else generator).next()
     return np.random.Generator(np.random.SFC64(key))  # NumPy's fastest
 
 
 def _width(tensor: Any) -> Any:
-    """The type to draw in: float32 for all but float64."""
+    """The type to draw in: float32, except for float64."""
     return np.float64 if tensor.dtype.size == 8 else np.float32
 
 
 @refusing
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """The factor that keeps the size of activations through a nonlinearity.
+    """The gain that keeps the scale of activations through a nonlinearity.
 
     Raises:
-        ArgumentError: an unknown nonlinearity.
+        ArgumentError: the nonlinearity is unknown.
     """
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
@@ -101,9 +101,9 @@ _GAINS: Final = {
 
 
 def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
-    """How many inputs each output sees, and how many outputs each input reaches.
+    """Fan in and fan out: inputs per output, and outputs per input.
 
-    Under PyTorch's name, as layers that were written for it call it to set their own values.
+    PyTorch's name, as layers written for it call it.
     """
     shape = tensor.shape
     if len(shape) < 2:
@@ -141,7 +141,7 @@ def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Generator | None = None,
 ) -> Any:  # fmt: skip
-    """Normal given that it lies in [a, b]; drawn again where it does not."""
+    """Normal, truncated to [a, b] by drawing again."""
     source, size = _source(generator), math.prod(tensor.shape)
     low, high = (a - mean) / std, (b - mean) / std
     if _share(low, high) < 0.05:  # drawing again would take long
@@ -163,7 +163,7 @@ def _share(low: float, high: float) -> float:
 
 @initializer
 def constant_(tensor: Any, val: float) -> Any:
-    """One number everywhere."""
+    """A constant."""
     return _fill(tensor, val)
 
 
@@ -189,7 +189,7 @@ def eye_(tensor: Any) -> Any:
 
 @initializer
 def dirac_(tensor: Any, groups: int = 1) -> Any:
-    """Weights of a convolution that passes as many channels on as it can, group by group."""
+    """A convolution weight that passes as many channels through as it can, group by group."""
     shape = tensor.shape
     if len(shape) not in (3, 4, 5) or shape[0] % groups:
         raise ShapeError(
@@ -230,7 +230,7 @@ def _fan(tensor: Any, mode: str) -> int:
 
 
 def _is_empty(tensor: Any) -> bool:
-    """Whether there is nothing to initialize, with a warning."""
+    """Whether the tensor is empty, with a warning."""
     if 0 not in tensor.shape:
         return False
     warn("init: a tensor without elements stays as it is")
@@ -266,7 +266,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     """Orthogonal rows or columns, after Saxe et al., "Exact solutions to the dynamics of learning"
     (2013).
 
-    The tensor counts as a matrix (first dimension, the rest).
+    The tensor counts as a matrix of its first dimension by all others.
     """
     shape = tensor.shape
     if len(shape) < 2:
@@ -285,7 +285,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
 def sparse_(
     tensor: Any, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Any:
-    """Normal, with a share of every column zero."""
+    """Normal, with a fraction of each column zero."""
     shape = tensor.shape
     if len(shape) != 2:
         raise ShapeError(f"sparse_: expected a matrix, got shape {show(shape)}{at_user_line()}")
@@ -297,7 +297,7 @@ def sparse_(
 
 
 def _by_old_name(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function under the name that it had before names of changes in place ended in `_`."""
+    """The deprecated alias of a function, without the `_` at the end."""
     name = function.__name__
 
     def old(*args: Any, **kwargs: Any) -> Any:

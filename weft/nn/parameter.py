@@ -24,12 +24,12 @@ from weft.ops.base import at_user_line
 
 
 def own(data: Any) -> Lazy:
-    """A value for a new tensor: its own, so that no two tensors share memory that one changes."""
+    """The value for a new tensor: its own copy, so that a change of one tensor changes no other."""
     return copied(data.lazy) if isinstance(data, Handle) else lazy_of(data)
 
 
 def begin(tensor: Handle, data: Any) -> None:
-    """Give a new tensor its value; one that it is made of shares its memory, where it can."""
+    """Give a new tensor its value; it shares the memory of the given tensor if possible."""
     if isinstance(data, Handle) and not (data.shown.tracked or data.window or trace.now.depth):
         hand_over(data, tensor)
         return
@@ -42,8 +42,8 @@ class Parameter(Tensor):
     """A tensor that a module registers as a parameter when it is assigned to an attribute.
 
     Args:
-        data: a tensor, whose memory is shared; of a view or what needs a gradient, a copy. Or an
-            array, whose memory is shared, too; or numbers.
+        data: a tensor, whose memory is shared (views and tensors that require gradients are
+            copied); an array, whose memory is shared too; or numbers.
         requires_grad: whether it is trained.
     """
 
@@ -61,7 +61,7 @@ class Buffer(Tensor):
 
     Args:
         data: as for `Parameter`.
-        persistent: whether it is part of the module's state dict.
+        data: as in `Parameter`.
     """
 
     persistent: bool
@@ -72,9 +72,9 @@ class Buffer(Tensor):
 
 
 class Uninitialized(Tensor):
-    """What has a type, but no shape and no value yet; `materialize` gives it both."""
+    """A tensor with a type, but no shape and value yet; `materialize` gives it both."""
 
-    settled: ClassVar[type[Tensor]]  # what it becomes
+    settled: ClassVar[type[Tensor]]  # the class after materializing
 
     def __init__(self, requires_grad: bool, device: Any = None, dtype: Any = None) -> None:
         self.adopt(empty(0, dtype=dtype, device=device).lazy)
@@ -82,7 +82,7 @@ class Uninitialized(Tensor):
 
     @property
     def lazy(self) -> Lazy:
-        """Refused: there is no value.
+        """Not available: there is no value.
 
         Raises:
             UnknownShapeError: always.
@@ -94,7 +94,7 @@ class Uninitialized(Tensor):
 
     @property
     def shape(self) -> Size:
-        """Refused, as `lazy`."""
+        """Not available, as `lazy`."""
         raise UnknownShapeError(
             f"{type(self).__name__}: the shape of an uninitialized parameter or buffer is not "
             f"known; call the module with an input, or materialize(shape), first{at_user_line()}"
@@ -110,20 +110,20 @@ class Uninitialized(Tensor):
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Whether it is to be trained."""
+        """Set whether it is trained."""
         self.shown.tracked = requires_grad
         self.shown.leaf = weakref.ref(self) if requires_grad else None
         return self
 
     @property
     def is_leaf(self) -> bool:
-        """Yes: nothing has led to it."""
+        """True: no operation produced it."""
         return True
 
     def materialize(
         self, shape: int | Sequence[int], device: Any = None, dtype: Any = None
     ) -> None:
-        """Be a tensor of a shape, of the same object; its values are not set."""
+        """Become a tensor of a shape, as the same object; its values are not set."""
         trained, dtype = self.requires_grad, self.dtype if dtype is None else dtype
         new = empty(shape, dtype=dtype, device=device)
         self.__class__ = self.settled  # type: ignore[assignment]
@@ -134,7 +134,7 @@ class Uninitialized(Tensor):
         self.lasting = True
 
     def recast(self, dtype: DType) -> None:
-        """Have another element type once there is a value."""
+        """Set the element type for the time when there is a value."""
         trained = self.requires_grad
         with no_grad():
             self._show(cast(self.shown, dtype))
@@ -152,7 +152,7 @@ class Uninitialized(Tensor):
 
 
 class UninitializedParameter(Uninitialized, Parameter):
-    """A parameter whose shape is not known yet; the same object has one later."""
+    """A parameter without a shape yet; `materialize` gives the same object one."""
 
     settled = Parameter
 
@@ -161,7 +161,7 @@ class UninitializedParameter(Uninitialized, Parameter):
 
 
 class UninitializedBuffer(Uninitialized, Buffer):
-    """A buffer whose shape is not known yet."""
+    """A buffer without a shape yet."""
 
     settled = Buffer
 

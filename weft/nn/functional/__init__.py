@@ -1,4 +1,4 @@
-"""Layers as functions: what `weft.nn` computes, with every weight an argument."""
+"""Layers as functions: what `weft.nn` computes, with all weights as arguments."""
 
 from __future__ import annotations
 

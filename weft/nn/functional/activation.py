@@ -1,4 +1,4 @@
-"""Activations: elementwise functions, softmax and its relatives."""
+"""Activations: elementwise functions, softmax and relatives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from weft.ops.random import relaxed
 
 
 def settle(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:
-    """Call an elementwise function, in place if so asked."""
+    """Call an elementwise function, in place if requested."""
     if inplace:
         name = function.function.__name__.strip("_")
         return write(x, function.record((x, *rest), static)[0], name)
@@ -38,7 +38,7 @@ def settle(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any)
 
 
 def _plain(name: str, x: Any, inplace: bool = False) -> Any:
-    """Call an operation of the catalogue, in place if so asked."""
+    """Call an operation of the catalogue, in place if requested."""
     if inplace:
         return write(x, unary(REGISTRY[name], x).lazy, name)
     return _function(name)(x)
@@ -95,7 +95,7 @@ def tanh(input: Any) -> Any:
 
 
 def gelu(input: Any, approximate: str = "none") -> Any:
-    """`x * Phi(x)`; with `approximate="tanh"` through a hyperbolic tangent.
+    """`x * Phi(x)`; with `approximate="tanh"`, its tanh approximation.
 
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
     """
@@ -146,10 +146,10 @@ _hardtanh = recorded(ops.hardtanh)
 
 
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """`x` limited to [min_val, max_val].
+    """`x` clipped to [min_val, max_val].
 
     Raises:
-        ArgumentError: limits in the wrong order.
+        ArgumentError: `min_val` exceeds `max_val`.
     """
     if min_val > max_val:
         text = f"hardtanh: expected min_val <= max_val, got {min_val} and {max_val}"
@@ -227,10 +227,12 @@ _softshrink = recorded(ops.softshrink)
 
 
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
-    """`x` moved towards 0 by `lambd`, and 0 where that is further than to 0.
+    """`x` shrunk towards 0 by `lambd`: 0 where `
+    x
+     <= lambd`.
 
     Raises:
-        ArgumentError: a `lambd` that is negative or not finite.
+        ArgumentError: `lambd` is negative or not finite.
     """
     if not 0 <= lambd < math.inf:
         raise ArgumentError(f"softshrink: expected finite lambd >= 0, got {lambd}{at_user_line()}")
@@ -251,7 +253,7 @@ def threshold_(input: Any, threshold: float, value: float) -> Any:
 
 
 def _per_channel(weight: Value, rank: int) -> Value:
-    """A weight a channel, dimension 1, so that it broadcasts."""
+    """A weight per channel, dimension 1, reshaped to broadcast."""
     if known(weight.shape) in ((), (1,)) or rank < 2:
         return catalogue.reshape(weight, shape=(1,) * rank) if rank < 2 else weight
     return catalogue.reshape(weight, shape=(-1, *[1] * (rank - 2)))
@@ -269,7 +271,7 @@ def _prelu(x: Value, weight: Value) -> Value:
 
 
 def prelu(input: Any, weight: Any) -> Any:
-    """`x` where it is positive, else `weight * x`, one weight or one a channel (dimension 1)."""
+    """`x` where it is positive, else `weight * x`, one weight or one per channel (dimension 1)."""
     return _prelu(input, weight)
 
 
@@ -283,10 +285,10 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Any:
-    """A leaky `relu` whose slope is drawn from [lower, upper] in training, else their mean.
+    """A leaky `relu` with a random slope from [lower, upper] in training, else their mean.
 
     Raises:
-        ArgumentError: bounds in the wrong order, or not finite.
+        ArgumentError: the bounds are in the wrong order or not finite.
     """
     if not -math.inf < lower <= upper < math.inf:
         text = f"rrelu: expected finite lower <= upper, got {lower} and {upper}"
@@ -304,7 +306,7 @@ def glu(input: Any, dim: int = -1) -> Any:
     return _glu(input, dim=dim)
 
 
-# Softmax and its relatives
+# softmax and relatives
 
 
 @recorded(autocast=Autocast.FLOAT32)
@@ -323,9 +325,9 @@ def _negative(x: Value) -> Value:
 
 
 def _rows(name: str, input: Any, dim: int | None, dtype: Any) -> tuple[Any, int]:
-    """The input in the type asked for, and the axis."""
+    """The input in the requested type, and the axis."""
     rank = len(dims_of(input))
-    if dim is None:  # as PyTorch has it, which warns
+    if dim is None:  # PyTorch's default, with its warning
         dim = 0 if rank in (0, 1, 3) else 1
     if rank == 0:
         input, dim = _as_vector(input), 0
@@ -369,7 +371,7 @@ def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
 
 
 def _ranked(y: Any, input: Any) -> Any:
-    """A scalar for a scalar."""
+    """Scalars give scalars."""
     return y if lazy_of(input).type.shape else _as_scalar(y)
 
 
@@ -382,7 +384,7 @@ _gumbel_softmax = recorded(relaxed.gumbel_softmax)
 def gumbel_softmax(
     logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Any:
-    """A draw from a categorical distribution through which gradients flow (Jang et al., 2016).
+    """Differentiable samples from a categorical distribution (Jang et al., 2016).
 
     Args:
         tau: temperature.

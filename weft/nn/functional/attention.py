@@ -1,4 +1,4 @@
-"""Attention: scaled dot products, and the multi-head attention of transformers."""
+"""Attention: scaled dot product, and the multi-head attention of transformers."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def scaled_dot_product_attention(
 
     Args:
         query: (..., L, E); key (..., S, E); value (..., S, Ev).
-        attn_mask: broadcasts to (..., L, S): true for keys that a query sees, or numbers to add.
-        dropout_p: probability with which a weight is left out.
-        is_causal: query i sees the keys 0 to i only; goes without `attn_mask`.
+        attn_mask: broadcasts to (..., L, S): true for keys that a query may see, or numbers to add.
+        dropout_p: probability of dropping an attention weight.
+        is_causal: query i sees only keys 0 to i; excludes `attn_mask`.
         scale: 1 / sqrt(E) by default.
-        enable_gqa: fewer heads, dimension -3, of keys and values than of queries: each serves
-            several.
+        enable_gqa: allow fewer heads, dimension -3, of keys and values than of queries: each serves
+            several queries.
 
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """
     if is_causal and attn_mask is not None:
         raise GraphError(
-            f"scaled_dot_product_attention: is_causal goes without attn_mask{at_user_line()}"
+            f"scaled_dot_product_attention: is_causal excludes attn_mask{at_user_line()}"
         )
     repeats = 1
     if enable_gqa:
@@ -52,7 +52,7 @@ def scaled_dot_product_attention(
     )  # fmt: skip
 
 
-# Multi-head attention
+# multi-head attention
 
 
 _multi_head_attention = recorded(formulas.multi_head_attention)
@@ -63,14 +63,14 @@ def multi_head_attention(
     *, num_heads: int, is_causal: bool, dropout_p: float, add_zero_attn: bool, batch_first: bool,
     average_attn_weights: bool, static: tuple[Any, Any] = (None, None),
 ) -> tuple[Any, Any]:  # fmt: skip
-    """What `nn.MultiheadAttention` computes; see there.
+    """The computation of `nn.MultiheadAttention`; see there.
 
     Args:
         weights: of queries, keys and values: packed (3 E, E), or `None` and one each.
-        out: weight and bias of the product at the end.
+        out: weight and bias of the output projection.
         extra: a learned row of keys and one of values, or `None`s.
-        masks: which scores (L, S) or (N heads, L, S), and which keys (N, S), are hidden.
-        static: keys and values in place of the projected ones, (N heads, S, E / heads), or `None`s.
+        masks: which scores (L, S) or (N heads, L, S), and which keys (N, S), are ignored.
+        static: keys and values used instead of projected ones, (N heads, S, E / heads), or `None`s.
     """
     _check(query, key, value, batch_first, num_heads, masks, static, extra)
     xs = (query, key, value)
@@ -119,11 +119,11 @@ def _check(
 
 
 def _static_keys(static: Any, extra: Any, projected: tuple[int, ...]) -> int:
-    """How many keys and values there are, given or projected ones.
+    """The number of keys and values, given or projected.
 
     Raises:
-        ShapeError: those that are given do not fit the queries, or each other.
-        ArgumentError: there is a learned row for those that are given.
+        ShapeError: the given ones do not fit the queries or each other.
+        ArgumentError: given keys or values exclude learned rows.
     """
     shapes = [projected if x is None else dims_of(x) for x in static]
     for shape in shapes:
@@ -135,8 +135,7 @@ def _static_keys(static: Any, extra: Any, projected: tuple[int, ...]) -> int:
             )
     if any(x is not None and row is not None for x, row in zip(static, extra, strict=True)):
         raise ArgumentError(
-            f"MultiheadAttention: static_k and static_v go without bias_k and bias_v"
-            f"{at_user_line()}"
+            f"MultiheadAttention: static_k and static_v exclude bias_k and bias_v{at_user_line()}"
         )
     return shapes[0][1]
 
@@ -150,21 +149,21 @@ def multi_head_attention_forward(
     v_proj_weight: Any = None, static_k: Any = None, static_v: Any = None,
     average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """`nn.MultiheadAttention` with every weight an argument: the result, and the weights or `None`.
+    """`nn.MultiheadAttention` as a function: the result, and the weights or `None`.
 
     Args:
-        query: (L, N, E) or (L, E); key and value alike, of S rows.
-        embed_dim_to_check: E, of which `num_heads` is a divisor.
+        query: (L, N, E) or (L, E); key and value likewise, of S rows.
+        embed_dim_to_check: E, a multiple of `num_heads`.
         in_proj_weight: of queries, keys and values, (3 E, E), unless `use_separate_proj_weight`.
         in_proj_bias: (3 E), or `None`.
-        bias_k: a learned key (1, 1, E) more, and `bias_v` a value; or `None`s.
-        dropout_p: probability with which a weight is left out in training.
-        static_k: keys in place of the projected ones, (N num_heads, S, E / num_heads).
-        static_v: values, alike.
+        bias_k: a learned additional key (1, 1, E), and `bias_v` a value; or `None`s.
+        dropout_p: probability of dropping an attention weight in training.
+        static_k: keys used instead of projected ones, (N num_heads, S, E / num_heads).
+        static_v: values, likewise.
 
     Raises:
-        ShapeError: inputs or masks that do not fit.
-        ArgumentError: `static_k` and `bias_k`, or `static_v` and `bias_v`.
+        ShapeError: inputs or masks do not fit.
+        ArgumentError: both `static_k` and `bias_k`, or `static_v` and `bias_v`.
     """
     width = dims_of(query)[-1]
     if width != embed_dim_to_check or num_heads < 1 or width % num_heads:
@@ -174,7 +173,7 @@ def multi_head_attention_forward(
         )
     if is_causal and attn_mask is None:
         raise ArgumentError(
-            f"multi_head_attention_forward: is_causal goes with the attn_mask that it describes"
+            f"multi_head_attention_forward: is_causal needs the attn_mask that it describes"
             f"{at_user_line()}"
         )
     causal = is_causal and bias_k is None and not add_zero_attn

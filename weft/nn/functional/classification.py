@@ -1,4 +1,4 @@
-"""Losses of classification: a value a row, reduced to the mean by default."""
+"""Losses of classification: one value per row, averaged by default."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def cross_entropy(
     Args:
         input: logits (N, C), (N, C, d...) or (C).
         target: classes (N), (N, d...) or (), or probabilities of the shape of `input`.
-        weight: a factor a class (C); the mean is weighted.
-        ignore_index: a target that does not count.
-        label_smoothing: how much of the target's weight goes to all classes alike.
+        weight: a factor per class (C); the mean is weighted.
+        ignore_index: a target value that is not counted.
+        label_smoothing: the share of the target that is spread over all classes.
 
     Raises:
-        ShapeError: shapes that do not fit.
-        OutOfRangeError: a target is no class; when the value is looked at, with this line's place.
+        ShapeError: the shapes do not fit.
+        OutOfRangeError: at execution, a target is not a class; the message names this line.
     """
     if not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(
@@ -61,7 +61,7 @@ def nll_loss(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`-input[target]`, for logarithms of probabilities; arguments as in `cross_entropy`."""
+    """`-input[target]`, for log probabilities; arguments as in `cross_entropy`."""
     way = reduction_of("nll_loss", reduction, size_average, reduce)
     _check_classes("nll_loss", input, target, weight)
     return _nll_loss(input, target, weight, ignore_index=ignore_index, reduction=way)
@@ -101,10 +101,10 @@ def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`-target * log(x) - (1 - target) * log(1 - x)`; logarithms count as -100 at least.
+    """`-target * log(x) - (1 - target) * log(1 - x)`; logarithms are clipped at -100.
 
     Raises:
-        OutOfRangeError: when it is computed, an input or a target is not from 0 to 1;
+        OutOfRangeError: at execution, an input or target is outside [0, 1];
             `binary_cross_entropy_with_logits` takes any input.
     """
     way = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
@@ -123,7 +123,7 @@ def binary_cross_entropy_with_logits(
 
     Args:
         weight: factors that broadcast to the losses.
-        pos_weight: factors of the positive part, which broadcast.
+        pos_weight: factors of the positive term, which broadcast.
     """
     way = reduction_of("binary_cross_entropy_with_logits", reduction, size_average, reduce)
     _check_like("binary_cross_entropy_with_logits", input, target)
@@ -157,8 +157,8 @@ def multilabel_margin_loss(
         target: integers of the same shape; those before the first negative one are the classes.
 
     Raises:
-        ShapeError: another shape.
-        DTypeError: a target of no integers.
+        ShapeError: the shapes differ from that.
+        DTypeError: the target is not of integers.
 
     Example:
         >>> import weft as wf

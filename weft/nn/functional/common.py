@@ -1,4 +1,4 @@
-"""What the functions of this package share: one element type for all inputs, and reductions."""
+"""Shared helpers: type promotion and reductions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def promoted(*xs: Any) -> list[Any]:
-    """Tensors of one common floating type; `None` stays."""
+    """Tensors promoted to a common floating type; `None` stays."""
     lazies = [None if x is None else lazy_of(x) for x in xs]
     types = [lazy.type for lazy in lazies if lazy is not None]
     if all(t.dtype is types[0].dtype and t.dtype.is_floating for t in types):
@@ -28,7 +28,7 @@ def promoted(*xs: Any) -> list[Any]:
 
 
 def warn_of_sizes(name: str, input: Any, target: Any) -> None:
-    """Warn where a loss would compare each element with several: most often a mistake."""
+    """Warn if a loss would broadcast input and target: usually a mistake."""
     shapes = lazy_of(input).type.shape, lazy_of(target).type.shape
     if shapes[0] != shapes[1]:
         warn(
@@ -42,10 +42,10 @@ def reduction_of(
     name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None,
     valid: tuple[str, ...] = REDUCTIONS,
 ) -> str:  # fmt: skip
-    """The reduction that the arguments name; the old `size_average` and `reduce` come first.
+    """The reduction that the arguments give; the deprecated `size_average`, `reduce` come first.
 
     Raises:
-        ArgumentError: there is none of this name.
+        ArgumentError: the name is unknown.
     """
     if size_average is not None or reduce is not None:
         if reduce is False:
@@ -59,10 +59,10 @@ def reduction_of(
 
 
 def refuse_complex(name: str, *xs: Any) -> None:
-    """Check that these are real numbers.
+    """Require real numbers.
 
     Raises:
-        DTypeError: one of the tensors is of complex numbers.
+        DTypeError: a tensor is complex.
     """
     for x in xs:
         dtype = lazy_of(x).type.dtype

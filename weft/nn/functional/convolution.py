@@ -51,7 +51,7 @@ def convolve(
     spatial: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
     groups: int, mode: str = "zeros",
 ) -> Any:  # fmt: skip
-    """A convolution of any number of spatial dimensions; `mode` says what is around the image."""
+    """A convolution with any number of spatial dimensions; `mode` is the padding mode."""
     name = f"conv{spatial}d"
     strides = sizes_of(f"{name}: stride", stride, spatial)
     spread = sizes_of(f"{name}: dilation", dilation, spatial)
@@ -81,7 +81,7 @@ def _check(name: str, x: tuple[int, ...], w: tuple[int, ...], spatial: int, grou
 def _pads(
     name: str, padding: Any, window: tuple[int, ...], strides: Any, dilation: Any
 ) -> tuple[tuple[int, int], ...]:
-    """Padding of both ends of each spatial dimension."""
+    """Padding at both ends of each spatial dimension."""
     if padding == "valid":
         return ((0, 0),) * len(window)
     if padding == "same":

@@ -27,7 +27,12 @@ _cosine_similarity = recorded(formulas.cosine_similarity)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """`x1 . x2 / (|x1| * |x2|)` along a dimension; lengths count as `eps` at least."""
+    """Cosine similarity along a dimension: `x1 . x2 / (
+    x1
+     *
+    x2
+    )`, with norms of at least `eps`.
+    """
     return _cosine_similarity(*promoted(x1, x2), dim=dim, eps=float(eps))
 
 
@@ -35,7 +40,7 @@ _normalize = recorded(formulas.normalize)
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
-    """`x` over its p-norm along a dimension, which counts as `eps` at least."""
+    """`x` divided by its p-norm along a dimension, which counts as `eps` at least."""
     return _normalize(input, p=float(p), dim=dim, eps=float(eps))
 
 
@@ -43,12 +48,12 @@ _pdist = recorded(formulas.pdist)
 
 
 def pdist(input: Any, p: float = 2.0) -> Any:
-    """The p-norms of the differences of every pair of rows, in the order (0, 1), (0, 2), ...
+    """The p-norms of the differences of all pairs of rows, in the order (0, 1), (0, 2), ...
 
     Raises:
-        DTypeError: complex numbers.
-        ShapeError: no matrix.
-        ArgumentError: a negative `p`.
+        DTypeError: the input is complex.
+        ShapeError: the input is not a matrix.
+        ArgumentError: `p` is negative.
     """
     if not p >= 0:
         raise ArgumentError(f"pdist: expected p >= 0, got {p}{at_user_line()}")

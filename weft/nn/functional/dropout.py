@@ -1,4 +1,4 @@
-"""Dropout: elements, or whole channels, are left out at random in training."""
+"""Dropout of elements, or of whole channels, in training."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.ops.random.counter_based import SEED
 
 @recorded
 def _dropout(x: Value, counter: Value, *, p: float, shared: int) -> Value:
-    """`shared`: how many trailing dimensions one decision is for."""
+    """`shared`: how many trailing dimensions share one random decision."""
     mask = nodes.bernoulli(counter, SEED, _decisions(x, shared), 1.0 - p)
     return catalogue.dropout(x, mask, rate=p)
 
@@ -49,7 +49,7 @@ def _drop(
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Zero with probability `p`, else `x / (1 - p)`, in training; `x` otherwise.
+    """0 with probability `p`, else `x / (1 - p)`, in training; `x` otherwise.
 
     Source: Srivastava et al., "Dropout" (2014).
     """
@@ -57,12 +57,12 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 
 
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
-    """Dropout that keeps mean and variance, for networks of `selu`."""
+    """Dropout that keeps mean and variance, for networks with `selu`."""
     return _drop("alpha_dropout", _alpha_dropout, input, p, training, inplace)
 
 
 def _inner(name: str, input: Any, ranks: tuple[int, ...], spatial: int | None) -> int:
-    """How many dimensions a channel has."""
+    """The number of dimensions of a channel."""
     shape = dims_of(input)
     if len(shape) not in ranks:
         listed = " or ".join(map(str, ranks))

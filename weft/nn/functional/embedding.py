@@ -1,4 +1,4 @@
-"""Lookups in a table: `embedding`, `embedding_bag`, `one_hot`."""
+"""Table lookups: `embedding`, `embedding_bag`, `one_hot`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _embedding = recorded(formulas.embedding, looks_up=True)
 
 
 def table_row(name: str, index: int | None, size: int) -> int | None:
-    """A `padding_idx` counted from the front.
+    """`padding_idx` as an index from 0.
 
     Raises:
-        ShapeError: there is no such row.
+        ShapeError: it is out of range.
     """
     if index is None:
         return None
@@ -38,7 +38,7 @@ def _check_table(name: str, weight: Any) -> None:
 
 
 def check_indices(name: str, indices: Any) -> None:
-    """Refuse what is not integers."""
+    """Require integer indices."""
     dtype = lazy_of(indices).type.dtype
     if not dtype.is_integer:
         raise DTypeError(f"{name}: expected indices of integers, got {dtype}{at_user_line()}")
@@ -48,7 +48,7 @@ _shortened = recorded(formulas.shortened, differentiable=False)
 
 
 def _shorten(indices: Any, weight: Any, longest: float | None, power: float) -> None:
-    """Shorten the rows that are looked up, in place, to a norm of at most `longest`."""
+    """Rescale the rows that are looked up, in place, to a norm of at most `longest`."""
     if longest is not None:
         with no_grad():
             weight.copy_(_shortened(indices, weight, longest=float(longest), power=float(power)))
@@ -63,18 +63,18 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Any:
-    """The rows of `weight` that `input` names.
+    """The rows of `weight` at the indices `input`.
 
     Args:
         input: integers of any shape.
         weight: (rows, width).
         padding_idx: a row that gets no gradient.
-        max_norm: rows that are looked up are first shortened, in place, to this `norm_type`-norm.
-        scale_grad_by_freq: the gradient of a row is divided by how often it is looked up.
-        sparse: accepted; gradients of tables are row-sparse inside wherever that is faster.
+        max_norm: rows that are looked up are first rescaled, in place, to this `norm_type`-norm.
+        scale_grad_by_freq: divide a row's gradient by how often it is looked up.
+        sparse: accepted; gradients of tables are row-sparse internally wherever that is faster.
 
     Raises:
-        OutOfRangeError: an index is no row; when the value is looked at, with this line's place.
+        OutOfRangeError: at execution, an index is out of range; the message names this line.
 
     Example:
         >>> import weft as wf
@@ -108,20 +108,20 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Any:
-    """The sum, mean or maximum of the rows of `weight` that each bag of indices names.
+    """The sum, mean or maximum of the rows of `weight` in each bag of indices.
 
     Args:
         input: integers, (bags, size), or (n) with `offsets`.
         weight: (rows, width).
-        offsets: where each bag begins, (bags).
-        per_sample_weights: factors of the rows, of the shape of `input`; for `mode="sum"`.
+        offsets: the start of each bag, (bags).
+        per_sample_weights: factors of the rows, of the shape of `input`; only for `mode="sum"`.
         include_last_offset: `offsets` has one more entry, the end of the last bag.
         max_norm, norm_type, scale_grad_by_freq: as for `embedding`.
-        padding_idx: a row that counts for nothing.
+        padding_idx: a row that is not counted.
 
     Raises:
-        OutOfRangeError: when it is computed, offsets that do not begin at 0, fall, or go too far.
-        NotImplementedError: `per_sample_weights` with another mode than `sum`.
+        OutOfRangeError: at execution, offsets do not start at 0, decrease, or exceed the input.
+        NotImplementedError: `per_sample_weights` with a mode other than `sum`.
     """
     _check_bag(input, offsets, mode, per_sample_weights)
     _check_table("embedding_bag", weight)
@@ -151,7 +151,7 @@ def _check_bag(input: Any, offsets: Any, mode: str, factors: Any) -> None:
         )
     if factors is not None and mode != "sum":
         raise NotImplementedError(
-            f"embedding_bag: per_sample_weights go with mode 'sum', got {mode!r}{at_user_line()}"
+            f"embedding_bag: per_sample_weights need mode 'sum', got {mode!r}{at_user_line()}"
         )
 
 
@@ -159,15 +159,14 @@ _one_hot = recorded(formulas.one_hot, differentiable=False)
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """A new last dimension with a 1 at the place of each index; int64.
+    """One-hot rows along a new last dimension; int64.
 
     Args:
-        num_classes: the size of it; the largest index and one by default, for which the values
-            are looked at.
+        num_classes: its size; by default the largest index plus 1, which needs the values.
 
     Raises:
-        ShapeError: no elements, and no `num_classes`.
-        OutOfRangeError: when it is computed, an index is negative or not below `num_classes`.
+        ShapeError: there are no elements, and no `num_classes`.
+        OutOfRangeError: at execution, an index is negative or not below `num_classes`.
     """
     check_indices("one_hot", tensor)
     if num_classes == -1:

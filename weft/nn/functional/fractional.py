@@ -1,4 +1,4 @@
-"""Maxima over windows whose places are drawn: `fractional_max_pool2d` and its 3-D twin.
+"""Max pooling with random windows: `fractional_max_pool2d` and `fractional_max_pool3d`.
 
 Source: Graham, "Fractional Max-Pooling" (2014).
 """
@@ -26,7 +26,7 @@ def fractional_max_pool(
     spatial: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any,
     return_indices: bool, samples: Any,
 ) -> Any:  # fmt: skip
-    """Maxima over drawn windows of 2 or 3 spatial dimensions."""
+    """Max pooling with random windows in 2 or 3 spatial dimensions."""
     name, shape = f"fractional_max_pool{spatial}d", dims_of(input)
     check_image(name, shape, spatial)
     image = shape[-spatial:]
@@ -63,12 +63,13 @@ def fractional_max_pool2d(
     input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
     return_indices: bool = False, _random_samples: Any = None,
 ) -> Any:  # fmt: skip
-    """Maxima over windows of (N, C, H, W), as many as asked for, at places that are drawn.
+    """Max pooling of (N, C, H, W) with random windows.
 
     Args:
-        output_size: the sizes of the result, or `output_ratio`, below 1, what part of the image's.
-        return_indices: give the places of the maxima as well.
-        _random_samples: numbers in [0, 1), (N, C, 2), that decide on the places; more are left.
+        output_size: the output's sizes, or `output_ratio`, below 1, relative to the input's.
+        return_indices: also return the indices of the maxima.
+        _random_samples: numbers in [0, 1), (N, C, 2), that choose the windows; a surplus is
+            ignored.
     """
     return fractional_max_pool(
         2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
@@ -79,7 +80,7 @@ def fractional_max_pool3d(
     input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
     return_indices: bool = False, _random_samples: Any = None,
 ) -> Any:  # fmt: skip
-    """Maxima over windows of (N, C, D, H, W), as many as asked for, at places that are drawn.
+    """Max pooling of (N, C, D, H, W) with random windows.
 
     The arguments are those of `fractional_max_pool2d`.
     """

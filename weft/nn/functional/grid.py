@@ -1,4 +1,4 @@
-"""Images read at places that are data."""
+"""Sampling of images at given coordinates: `grid_sample`, `affine_grid`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def grid_sample(
     input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Any:  # fmt: skip
-    """(N, C, spatial...) read at the places (N, new spatial..., axes), with its gradients.
+    """(N, C, spatial...) sampled at the coordinates (N, new spatial..., axes); differentiable.
 
     Args:
-        grid: places from -1 to 1, the last spatial axis first.
-        mode: `bilinear` (also of 3 spatial axes), `nearest`, or `bicubic` (2 axes).
-        padding_mode: what lies beyond the image: `zeros`, `border` or `reflection`.
-        align_corners: -1 and 1 are the middles of the outer pixels, instead of their edges.
+        grid: coordinates from -1 to 1, the last spatial axis first.
+        mode: `bilinear` (also for 3 spatial axes), `nearest`, or `bicubic` (2 axes).
+        padding_mode: values outside the image: `zeros`, `border` or `reflection`.
+        align_corners: -1 and 1 are the centers of the corner pixels, instead of the image's edges.
 
     Raises:
-        ShapeError, ValueError: shapes, a mode or a padding that do not fit.
+        ShapeError, ValueError: shapes, mode or padding mode do not fit.
     """
     image, places = dims_of(input), dims_of(grid)
     rank = len(image) - 2
@@ -60,14 +60,14 @@ def grid_sample(
 
 
 def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
-    """The places for `grid_sample` that the maps `theta`, (N, 2, 3) or (N, 3, 4), take pixels from.
+    """The grid for `grid_sample` of the affine maps `theta`, (N, 2, 3) or (N, 3, 4).
 
     Args:
-        size: of the image that `grid_sample` is to give: (N, C, H, W) or (N, C, D, H, W).
-        align_corners: as of `grid_sample`.
+        size: of the output of `grid_sample`: (N, C, H, W) or (N, C, D, H, W).
+        align_corners: as in `grid_sample`.
 
     Raises:
-        ShapeError: maps of another shape.
+        ShapeError: `theta` has another shape.
     """
     rank, dims = len(size) - 2, dims_of(theta)
     if rank not in (2, 3) or dims != (size[0], rank, rank + 1):

@@ -1,4 +1,4 @@
-"""What images, (N, C, spatial...), and sizes of their dimensions must be."""
+"""Checks of images (N, C, spatial...) and of per-dimension options."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weft.ops.base import at_user_line
 
 
 def check_image(name: str, shape: Sequence[int], spatial: int) -> None:
-    """An image has N or not, channels, and as many spatial dimensions as named.
+    """Check that an image has optional N, channels, and the given number of spatial dimensions.
 
     Raises:
-        ShapeError: it has not.
+        ShapeError: the rank differs.
     """
     if len(shape) not in (spatial + 1, spatial + 2):
         dims = ", ".join(("D", "H", "W")[-spatial:]) if spatial > 1 else "L"
@@ -26,14 +26,14 @@ def check_image(name: str, shape: Sequence[int], spatial: int) -> None:
 
 
 def sizes_of(name: str, value: Any, count: int, one_for_all: bool = True) -> tuple[int, ...]:
-    """One number for all spatial dimensions, or one each.
+    """One number for all spatial dimensions, or one each, as a tuple.
 
     Args:
-        one_for_all: whether a sequence of one number is one for all as well.
+        one_for_all: whether a sequence of one number also stands for all.
 
     Raises:
-        DTypeError: something else than whole numbers.
-        ShapeError: another number of them.
+        DTypeError: something other than integers.
+        ShapeError: the number of entries is wrong.
     """
     if isinstance(value, list | tuple):
         found = sizes(name, (value,))

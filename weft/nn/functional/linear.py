@@ -1,4 +1,4 @@
-"""Products with weights: `linear` and `bilinear`."""
+"""`linear` and `bilinear`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
     Args:
         input: (..., in), any number of leading dimensions.
-        weight: (out, in), or (in) for one output without a dimension.
+        weight: (out, in), or (in) for one output without its dimension.
         bias: (out).
     """
     dtype = lazy_of(input).type.dtype

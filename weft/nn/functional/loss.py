@@ -1,4 +1,4 @@
-"""Losses of regression and of distances: a value an element, reduced to the mean by default."""
+"""Losses of regression and of distances: one value per element, averaged by default."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def smooth_l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", beta: float = 1.0,
 ) -> Any:  # fmt: skip
-    """Absolute differences, squared (and scaled) below `beta`."""
+    """Absolute differences; squared (and scaled) below `beta`."""
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     if not beta >= 0:
@@ -68,7 +68,7 @@ _huber_loss = recorded(formulas.huber_loss)
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:
-    """Half squared differences, growing linearly beyond `delta` (Huber, 1964)."""
+    """Half the squared differences; linear beyond `delta` (Huber, 1964)."""
     if not delta > 0:
         raise ArgumentError(f"huber_loss: expected delta > 0, got {delta}{at_user_line()}")
     warn_of_sizes("huber_loss", input, target)
@@ -86,9 +86,10 @@ def kl_div(
     """Kullback-Leibler divergence: `target * (log(target) - input)`.
 
     Args:
-        input: logarithms of probabilities.
+        input: log probabilities.
         target: probabilities, or their logarithms with `log_target`.
-        reduction: also `batchmean`, the sum over the number of rows, which is the mathematical one.
+        reduction: also `batchmean`, the sum divided by the number of rows, as the definition has
+            it.
     """
     valid = ("none", "batchmean", "mean", "sum")
     way = reduction_of("kl_div", reduction, size_average, reduce, valid)
@@ -140,13 +141,13 @@ def triplet_margin_loss(
     eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """How much nearer the anchor is to the positive than to the negative, short of the margin.
+    """`max(0, margin + distance to the positive - distance to the negative)`.
 
     Args:
-        swap: take the distance from the positive to the negative where it is smaller.
+        swap: use the distance from the positive to the negative if that is smaller.
 
     Raises:
-        ArgumentError: a margin that is not positive.
+        ArgumentError: the margin is not positive.
     """
     _check_margin("triplet_margin_loss", margin)
     way = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
@@ -169,7 +170,7 @@ def triplet_margin_with_distance_loss(
     distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`triplet_margin_loss` with a distance of your own, a function of two tensors."""
+    """`triplet_margin_loss` with a custom distance, a function of two tensors."""
     if distance_function is None:
         return triplet_margin_loss(
             anchor, positive, negative, margin, swap=swap, reduction=reduction
@@ -193,11 +194,11 @@ def cosine_embedding_loss(
     """`1 - cos(x1, x2)` where the target is 1, `max(0, cos(x1, x2) - margin)` where it is -1.
 
     Args:
-        input1: (N, D) or (D), and `input2` alike.
+        input1: (N, D) or (D), and `input2` likewise.
         target: (N) or ().
 
     Raises:
-        ShapeError: other ranks.
+        ShapeError: the ranks differ from that.
     """
     ranks = [len(dims_of(x)) for x in (input1, input2, target)]
     if ranks not in ([2, 2, 1], [1, 1, 0]):
@@ -218,7 +219,7 @@ def poisson_nll_loss(
     size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """Negative logarithm of the likelihood of counts, whose rate is `exp(input)` or `input`."""
+    """Negative log likelihood of Poisson counts with the rate `exp(input)` or `input`."""
     way = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
     return _poisson_nll_loss(
         *promoted(input, target), log_input=bool(log_input), full=bool(full), eps=float(eps),
@@ -233,15 +234,15 @@ def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """Negative logarithm of the likelihood of numbers of mean `input` and variance `var`.
+    """Negative log likelihood of normal numbers with mean `input` and variance `var`.
 
     Args:
-        var: of the shape of `input`, or with 1 in place of one dimension, or without the last one;
-            or a number.
+        var: of the shape of `input`, or with one dimension of 1, or without the last one; or a
+            number.
 
     Raises:
-        ShapeError: a variance of another shape.
-        OutOfRangeError: when it is computed, a negative variance.
+        ShapeError: `var` has another shape.
+        OutOfRangeError: at execution, a variance is negative.
     """
     shape, own = dims_of(input), dims_of(var)
     others = [b for a, b in zip(shape, own, strict=False) if a != b]

@@ -1,4 +1,4 @@
-"""Normalization: by batch, by row, by group of channels, by instance, by root mean square."""
+"""Batch, layer, group, instance and RMS normalization."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.ir.shape import show
 from weft.ops.base import at_user_line
 from weft.ops.layer import channel_normalization as formulas
 
-# Batch norm
+# batch norm
 
 
 _batch_norm = recorded(formulas.batch_norm)
@@ -30,18 +30,18 @@ def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
     training: bool = False, momentum: float | None = 0.1, eps: float = 1e-5, count: Any = None,
 ) -> Any:  # fmt: skip
-    """Channels, dimension 1, with mean 0 and variance 1, times `weight` plus `bias`.
+    """Channels, dimension 1, normalized to mean 0 and variance 1, times `weight` plus `bias`.
 
     Args:
-        running_mean: in training what it becomes is written to it, and so with `running_var`;
-            otherwise they are what is normalized by. May be `None` in training.
-        momentum: the weight of the new statistics; `None` for the mean over all batches so far,
-            the number of which is `count`.
+        running_mean: updated in place in training, like `running_var`; otherwise the statistics to
+            normalize by. May be `None` in training.
+        momentum: the weight of the new statistics; `None` averages over all batches so far, which
+            `count` counts.
         count: a tensor that counts batches, or `None`.
 
     Raises:
-        ShapeError: shapes that do not fit.
-        ArgumentError: no running statistics outside of training, or no positive `eps` in it.
+        ShapeError: the shapes do not fit.
+        ArgumentError: running statistics are missing in evaluation, or `eps` is not positive.
 
     Source: Ioffe and Szegedy, "Batch Normalization" (2015).
     """
@@ -58,7 +58,7 @@ def batch_norm(
     if eps <= 0:
         text = f"batch_norm: expected eps > 0 in training, got {eps}"
         raise ArgumentError(text + at_user_line())
-    if 0 in dims_of(input):  # no statistics, which stay as they are
+    if 0 in dims_of(input):  # no statistics; the running ones stay as they are
         if count is not None:
             count.add_(1)
         any_will_do = ones(dims_of(input)[1])
@@ -69,7 +69,7 @@ def batch_norm(
 
 
 def move_statistics(buffers: tuple[Any, Any, Any], found: Any, momentum: float | None) -> None:
-    """Give running statistics, where there are any, their new values."""
+    """Update running statistics, if there are any."""
     if buffers[0] is None or buffers[1] is None:
         return
     static = {"momentum": None if momentum is None else float(momentum)}
@@ -98,14 +98,14 @@ def _check_many(name: str, shape: tuple[int, ...]) -> None:
         )
 
 
-# Layer norm, RMS norm
+# layer norm, RMS norm
 
 
 _layer_norm = recorded(formulas.layer_norm)
 
 
 def _row_shape(name: str, input: Any, normalized_shape: Any, *given: Any) -> int:
-    """How many last dimensions are normalized."""
+    """The number of normalized last dimensions."""
     shape = dims_of(input)
     sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not sizes or shape[-len(sizes) :] != sizes:
@@ -124,7 +124,7 @@ def _row_shape(name: str, input: Any, normalized_shape: Any, *given: Any) -> int
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    """Rows, the last dimensions, with mean 0 and variance 1, times `weight` plus `bias`.
+    """The last dimensions normalized to mean 0 and variance 1, times `weight` plus `bias`.
 
     Source: Ba et al., "Layer Normalization" (2016).
     """
@@ -138,7 +138,7 @@ _rms_norm = recorded(formulas.rms_norm)
 def rms_norm(
     input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None
 ) -> Any:
-    """Rows, the last dimensions, over their root mean square, times `weight`.
+    """The last dimensions divided by their root mean square, times `weight`.
 
     Source: Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019).
     """
@@ -146,7 +146,7 @@ def rms_norm(
     return _rms_norm(input, weight, count=count, eps=eps)
 
 
-# Group norm, instance norm
+# group norm, instance norm
 
 
 _group_norm = recorded(formulas.group_norm)
@@ -155,7 +155,7 @@ _group_norm = recorded(formulas.group_norm)
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    """Groups of channels of (N, C, ...) with mean 0 and variance 1, then a factor a channel.
+    """Groups of channels of (N, C, ...) normalized to mean 0 and variance 1, then affine.
 
     Source: Wu and He, "Group Normalization" (2018).
     """
@@ -181,11 +181,11 @@ def instance_norm(
     input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None,
     bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Any:  # fmt: skip
-    """Every channel of every example of (N, C, ...) with mean 0 and variance 1.
+    """Each channel of each example of (N, C, ...) normalized to mean 0 and variance 1.
 
     Args:
-        use_input_stats: by its own statistics, with which the running ones, if given, move;
-            otherwise by the running ones.
+        use_input_stats: normalize by its own statistics and update the running ones, if given;
+            otherwise normalize by the running ones.
 
     Source: Ulyanov et al., "Instance Normalization" (2016).
     """

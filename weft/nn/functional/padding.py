@@ -22,17 +22,16 @@ def _pad(x: Value, *, pads: Any, mode: str, value: float) -> Value:
 
 
 def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
-    """More elements at the ends of the last dimensions.
+    """Padding at the ends of the last dimensions.
 
     Args:
         pad: (low, high) of the last dimension, then of the one before it, and so on; negative
-            numbers cut.
+            numbers crop.
         mode: `constant`, `reflect` (without the edge), `replicate` or `circular`.
         value: of `constant`; 0 by default.
 
     Raises:
-        ShapeError: an odd number of sizes, more than there are dimensions, or longer than what can
-            be reflected.
+        ShapeError: an odd number of sizes, more than there are dimensions, or too large to reflect.
     """
     shape, sizes = dims_of(input), tuple(map(int, pad))
     if mode not in MODES:
@@ -55,7 +54,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
             )
     _check(shape, pads, mode)
     if value:
-        element(value, lazy_of(input).type.dtype)  # refuses what the type does not hold
+        element(value, lazy_of(input).type.dtype)  # raises if the type cannot hold the value
     return _pad(input, pads=pads, mode=mode, value=0 if value is None else value)
 
 

@@ -1,4 +1,4 @@
-"""The functions of this package as layers call them: a layer has the one door that is needed."""
+"""Functions as layers call them, without conversions that layers do not need."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ from weft.nn.functional.vision import (
     upsample_nearest,
 )
 
-# PyTorch's take `out=`, too.
+# PyTorch's also take `out=`
 logsigmoid, softplus, softshrink = map(with_outlet, (logsigmoid, softplus, softshrink))
 
 __all__ = [

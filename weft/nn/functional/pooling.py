@@ -1,4 +1,4 @@
-"""Pooling: the largest element, the mean or the norm of every window of an image."""
+"""Pooling: the maximum, mean or norm of each window of an image."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _max_unpool(x: Value, indices: Value, *, spatial: int, image: tuple[int, ...
 
 
 class Windows:
-    """The windows of a pooling, from arguments as PyTorch has them."""
+    """The window options, from PyTorch's arguments."""
 
     def __init__(
         self, name: str, input: Any, spatial: int, kernel_size: Any, stride: Any, padding: Any = 0
@@ -87,7 +87,7 @@ class Windows:
 
 
 def _check_filled(name: str, shape: tuple[int, ...], first: int) -> None:
-    """Refuse an input without pixels, or channels: only N may be 0."""
+    """Check that an input has channels and pixels: only N may be 0."""
     if 0 in shape[first:]:
         raise ShapeError(
             f"{name}: expected sizes above 0 except for N, got shape {show(shape)}{at_user_line()}"
@@ -103,7 +103,7 @@ def max_pool(
     spatial: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
     ceil_mode: bool, return_indices: bool,
 ) -> Any:  # fmt: skip
-    """Maxima over windows of any number of spatial dimensions."""
+    """Max pooling with any number of spatial dimensions."""
     name = f"max_pool{spatial}d"
     windows = Windows(name, input, spatial, kernel_size, stride, padding)
     steps = sizes_of(f"{name}: dilation", dilation, spatial)
@@ -125,7 +125,7 @@ def max_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of every window of (N, C, L) or (C, L), and its place if asked for."""
+    """Max pooling of (N, C, L) or (C, L), optionally with indices."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -133,9 +133,9 @@ def max_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of every window of (N, C, H, W), and its place if asked for.
+    """Max pooling of (N, C, H, W), optionally with indices.
 
-    Places are numbers of pixels in their channel, row by row.
+    Indices count the pixels of a channel, row by row.
     """
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -144,7 +144,7 @@ def max_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest element of every window of (N, C, D, H, W), and its place if asked for."""
+    """Max pooling of (N, C, D, H, W), optionally with indices."""
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -152,7 +152,7 @@ def avg_pool(
     spatial: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
-    """Means over windows of any number of spatial dimensions."""
+    """Average pooling with any number of spatial dimensions."""
     name = f"avg_pool{spatial}d"
     if divisor_override == 0:
         raise ArgumentError(f"{name}: expected divisor_override other than 0{at_user_line()}")
@@ -167,7 +167,7 @@ def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:  # fmt: skip
-    """The mean of every window of (N, C, L) or (C, L)."""
+    """Average pooling of (N, C, L) or (C, L)."""
     return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
@@ -175,7 +175,7 @@ def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
-    """The mean of every window of (N, C, H, W) or (C, H, W)."""
+    """Average pooling of (N, C, H, W) or (C, H, W)."""
     return avg_pool(
         2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -185,7 +185,7 @@ def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
-    """The mean of every window of (N, C, D, H, W) or (C, D, H, W)."""
+    """Average pooling of (N, C, D, H, W) or (C, D, H, W)."""
     return avg_pool(
         3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -194,7 +194,7 @@ def avg_pool3d(
 def lp_pool(
     spatial: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
 ) -> Any:
-    """Norms over windows of any number of spatial dimensions."""
+    """Norm pooling with any number of spatial dimensions."""
     windows = Windows(f"lp_pool{spatial}d", input, spatial, kernel_size, stride)
     return _lp_pool(input, **windows.static, p=float(norm_type), ceil=bool(ceil_mode))
 
@@ -202,26 +202,26 @@ def lp_pool(
 def lp_pool1d(
     input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Any:
-    """The root of the sum of powers of every window of (N, C, L) or (C, L)."""
+    """The `norm_type`-norm of each window of (N, C, L) or (C, L)."""
     return lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(
     input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Any:
-    """The root of the sum of powers of every window of (N, C, H, W) or (C, H, W)."""
+    """The `norm_type`-norm of each window of (N, C, H, W) or (C, H, W)."""
     return lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(
     input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Any:
-    """The root of the sum of powers of every window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The `norm_type`-norm of each window of (N, C, D, H, W) or (C, D, H, W)."""
     return lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def _output(name: str, input: Any, spatial: int, output_size: Any) -> tuple[int, ...]:
-    """The sizes asked for; `None` is the input's."""
+    """The requested sizes; `None` keeps the input's."""
     shape = dims_of(input)
     check_image(name, shape, spatial)
     sizes = output_size if isinstance(output_size, list | tuple) else (output_size,) * spatial
@@ -234,7 +234,7 @@ def _output(name: str, input: Any, spatial: int, output_size: Any) -> tuple[int,
 
 
 def adaptive_avg_pool(spatial: int, input: Any, output_size: Any) -> Any:
-    """Means over as many windows as asked for."""
+    """Average pooling to the requested sizes."""
     name = f"adaptive_avg_pool{spatial}d"
     output = _output(name, input, spatial, output_size)
     _check_filled(name, dims_of(input), -spatial)
@@ -242,22 +242,22 @@ def adaptive_avg_pool(spatial: int, input: Any, output_size: Any) -> Any:
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
-    """Means over windows such that (N, C, L) becomes (N, C, output_size)."""
+    """Average pooling of (N, C, L) to (N, C, output_size)."""
     return adaptive_avg_pool(1, input, output_size)
 
 
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """Means over windows such that (N, C, H, W) becomes (N, C, *output_size)."""
+    """Average pooling of (N, C, H, W) to (N, C, *output_size)."""
     return adaptive_avg_pool(2, input, output_size)
 
 
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
-    """Means over windows such that (N, C, D, H, W) becomes (N, C, *output_size)."""
+    """Average pooling of (N, C, D, H, W) to (N, C, *output_size)."""
     return adaptive_avg_pool(3, input, output_size)
 
 
 def adaptive_max_pool(spatial: int, input: Any, output_size: Any, return_indices: bool) -> Any:
-    """Maxima over as many windows as asked for."""
+    """Max pooling to the requested sizes."""
     name = f"adaptive_max_pool{spatial}d"
     output = _output(name, input, spatial, output_size)
     _check_filled(name, dims_of(input), 1)
@@ -265,17 +265,17 @@ def adaptive_max_pool(spatial: int, input: Any, output_size: Any, return_indices
 
 
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Maxima over windows such that (N, C, L) becomes (N, C, output_size)."""
+    """Max pooling of (N, C, L) to (N, C, output_size)."""
     return adaptive_max_pool(1, input, output_size, return_indices)
 
 
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Maxima over windows such that (N, C, H, W) becomes (N, C, *output_size)."""
+    """Max pooling of (N, C, H, W) to (N, C, *output_size)."""
     return adaptive_max_pool(2, input, output_size, return_indices)
 
 
 def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Maxima over windows such that (N, C, D, H, W) becomes (N, C, *output_size)."""
+    """Max pooling of (N, C, D, H, W) to (N, C, *output_size)."""
     return adaptive_max_pool(3, input, output_size, return_indices)
 
 
@@ -283,7 +283,7 @@ def max_unpool(
     spatial: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
     output_size: Any,
 ) -> Any:  # fmt: skip
-    """Zeros with the maxima at their places."""
+    """Zeros with the maxima at their indices."""
     name = f"max_unpool{spatial}d"
     windows = Windows(name, input, spatial, kernel_size, stride, padding)
     if dims_of(indices) != dims_of(input):
@@ -303,10 +303,10 @@ def max_unpool(
 def _unpooled(
     name: str, given: tuple[int, ...], least: tuple[int, ...], strides: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """The sizes that a caller asks for, each less than a stride from that of the windows.
+    """The requested sizes, which may differ from the default by less than a stride.
 
     Raises:
-        ShapeError: they are not.
+        ShapeError: they differ by more.
     """
     spatial = len(least)
     size = given[-spatial:]
@@ -323,7 +323,7 @@ def max_unpool1d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Any = None,
 ) -> Any:  # fmt: skip
-    """The image (N, C, L) whose maxima `max_pool1d` with `return_indices` gave, else zeros."""
+    """The inverse of `max_pool1d` with `return_indices`: (N, C, L), zeros elsewhere."""
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -331,7 +331,7 @@ def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Any = None,
 ) -> Any:  # fmt: skip
-    """The image (N, C, H, W) whose maxima `max_pool2d` with `return_indices` gave, else zeros."""
+    """The inverse of `max_pool2d` with `return_indices`: (N, C, H, W), zeros elsewhere."""
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -339,5 +339,5 @@ def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Any = None,
 ) -> Any:  # fmt: skip
-    """The image (N, C, D, H, W) whose maxima `max_pool3d` gave, else zeros."""
+    """The inverse of `max_pool3d` with `return_indices`: (N, C, D, H, W), zeros elsewhere."""
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)

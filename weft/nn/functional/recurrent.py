@@ -1,4 +1,4 @@
-"""Recurrent layers, one direction of one layer a call, and their single steps."""
+"""Recurrent layers, one direction of one layer per call, and single steps."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ rnn_cell: Final[Recorded] = recorded(layer.rnn_cell)
 lstm_cell: Final[Recorded] = recorded(layer.lstm_cell)
 gru_cell: Final[Recorded] = recorded(layer.gru_cell)
 
-# States and outputs
+# states and outputs
 
 
 @recorded
 def unstacked(x: Value) -> tuple[Value, ...]:
-    """The parts of the first dimension."""
+    """The entries along the first dimension."""
     return catalogue.unstack.all(x, count=known(x.shape)[0], axis=0)
 
 
 @recorded
 def stacked(*xs: Value) -> Value:
-    """Values side by side in a new first dimension."""
+    """Stacked along a new first dimension."""
     return catalogue.stack(*xs, axis=0)
 
 
 @recorded
 def joined(*xs: Value) -> Value:
-    """Both directions side by side."""
+    """Both directions, concatenated."""
     return catalogue.concatenate(*xs, axis=-1)
 
 

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: labels in order, at unknown times."""
+"""Connectionist temporal classification: losses of unaligned label sequences."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
     reduction: str = "mean", zero_infinity: bool = False,
 ) -> Any:  # fmt: skip
-    """Negative logarithm of the probability of labels, in order, at unknown times.
+    """The negative log probability of label sequences without alignment.
 
     Args:
-        log_probs: logarithms of probabilities, (T, N, C) or (T, C).
-        targets: labels (N, S), or one after another (their total), or (S).
-        input_lengths: how many of the T steps count, (N); so `target_lengths` for the labels.
+        log_probs: log probabilities, (T, N, C) or (T, C).
+        targets: labels (N, S), or concatenated (sum of lengths), or (S).
+        input_lengths: the number of valid steps, (N); `target_lengths` likewise for labels.
         blank: the class that stands for no label.
         reduction: the mean is over labels, then over examples.
-        zero_infinity: an impossible sequence, too short for its labels, counts as 0.
+        zero_infinity: targets too long for their input give 0, not infinity.
 
     Raises:
-        DTypeError: lengths that are no integers.
-        ShapeError: shapes that do not fit, or lengths beyond them (where their values are known).
+        DTypeError: lengths are not integers.
+        ShapeError: shapes do not fit, or lengths exceed them (where their values are known).
 
     Source: Graves et al., "Connectionist Temporal Classification" (2006).
     """
@@ -70,7 +70,7 @@ def _lengths(given: Any, n: int) -> Any:
 
 
 def _check_within(name: str, lengths: Any, most: int) -> None:
-    """Refuse lengths outside [0, most], if they are known already."""
+    """Check that lengths are in [0, most], if they are known already."""
     array = lengths.lazy.array
     if array is not None and array.size and not 0 <= array.min() <= array.max() <= most:
         raise ShapeError(
@@ -79,7 +79,7 @@ def _check_within(name: str, lengths: Any, most: int) -> None:
 
 
 def _rows(targets: Any, lengths: Any, n: int) -> Any:
-    """Targets as (N, S); where they are one after another, their lengths are looked at."""
+    """Targets as (N, S); if they are concatenated, their lengths must be computed."""
     shape = dims_of(targets)
     if len(shape) == 2 and shape[0] == n:
         return targets

@@ -1,4 +1,4 @@
-"""Images of other sizes, channels traded for pixels, windows as columns."""
+"""Resizing, pixel shuffles, channel shuffles, and windows as columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.ops.base import at_user_line, catalogue
 from weft.ops.image.resample import interpolate_bytes
 from weft.ops.shape.layout import channels_last
 
-# PyTorch's name -> the catalogue's, and how many spatial dimensions it is for
+# PyTorch's name -> the catalogue's, and its number of spatial dimensions
 _MODES = {
     "nearest": ("nearest", (1, 2, 3)), "nearest-exact": ("nearest-exact", (1, 2, 3)),
     "linear": ("linear", (1,)), "bilinear": ("linear", (2,)), "trilinear": ("linear", (3,)),
@@ -40,18 +40,18 @@ def interpolate(
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Any:  # fmt: skip
-    """(N, C, spatial...) with other spatial sizes.
+    """(N, C, spatial...) resized to other spatial sizes.
 
     Args:
-        size: the new sizes, or `scale_factor`, by how much they grow.
+        size: the new sizes; or `scale_factor`, the ratio of new to old.
         mode: `nearest`, `nearest-exact`, `linear` (1 spatial dimension), `bilinear`, `bicubic`
             (2), `trilinear` (3) or `area`.
-        align_corners: the corners' pixels, not the images' edges, lie upon each other.
-        recompute_scale_factor: use the ratio of the sizes in place of `scale_factor`.
-        antialias: of `bilinear` and `bicubic`, weigh all pixels under a new one, as Pillow does.
+        align_corners: align the corner pixels' centers, not the images' edges.
+        recompute_scale_factor: use the ratio of the sizes instead of `scale_factor`.
+        antialias: for `bilinear` and `bicubic`, average all pixels under a new one, as Pillow does.
 
     Raises:
-        ShapeError, ValueError: sizes or a mode that do not fit.
+        ShapeError, ValueError: sizes or mode do not fit.
     """
     shape = dims_of(input)
     spatial = len(shape) - 2
@@ -97,22 +97,22 @@ def upsample(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Any:  # fmt: skip
-    """`interpolate` by its old name."""
+    """The deprecated name of `interpolate`."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """`interpolate` from the nearest points, by its old name."""
+    """The deprecated name of `interpolate` by nearest pixels."""
     return interpolate(input, size, scale_factor)
 
 
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
-    """`interpolate` between points, corners upon corners, by its old name."""
+    """The deprecated name of bilinear `interpolate` with aligned corners."""
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 
 def _over_lead(function: Any, x: Value, count: int, **static: Any) -> Value:
-    """A function of (N, ...) with `count` dimensions behind N on any number of leading ones."""
+    """Extends a function of (N, ...) with `count` dimensions after N to any leading dimensions."""
     dims = known(x.shape)
     lead = dims[: len(dims) - count]
     flat = catalogue.reshape(x, shape=(math.prod(lead), *dims[len(lead) :]))
@@ -146,7 +146,7 @@ def _channel_shuffle(x: Value, *, groups: int) -> Value:
 
 
 def channel_shuffle(input: Any, groups: int) -> Any:
-    """Channels, dimension 1, in the order that takes one of each group in turn."""
+    """Interleaves the channel groups, dimension 1."""
     return _channel_shuffle(input, groups=int(groups))
 
 
@@ -156,7 +156,7 @@ def _unfold(x: Value, *, window: Any, strides: Any, padding: Any, dilation: Any)
     image = catalogue.expand_dims(x, axis=0) if len(dims) == 3 else x
     n, channels = known(image.shape)[:2]
     last = catalogue.transpose(image, perm=(0, 2, 3, 1))
-    rows = ops.unfold(last, window, strides, padding, dilation)  # N, h, w, places, C
+    rows = ops.unfold(last, window, strides, padding, dilation)  # N, h, w, positions, C
     columns = catalogue.transpose(rows, perm=(0, 4, 3, 1, 2))
     windows = math.prod(known(columns.shape)[3:])
     y = catalogue.reshape(columns, shape=(n, channels * math.prod(window), windows))
@@ -198,7 +198,7 @@ def unfold(
     """Windows of (N, C, H, W) as columns: (N, C kh kw, windows).
 
     Raises:
-        ShapeError: another rank, or an empty dimension that is not the batch's.
+        ShapeError: the rank differs, or a dimension other than the batch's is empty.
     """
     shape = dims_of(input)
     if len(shape) not in (3, 4) or not all(shape[-3:]):
@@ -213,7 +213,7 @@ def fold(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     stride: Any = 1,
 ) -> Any:  # fmt: skip
-    """The image in which every pixel is the sum of its places in columns (N, C kh kw, windows)."""
+    """Sums columns (N, C kh kw, windows) into an image; overlapping windows add up."""
     static = _windows("fold", kernel_size, dilation, padding, stride)
     image = sizes_of("fold: output_size", output_size, 2)
     shape = dims_of(input)

@@ -1,1 +1,1 @@
-"""Layers, one family a file."""
+"""Layers, one family per file."""

@@ -11,7 +11,7 @@ from weft.nn.parameter import Parameter
 
 
 class _Activation(Module):
-    """An activation whose options are attributes; the printed form shows those that are set."""
+    """An activation whose options are attributes, which the printed form shows if they are set."""
 
     _shown: tuple[str, ...] = ()
     inplace: bool = False
@@ -206,7 +206,7 @@ class CELU(_Activation):
 
 
 class Hardtanh(_Activation):
-    """`x` limited to [min_val, max_val]."""
+    """`x` clipped to [min_val, max_val]."""
 
     _shown = ("min_val", "max_val")
 
@@ -264,12 +264,15 @@ class Hardshrink(_Activation):
         return F.hardshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
-        """The limit."""
+        """The threshold."""
         return str(self.lambd)
 
 
 class Softshrink(_Activation):
-    """`x` moved towards 0 by `lambd`, and 0 where that is further than to 0."""
+    """`x` shrunk towards 0 by `lambd`: 0 where `
+    x
+     <= lambd`.
+    """
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -280,7 +283,7 @@ class Softshrink(_Activation):
         return F.softshrink(input, self.lambd)
 
     def extra_repr(self) -> str:
-        """The limit."""
+        """The threshold."""
         return str(self.lambd)
 
 
@@ -294,7 +297,7 @@ class GLU(_Activation):
         self.dim = dim
 
     def forward(self, input: Any) -> Any:
-        """Half of the input's size along `dim`."""
+        """The input with half the size along `dim`."""
         return F.glu(input, self.dim)
 
 
@@ -341,7 +344,7 @@ class Softmin(_Activation):
 
 
 class RReLU(_Activation):
-    """A leaky `ReLU` whose slope is drawn from [lower, upper] in training, else their mean."""
+    """A leaky `ReLU` with a random slope from [lower, upper] in training, else their mean."""
 
     _shown = ("lower", "upper")
 
@@ -367,7 +370,7 @@ class Softmax2d(_Activation):
 
 
 class PReLU(_Activation):
-    """`x` where it is positive, else `weight * x`, a learned weight, or one a channel."""
+    """`x` where it is positive, else `weight * x` with a learned weight, or one per channel."""
 
     _shown = ("num_parameters",)
 

@@ -1,4 +1,4 @@
-"""`AdaptiveLogSoftmaxWithLoss`: classes of which most are rare."""
+"""`AdaptiveLogSoftmaxWithLoss`: a softmax over many classes, most of them rare."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from weft.ops.base import at_user_line
 
 
 class AdaptiveResult(NamedTuple):
-    """The log probability of each example's target, and the loss: their mean, negated."""
+    """The log probability of each example's target, and the loss: their negated mean."""
 
     output: Any
     loss: Any
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """A softmax over many classes, frequent ones first, in which rare ones cost less.
+    """A softmax over classes sorted by frequency, with less computation for rare ones.
 
-    The head is a softmax over the most frequent classes and one entry for each cluster of rarer
-    ones; each cluster is a softmax on fewer features.
+    The head is a softmax over the most frequent classes and one entry per cluster of rarer ones;
+    each cluster is a softmax over fewer features.
 
     Args:
         in_features: size of the input's last dimension.
-        n_classes: how many classes there are.
-        cutoffs: where the clusters begin, in ascending order.
-        div_value: the features of each cluster are so many times fewer than of the one before it.
+        n_classes: the number of classes.
+        cutoffs: where the clusters start, in ascending order.
+        div_value: each cluster has this many times fewer features than the one before it.
         head_bias: whether the head has a bias.
 
     Raises:
-        ArgumentError: cutoffs that do not ascend from 1 to `n_classes` - 1.
+        ArgumentError: the cutoffs do not ascend within 1 to `n_classes` - 1.
 
     Source: Grave et al., "Efficient softmax approximation for GPUs" (2017).
 
@@ -85,18 +85,18 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             self.tail.append(Sequential(narrow, wide))
 
     def reset_parameters(self) -> None:
-        """The values that training starts from."""
+        """Initialize the parameters."""
         self.head.reset_parameters()
         for narrow, wide in self.tail:
             narrow.reset_parameters()
             wide.reset_parameters()
 
     def forward(self, input_: Any, target_: Any) -> AdaptiveResult:
-        """(N, in_features) and targets (N), or one example of each without N.
+        """Inputs (N, in_features) and targets (N), or one example without N.
 
         Raises:
-            ShapeError: other shapes.
-            ArgumentError: a target that is no class.
+            ShapeError: the shapes differ from that.
+            ArgumentError: a target is not a class.
         """
         x, t = dims_of(input_), dims_of(target_)
         if (len(x), len(t)) not in ((2, 1), (1, 0)) or x[:-1] != t:

@@ -15,14 +15,14 @@ from weft.ops.base import at_user_line
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads: queries take weighted means of values, head by head.
+    """Multi-head attention.
 
     Args:
-        embed_dim: width of queries and results, which `num_heads` divides.
-        dropout: probability with which a weight is left out in training.
-        bias: whether the products have biases.
-        add_bias_kv: a learned key and value more.
-        add_zero_attn: a key and value of zeros more.
+        embed_dim: width of queries and results, a multiple of `num_heads`.
+        dropout: probability of dropping an attention weight in training.
+        bias: whether the projections have biases.
+        add_bias_kv: append a learned key and value.
+        add_zero_attn: append a key and value of zeros.
         kdim, vdim: widths of keys and values; `embed_dim` by default.
         batch_first: inputs are (N, L, E), not (L, N, E).
 
@@ -78,7 +78,7 @@ class MultiheadAttention(Module):
         self.register_parameter("in_proj_weight", weight)
 
     def reset_parameters(self) -> None:
-        """Xavier's weights, biases 0."""
+        """Xavier initialization; biases 0."""
         for weight in (
             self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
         ):  # fmt: skip
@@ -102,18 +102,18 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Any, Any]:
-        """Results of the shape of `query`, and weights (N, L, S), or (N, heads, L, S) unaveraged.
+        """Results of `query`'s shape, and weights (N, L, S), or (N, heads, L, S) if not averaged.
 
         Args:
-            query: (L, N, E), (N, L, E) with `batch_first`, or (L, E); key and value alike.
-            key_padding_mask: (N, S), true for keys that no query sees, or numbers to add.
-            need_weights: give `None` in place of the weights if unset.
-            attn_mask: (L, S) or (N heads, L, S), true for what is hidden, or numbers to add.
-            is_causal: `attn_mask` is the one that hides later keys, so it need not be read.
+            query: (L, N, E), (N, L, E) with `batch_first`, or (L, E); key and value likewise.
+            key_padding_mask: (N, S), true for keys to ignore, or numbers to add.
+            need_weights: whether to return the weights; else `None`.
+            attn_mask: (L, S) or (N heads, L, S), true for pairs to ignore, or numbers to add.
+            is_causal: `attn_mask` is the causal mask, so it need not be read.
         """
         if is_causal and attn_mask is None:
             raise ArgumentError(
-                f"MultiheadAttention: is_causal goes with the attn_mask that it describes"
+                f"MultiheadAttention: is_causal needs the attn_mask that it describes"
                 f"{at_user_line()}"
             )
         extra_keys = self.bias_k is not None or self.add_zero_attn

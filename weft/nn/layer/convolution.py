@@ -18,7 +18,7 @@ _AROUND = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Convolution(Module):
-    """Weights, options and their checks; what `Conv2d` and its like share."""
+    """Weights, options and their checks, which all convolutions share."""
 
     spatial: ClassVar[int]
     transposed: ClassVar[bool] = False
@@ -75,7 +75,7 @@ class _Convolution(Module):
             )
 
     def reset_parameters(self) -> None:
-        """Uniform in +-1 / sqrt(inputs of an output)."""
+        """Uniform in +-1 / sqrt(fan in)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             inputs = math.prod(self.weight.shape[1:])
@@ -83,7 +83,7 @@ class _Convolution(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        """The sizes, and the options that are not the default."""
+        """The sizes, and options other than the defaults."""
         count = self.spatial
         parts = [
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
@@ -127,7 +127,7 @@ class _Conv(_Convolution):
         super().__init__(options, bias, device, dtype)
 
     def forward(self, input: Any) -> Any:
-        """(N, in_channels, spatial...) to (N, out_channels, spatial...); N may be left out."""
+        """(N, in_channels, spatial...) to (N, out_channels, spatial...); N is optional."""
         return convolve(
             self.spatial, input, self.weight, self.bias, self.stride, self.padding, self.dilation,
             self.groups, self.padding_mode,
@@ -178,10 +178,10 @@ class _ConvTranspose(_Convolution):
         super().__init__(options, bias, device, dtype)
 
     def forward(self, input: Any, output_size: Any = None) -> Any:
-        """(N, in_channels, spatial...) to (N, out_channels, spatial...); N may be left out.
+        """(N, in_channels, spatial...) to (N, out_channels, spatial...); N is optional.
 
         Args:
-            output_size: the spatial sizes wanted, in place of `output_padding`.
+            output_size: the output's spatial sizes, instead of `output_padding`.
         """
         extra = self.output_padding if output_size is None else self._missing(input, output_size)
         return transpose(
@@ -190,7 +190,7 @@ class _ConvTranspose(_Convolution):
         )  # fmt: skip
 
     def _missing(self, input: Any, output_size: Any) -> tuple[int, ...]:
-        """The output padding that leads to the size wanted."""
+        """The output padding that gives the requested size."""
         wanted = tuple(output_size)[-self.spatial :]
         pads: Any = self.padding
         axes = zip(

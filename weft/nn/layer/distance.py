@@ -9,7 +9,12 @@ from weft.nn.module.module import Module
 
 
 class CosineSimilarity(Module):
-    """`x1 . x2 / (|x1| * |x2|)` along a dimension; lengths count as `eps` at least."""
+    """Cosine similarity along a dimension: `x1 . x2 / (
+    x1
+     *
+    x2
+    )`, with norms of at least `eps`.
+    """
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()

@@ -59,7 +59,7 @@ class Dropout3d(_Dropout):
 
 
 class AlphaDropout(_Dropout):
-    """Dropout that keeps mean and variance, for networks of `SELU`."""
+    """Dropout that keeps mean and variance, for networks with `SELU`."""
 
     def forward(self, input: Any) -> Any:
         """The input, with elements left out in training."""

@@ -1,4 +1,4 @@
-"""Layers that look rows up in a table: `Embedding`, `EmbeddingBag`."""
+"""Table lookups: `Embedding`, `EmbeddingBag`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Table(Module):
             self.weight.requires_grad_(False)
 
     def reset_parameters(self) -> None:
-        """Standard normal, the padding row zero."""
+        """Standard normal; the padding row is zero."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             array = self.weight.array.copy()
@@ -55,7 +55,7 @@ class _Table(Module):
 
 
 class Embedding(_Table):
-    """A table of which the input names rows."""
+    """A table whose rows are looked up by index."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Embedding(_Table):
     def from_pretrained(
         cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None, **options: Any
     ) -> Self:
-        """A layer with this table, which is not trained unless `freeze` is unset."""
+        """A layer with this table, which is trained only if `freeze` is false."""
         rows, width = embeddings.shape
         return cls(rows, width, padding_idx, _weight=embeddings, _freeze=freeze, **options)
 
@@ -139,7 +139,7 @@ class EmbeddingBag(_Table):
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> Self:
-        """A layer with this table, which is not trained unless `freeze` is unset."""
+        """A layer with this table, which is trained only if `freeze` is false."""
         rows, width = embeddings.shape
         found = cls(rows, width, _weight=embeddings, **options)
         found.weight.requires_grad_(not freeze)

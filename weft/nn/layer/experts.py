@@ -1,4 +1,4 @@
-"""`MixtureOfExperts`: feed-forward layers of which each token uses one or a few."""
+"""`MixtureOfExperts`: feed-forward experts of which each token uses one or a few."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _run = recorded(ops.run_experts, autocast=Autocast.LOW)
 
 
 class ExpertsResult(NamedTuple):
-    """What a mixture of experts gives.
+    """The results of a mixture of experts.
 
     Attributes:
         output: of the input's shape.
-        balance_loss: 1 where experts are chosen alike, up to their number where one is chosen
-            always; add some 0.01 of it to the loss.
-        z_loss: the mean of squared log sums of exponentials of scores; add some 0.001 of it.
-        dropped: int32, how many choices found their expert full.
+        balance_loss: 1 if all experts are chosen equally often, up to their number if one is always
+            chosen; add about 0.01 of it to the loss.
+        z_loss: the mean of squared logsumexp of the router's scores; add about 0.001 of it.
+        dropped: int32, the number of choices whose expert was full.
     """
 
     output: Any
@@ -42,22 +42,23 @@ class ExpertsResult(NamedTuple):
 class MixtureOfExperts(Module):
     """`sum over chosen experts of gate * (act(x @ weight1 + bias1) @ weight2 + bias2)`.
 
-    Each token goes to the experts of its highest scores, `x @ router.weight.T`. An expert takes
-    up to `ceil(capacity_factor * tokens * top_k / num_experts)`; a choice beyond it is dropped,
-    and adds 0 to the token's output (Fedus et al., "Switch Transformers", 2021; Lepikhin et al.,
-    "GShard", 2020). With one choice its gate is its probability; gates of several add up to 1.
+    Each token goes to the experts with its highest scores, `x @ router.weight.T`. An expert takes
+    up to `ceil(capacity_factor * tokens * top_k / num_experts)` tokens; further ones are dropped,
+    which adds 0 to their outputs (Fedus et al., "Switch Transformers", 2021; Lepikhin et al.,
+    "GShard", 2020). With one choice, the gate is its probability; with several, gates are
+    normalized to sum 1.
 
     Args:
         features: size of the input's last dimension, and of the output's.
-        hidden: features between an expert's two layers.
-        num_experts: how many there are.
-        top_k: how many a token chooses.
-        capacity_factor: room with each expert, over what an equal share takes.
-        eval_capacity_factor: the same outside of training.
+        hidden: width between an expert's two layers.
+        num_experts: the number of experts.
+        top_k: experts per token.
+        capacity_factor: capacity of each expert, relative to an equal share.
+        eval_capacity_factor: the same in evaluation.
         activation: `relu`, `gelu` or `silu`.
 
     Raises:
-        ArgumentError: more choices than experts, or no room.
+        ArgumentError: `top_k` exceeds the experts, or a capacity factor is not positive.
 
     Example:
         >>> import weft as wf
@@ -99,22 +100,22 @@ class MixtureOfExperts(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Each expert as a `Linear` of its sizes."""
+        """Initialize each expert like a `Linear` of its sizes."""
         for weight, bias in ((self.weight1, self.bias1), (self.weight2, self.bias2)):
             bound = 1 / math.sqrt(max(1, dims_of(weight)[1]))
             init.uniform_(weight, -bound, bound)
             init.uniform_(bias, -bound, bound)
 
     def capacity(self, tokens: int) -> int:
-        """How many of so many tokens an expert takes."""
+        """How many tokens an expert takes."""
         factor = self.capacity_factor if self.training else self.eval_capacity_factor
         return max(1, math.ceil(factor * tokens * self.top_k / self.num_experts))
 
     def forward(self, input: Any) -> ExpertsResult:
-        """(..., features) to the same, with losses and what was dropped.
+        """(..., features) to the same shape, with losses and the number of dropped choices.
 
         Raises:
-            ShapeError: another last dimension.
+            ShapeError: the last dimension differs.
         """
         dims = dims_of(input)
         if not dims or dims[-1] != self.features:

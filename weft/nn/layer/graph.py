@@ -1,4 +1,4 @@
-"""Layers over the edges of a graph, with the names and arguments of PyTorch Geometric.
+"""Graph convolution layers, with the names and arguments of PyTorch Geometric.
 
 Edges are (2, edges), integers: edge `e` goes from node `edge_index[0, e]` to `edge_index[1, e]`.
 Each node's messages are added in the order of its edges, by one thread.
@@ -43,11 +43,11 @@ class GCNConv(Module):
     """Graph convolution: `D^-1/2 (A + I) D^-1/2 x @ weight.T + bias` (Kipf and Welling, 2017).
 
     Args:
-        in_channels: features of a node in the input.
-        out_channels: features of a node in the output.
-        improved: whether an added edge from a node to itself weighs 2, not 1.
-        add_self_loops: whether a node without an edge to itself gets one.
-        normalize: whether to divide by the roots of degrees.
+        in_channels: features of an input node.
+        out_channels: features of an output node.
+        improved: whether added self loops have weight 2, not 1.
+        add_self_loops: whether nodes without a self loop get one.
+        normalize: whether to divide by the square roots of degrees.
 
     Example:
         >>> import weft as wf
@@ -77,7 +77,7 @@ class GCNConv(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Weights uniform by Glorot's rule, the bias 0."""
+        """Glorot uniform weights, zero bias."""
         init.xavier_uniform_(self.lin.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
@@ -87,10 +87,10 @@ class GCNConv(Module):
 
         Args:
             edge_index: (2, edges).
-            edge_weight: (edges), all 1 where it is left out.
+            edge_weight: (edges); all 1 if left out.
 
         Raises:
-            OutOfRangeError: when computed, an edge from or to a node that is not there.
+            OutOfRangeError: at execution, an edge has a node that does not exist.
         """
         _check_nodes("GCNConv", x, self.in_channels)
         own = (2.0 if self.improved else 1.0) if self.add_self_loops else None
@@ -108,13 +108,13 @@ class SAGEConv(Module):
     """GraphSAGE: `lin_l(aggr of neighbors) + lin_r(x)` (Hamilton, Ying and Leskovec, 2017).
 
     Args:
-        in_channels: features of a node in the input; two numbers where edges lead from nodes of
-            one kind to nodes of another.
-        out_channels: features of a node in the output.
-        aggr: how what comes to a node is combined: `mean`, `sum` or `add`, `max`.
-        normalize: whether rows of the output have length 1.
-        root_weight: whether a node's own features count, too.
-        project: whether `relu(lin(x))` is what neighbors send.
+        in_channels: features of an input node; two numbers if edges lead from one kind of nodes to
+            another.
+        out_channels: features of an output node.
+        aggr: how a node's messages are aggregated: `mean`, `sum` or `add`, `max`.
+        normalize: whether output rows are normalized to length 1.
+        root_weight: whether a node's own features are used too.
+        project: whether neighbors send `relu(lin(x))`.
     """
 
     def __init__(
@@ -141,12 +141,12 @@ class SAGEConv(Module):
         """(nodes, in_channels) to (nodes, out_channels).
 
         Args:
-            x: a tensor, or two: of the nodes that edges come from, and of those they go to.
+            x: a tensor, or two: the source nodes' and the target nodes'.
             edge_index: (2, edges).
 
         Raises:
-            ArgumentError: an `aggr` that there is not.
-            OutOfRangeError: when computed, an edge from or to a node that is not there.
+            ArgumentError: `aggr` is unknown.
+            OutOfRangeError: at execution, an edge has a node that does not exist.
         """
         source, target = x if isinstance(x, tuple) else (x, x)
         _check_nodes("SAGEConv", source, self.lin_l.in_features)
@@ -164,16 +164,16 @@ class SAGEConv(Module):
 
 
 class GATConv(Module):
-    """Graph attention: neighbors weigh by a softmax over a node's edges (Velickovic et al., 2018).
+    """Graph attention: neighbors are weighted by a softmax over a node's edges (Velickovic, 2018).
 
     Args:
-        in_channels: features of a node in the input.
-        out_channels: features of a head in the output.
-        heads: how many attentions there are side by side.
-        concat: whether the output has the heads one after another, or their mean.
+        in_channels: features of an input node.
+        out_channels: features per head in the output.
+        heads: the number of attention heads.
+        concat: whether the output concatenates the heads, or averages them.
         negative_slope: of the leaky ReLU of attention.
-        dropout: the chance that an edge does not count in a training step.
-        add_self_loops: whether each node has one edge to itself.
+        dropout: probability of dropping an edge in training.
+        add_self_loops: whether each node gets exactly one self loop.
     """
 
     def __init__(
@@ -205,20 +205,20 @@ class GATConv(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Weights uniform by Glorot's rule, the bias 0."""
+        """Glorot uniform weights, zero bias."""
         for weight in (self.lin.weight, self.att_src, self.att_dst):
             init.xavier_uniform_(weight)
         if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, x: Any, edge_index: Any) -> Any:
-        """(nodes, in_channels) to (nodes, heads * out_channels), or out_channels of a mean.
+        """(nodes, in_channels) to (nodes, heads * out_channels), or out_channels if averaged.
 
         Args:
             edge_index: (2, edges).
 
         Raises:
-            OutOfRangeError: when computed, an edge from or to a node that is not there.
+            OutOfRangeError: at execution, an edge has a node that does not exist.
         """
         _check_nodes("GATConv", x, self.in_channels)
         nodes, edges = dims_of(x)[0], dims_of(edge_index)[-1:]

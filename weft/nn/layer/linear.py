@@ -1,4 +1,4 @@
-"""Layers that multiply with a weight: `Linear`, `Bilinear`, and `Identity`, which does not."""
+"""`Linear`, `Bilinear` and `Identity`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.nn.parameter import Parameter
 
 
 class Identity(Module):
-    """Gives its input back, whatever arguments it was made with."""
+    """Returns its input; takes any arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Losses as modules; what they compute is in `weft.nn.functional`."""
+"""Losses as modules; the formulas are in `weft.nn.functional`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Absolute differences, squared (and scaled) below `beta`."""
+    """Absolute differences; squared (and scaled) below `beta`."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Half squared differences, growing linearly beyond `delta`."""
+    """Half the squared differences; linear beyond `delta`."""
 
     def __init__(
         self,
@@ -244,7 +244,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 class MultiLabelMarginLoss(_Loss):
     """`sum over j, i of max(0, 1 - x[y[j]] + x[i]) / classes`, for all i that no y[j] is.
 
-    The target has the classes y[j] in front, then -1.
+    The target lists the classes y[j] first, then -1.
     """
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -301,7 +301,7 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """Negative logarithm of the likelihood of counts."""
+    """Negative log likelihood of Poisson counts."""
 
     def __init__(
         self,
@@ -330,7 +330,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Negative logarithm of the likelihood of numbers of mean `input` and variance `var`."""
+    """Negative log likelihood of normal numbers with mean `input` and variance `var`."""
 
     def __init__(
         self,
@@ -350,7 +350,7 @@ class GaussianNLLLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """How much nearer the anchor is to the positive than to the negative, short of the margin."""
+    """`max(0, margin + distance to the positive - distance to the negative)`."""
 
     def __init__(
         self,
@@ -383,7 +383,7 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with a distance of your own, a function of two tensors."""
+    """`TripletMarginLoss` with a custom distance, a function of two tensors."""
 
     def __init__(
         self,
@@ -407,7 +407,7 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Labels in order, at unknown times (Graves et al., 2006)."""
+    """Connectionist temporal classification: unaligned label sequences (Graves et al., 2006)."""
 
     def __init__(
         self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False

@@ -19,9 +19,9 @@ from weft.ops.warning import warn
 
 
 class _Statistics(Module):
-    """Running statistics and a factor a channel; what batch and instance norm share."""
+    """Running statistics and affine parameters per channel; shared by batch and instance norm."""
 
-    _version = 2  # from 2 on with num_batches_tracked
+    _version = 2  # version 2 added num_batches_tracked
     ranks: ClassVar[tuple[int, ...]]
 
     def __init__(
@@ -47,14 +47,14 @@ class _Statistics(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Mean 0, variance 1, no batches seen."""
+        """Reset to mean 0, variance 1, no batches seen."""
         if self.track_running_stats:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
             init.zeros_(self.num_batches_tracked)
 
     def reset_parameters(self) -> None:
-        """Weight 1, bias 0, and the statistics as at first."""
+        """Reset to weight 1, bias 0, and initial statistics."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -100,7 +100,7 @@ class _BatchNorm(_Statistics):
         )
 
     def forward(self, input: Any) -> Any:
-        """The input's shape; running statistics move in training."""
+        """The input's shape; running statistics are updated in training."""
         self._check(input)
         by_batch = self.training or self.running_mean is None
         kept = self.track_running_stats or not self.training
@@ -112,19 +112,19 @@ class _BatchNorm(_Statistics):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Channels of (N, C) or (N, C, L) with mean 0 and variance 1 over a batch, then affine."""
+    """Batch norm of (N, C) or (N, C, L): channels get mean 0 and variance 1, then affine."""
 
     ranks = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Channels of (N, C, H, W) with mean 0 and variance 1 over a batch, then affine."""
+    """Batch norm of (N, C, H, W): channels get mean 0 and variance 1, then affine."""
 
     ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Channels of (N, C, D, H, W) with mean 0 and variance 1 over a batch, then affine."""
+    """Batch norm of (N, C, D, H, W): channels get mean 0 and variance 1, then affine."""
 
     ranks = (5,)
 
@@ -146,7 +146,7 @@ class _InstanceNorm(_Statistics):
         )
 
     def forward(self, input: Any) -> Any:
-        """The input's shape; N may be left out."""
+        """The input's shape; N is optional."""
         self._check(input)
         shape = dims_of(input)
         single = len(shape) == self.ranks[0]
@@ -164,25 +164,25 @@ class _InstanceNorm(_Statistics):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Every channel of every example of (N, C, L) with mean 0 and variance 1."""
+    """Instance norm: each channel of each example of (N, C, L) gets mean 0 and variance 1."""
 
     ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Every channel of every example of (N, C, H, W) with mean 0 and variance 1."""
+    """Instance norm: each channel of each example of (N, C, H, W) gets mean 0 and variance 1."""
 
     ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Every channel of every example of (N, C, D, H, W) with mean 0 and variance 1."""
+    """Instance norm: each channel of each example of (N, C, D, H, W) gets mean 0, variance 1."""
 
     ranks = (4, 5)
 
 
 class LayerNorm(Module):
-    """Rows, the last dimensions, with mean 0 and variance 1, then affine."""
+    """Layer norm: the last dimensions get mean 0 and variance 1, then affine."""
 
     def __init__(
         self,
@@ -225,7 +225,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Rows, the last dimensions, over their root mean square, times a weight."""
+    """The last dimensions divided by their root mean square, times a weight."""
 
     def __init__(
         self,
@@ -261,7 +261,7 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Groups of channels of (N, C, ...) with mean 0 and variance 1, then a factor a channel."""
+    """Group norm: groups of channels of (N, C, ...) get mean 0 and variance 1, then affine."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Sequences of different lengths without padding: `PackedSequence`, and layers run over one."""
+"""`PackedSequence`: sequences of different lengths without padding; layers run over one."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Direction = Callable[[Any, list[Any]], tuple[Any, ...]]
 
 
 class PackedSequence(NamedTuple):
-    """The entries of several sequences, time step by time step, those that have ended left out.
+    """Entries of several sequences by time step, without those that have ended.
 
     Attributes:
-        data: all entries, (sum of the lengths, ...); the longest sequence comes first in each step.
-        batch_sizes: how many sequences have not ended at each time step, int64.
-        sorted_indices: which sequence of those given comes at each place; `None` as they came.
-        unsorted_indices: the place of each sequence given.
+        data: all entries, (sum of the lengths, ...); in each step, longest sequences come first.
+        batch_sizes: the number of sequences still running at each time step, int64.
+        sorted_indices: the original index of each sorted sequence; `None` if unchanged.
+        unsorted_indices: the sorted position of each original sequence.
     """
 
     data: Any
@@ -44,7 +44,7 @@ class PackedSequence(NamedTuple):
     unsorted_indices: Any = None
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The same with `data` converted, itself where that changes nothing; see `Tensor.to`."""
+        """With `data` converted, as in `Tensor.to`; itself if nothing changes."""
         data = self.data.to(*args, **kwargs)
         return self if data is self.data else self._replace(data=data)
 
@@ -85,21 +85,21 @@ class PackedSequence(NamedTuple):
         return self
 
     def pin_memory(self) -> PackedSequence:
-        """Itself: there is no device that would gain by it."""
+        """Itself: there is no device that needs pinned memory."""
         return self
 
     def is_pinned(self) -> bool:
-        """No."""
+        """False."""
         return False
 
     @property
     def is_cuda(self) -> bool:
-        """No."""
+        """False."""
         return False
 
 
 def invert_permutation(permutation: Any) -> Any:
-    """The permutation that undoes one; `None` for `None`."""
+    """The inverse of a permutation; `None` for `None`."""
     if permutation is None:
         return None
     return tensor(np.argsort(permutation.array, kind="stable"))
@@ -108,15 +108,15 @@ def invert_permutation(permutation: Any) -> Any:
 def pack_padded_sequence(
     input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Sequences that were padded, (L, N, ...), without the padding.
+    """Pack padded sequences (L, N, ...).
 
     Args:
         lengths: of each sequence, above 0.
         batch_first: the input is (N, L, ...).
-        enforce_sorted: refuse sequences that do not come longest first; else they are sorted.
+        enforce_sorted: require the longest first; otherwise they are sorted here.
 
     Raises:
-        ShapeError: lengths that do not fit, or sequences that are not sorted.
+        ShapeError: the lengths do not fit, or the sequences are not sorted.
 
     >>> import weft as wf
     >>> packed = pack_padded_sequence(wf.tensor([[1, 4], [2, 5], [3, 0]]), [3, 2])
@@ -158,7 +158,7 @@ def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """The sequences padded to one length, (L, N, ...), and their lengths.
+    """Unpack to padded sequences (L, N, ...), and their lengths.
 
     Args:
         batch_first: the result is (N, L, ...).
@@ -174,7 +174,7 @@ def pad_packed_sequence(
             f"pad_packed_sequence: expected total_length of at least {len(sizes)}, got {steps}"
             f"{at_user_line()}"
         )
-    places = np.full((steps, sizes[0]), sum(sizes), np.int64)  # of the padding, at first
+    places = np.full((steps, sizes[0]), sum(sizes), np.int64)  # initially of the padding
     start = 0
     for t, n in enumerate(sizes):
         places[t, :n] = np.arange(start, start + n)
@@ -192,7 +192,7 @@ def pad_packed_sequence(
 
 
 def runs(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-    """Time steps of one batch size: where their entries begin, how many steps, and the size."""
+    """Runs of time steps with one batch size: start of the entries, number of steps, and size."""
     start = 0
     for size, same in groupby(sizes):
         steps = len(list(same))
@@ -203,9 +203,9 @@ def runs(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
 def run_forwards(
     x: Any, sizes: Sequence[int], states: list[Any], direction: Direction
 ) -> tuple[Any, ...]:
-    """Run a layer over packed entries: its outputs, packed, and each sequence's last states."""
+    """Run a layer over packed entries; returns packed outputs and each sequence's last states."""
     outputs: list[Any] = []
-    ended: list[list[Any]] = []  # states of sequences as they end, the shortest first
+    ended: list[list[Any]] = []  # states of sequences that have ended, the shortest first
     for start, steps, n in runs(sizes):
         if outputs:
             ended.append([s[n:] for s in states])
@@ -219,7 +219,7 @@ def run_forwards(
 def run_backwards(
     x: Any, sizes: Sequence[int], states: list[Any], direction: Direction
 ) -> tuple[Any, ...]:
-    """`run_forwards` from the last time step to the first; a sequence begins where it ends."""
+    """Like `run_forwards`, from the last step to the first; a sequence starts at its end."""
     outputs: list[Any] = []
     now: list[Any] = []
     for start, steps, n in reversed(list(runs(sizes))):
@@ -235,7 +235,7 @@ def run_backwards(
 
 
 def _begun(state: Any, like: Any, start: int, end: int) -> Any:
-    """The first states of the sequences from `start` to `end`."""
+    """The initial states of sequences `start` to `end`."""
     if state is not None:
         return state[start:end]
     return zeros(end - start, dims_of(like)[1], dtype=like.dtype)

@@ -1,4 +1,4 @@
-"""Layers that pad the last 1, 2 or 3 dimensions."""
+"""Padding layers for the last 1, 2 or 3 dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Pad(Module):
         self.padding = sizes_of(type(self).__name__, padding, 2 * self.spatial)
 
     def forward(self, input: Any) -> Any:
-        """The input with larger last dimensions."""
+        """The padded input."""
         return F.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
@@ -34,7 +34,7 @@ class _ConstantPad(_Pad):
         self.value = value
 
     def forward(self, input: Any) -> Any:
-        """The input with larger last dimensions."""
+        """The padded input."""
         return F.pad(input, self.padding, self.mode, self.value)
 
     def extra_repr(self) -> str:
@@ -52,7 +52,7 @@ class _ZeroPad(_ConstantPad):
 
 
 class ConstantPad1d(_ConstantPad):
-    """A number around the last dimension.
+    """Pads the last dimension with a constant.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -61,7 +61,7 @@ class ConstantPad1d(_ConstantPad):
 
 
 class ConstantPad2d(_ConstantPad):
-    """A number around the last 2 dimensions.
+    """Pads the last 2 dimensions with a constant.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -70,7 +70,7 @@ class ConstantPad2d(_ConstantPad):
 
 
 class ConstantPad3d(_ConstantPad):
-    """A number around the last 3 dimensions.
+    """Pads the last 3 dimensions with a constant.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -79,7 +79,7 @@ class ConstantPad3d(_ConstantPad):
 
 
 class ZeroPad1d(_ZeroPad):
-    """Zeros around the last dimension.
+    """Pads the last dimension with zeros.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -88,7 +88,7 @@ class ZeroPad1d(_ZeroPad):
 
 
 class ZeroPad2d(_ZeroPad):
-    """Zeros around the last 2 dimensions.
+    """Pads the last 2 dimensions with zeros.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -97,7 +97,7 @@ class ZeroPad2d(_ZeroPad):
 
 
 class ZeroPad3d(_ZeroPad):
-    """Zeros around the last 3 dimensions.
+    """Pads the last 3 dimensions with zeros.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -106,7 +106,7 @@ class ZeroPad3d(_ZeroPad):
 
 
 class ReflectionPad1d(_Pad):
-    """The image mirrored at its edge around the last dimension.
+    """Pads the last dimension by reflection.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -116,7 +116,7 @@ class ReflectionPad1d(_Pad):
 
 
 class ReflectionPad2d(_Pad):
-    """The image mirrored at its edge around the last 2 dimensions.
+    """Pads the last 2 dimensions by reflection.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -126,7 +126,7 @@ class ReflectionPad2d(_Pad):
 
 
 class ReflectionPad3d(_Pad):
-    """The image mirrored at its edge around the last 3 dimensions.
+    """Pads the last 3 dimensions by reflection.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -136,7 +136,7 @@ class ReflectionPad3d(_Pad):
 
 
 class ReplicationPad1d(_Pad):
-    """The edge repeated around the last dimension.
+    """Pads the last dimension by repeating the edge.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -146,7 +146,7 @@ class ReplicationPad1d(_Pad):
 
 
 class ReplicationPad2d(_Pad):
-    """The edge repeated around the last 2 dimensions.
+    """Pads the last 2 dimensions by repeating the edge.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -156,7 +156,7 @@ class ReplicationPad2d(_Pad):
 
 
 class ReplicationPad3d(_Pad):
-    """The edge repeated around the last 3 dimensions.
+    """Pads the last 3 dimensions by repeating the edge.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -166,7 +166,7 @@ class ReplicationPad3d(_Pad):
 
 
 class CircularPad1d(_Pad):
-    """The other end of the image around the last dimension.
+    """Pads the last dimension circularly.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -176,7 +176,7 @@ class CircularPad1d(_Pad):
 
 
 class CircularPad2d(_Pad):
-    """The other end of the image around the last 2 dimensions.
+    """Pads the last 2 dimensions circularly.
 
     Takes one size, or those of `functional.pad`.
     """
@@ -186,7 +186,7 @@ class CircularPad2d(_Pad):
 
 
 class CircularPad3d(_Pad):
-    """The other end of the image around the last 3 dimensions.
+    """Pads the last 3 dimensions circularly.
 
     Takes one size, or those of `functional.pad`.
     """

@@ -33,14 +33,14 @@ class _MaxPool(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Any) -> Any:
-        """(N, C, spatial...) with smaller spatial sizes; N may be left out."""
+        """(N, C, spatial...) with smaller spatial sizes; N is optional."""
         return F.max_pool(
             self.spatial, input, self.kernel_size, self.stride, self.padding, self.dilation,
             self.ceil_mode, self.return_indices,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """The windows."""
+        """The window options."""
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
             f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
@@ -48,19 +48,19 @@ class _MaxPool(Module):
 
 
 class MaxPool1d(_MaxPool):
-    """The largest element of every window of (N, C, L)."""
+    """Max pooling of (N, C, L)."""
 
     spatial = 1
 
 
 class MaxPool2d(_MaxPool):
-    """The largest element of every window of (N, C, H, W)."""
+    """Max pooling of (N, C, H, W)."""
 
     spatial = 2
 
 
 class MaxPool3d(_MaxPool):
-    """The largest element of every window of (N, C, D, H, W)."""
+    """Max pooling of (N, C, D, H, W)."""
 
     spatial = 3
 
@@ -86,19 +86,19 @@ class _AvgPool(Module):
         self.divisor_override = divisor_override
 
     def forward(self, input: Any) -> Any:
-        """(N, C, spatial...) with smaller spatial sizes; N may be left out."""
+        """(N, C, spatial...) with smaller spatial sizes; N is optional."""
         return F.avg_pool(
             self.spatial, input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
             self.count_include_pad, self.divisor_override,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """The windows."""
+        """The window options."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class AvgPool1d(_AvgPool):
-    """The mean of every window of (N, C, L)."""
+    """Average pooling of (N, C, L)."""
 
     spatial = 1
 
@@ -117,13 +117,13 @@ class AvgPool1d(_AvgPool):
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of every window of (N, C, H, W)."""
+    """Average pooling of (N, C, H, W)."""
 
     spatial = 2
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of every window of (N, C, D, H, W)."""
+    """Average pooling of (N, C, D, H, W)."""
 
     spatial = 3
 
@@ -141,13 +141,13 @@ class _LPPool(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Any) -> Any:
-        """(N, C, spatial...) with smaller spatial sizes; N may be left out."""
+        """(N, C, spatial...) with smaller spatial sizes; N is optional."""
         return F.lp_pool(
             self.spatial, input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode
         )
 
     def extra_repr(self) -> str:
-        """The norm and the windows."""
+        """The norm and the window options."""
         return (
             f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
             f"ceil_mode={self.ceil_mode}"
@@ -155,19 +155,19 @@ class _LPPool(Module):
 
 
 class LPPool1d(_LPPool):
-    """The root of the sum of powers of every window of (N, C, L)."""
+    """The `norm_type`-norm of each window of (N, C, L)."""
 
     spatial = 1
 
 
 class LPPool2d(_LPPool):
-    """The root of the sum of powers of every window of (N, C, H, W)."""
+    """The `norm_type`-norm of each window of (N, C, H, W)."""
 
     spatial = 2
 
 
 class LPPool3d(_LPPool):
-    """The root of the sum of powers of every window of (N, C, D, H, W)."""
+    """The `norm_type`-norm of each window of (N, C, D, H, W)."""
 
     spatial = 3
 
@@ -180,7 +180,7 @@ class _AdaptiveAvgPool(Module):
         self.output_size = output_size
 
     def forward(self, input: Any) -> Any:
-        """(N, C, spatial...) with the spatial sizes asked for; N may be left out."""
+        """(N, C, spatial...) with the given spatial sizes; N is optional."""
         return F.adaptive_avg_pool(self.spatial, input, self.output_size)
 
     def extra_repr(self) -> str:
@@ -189,19 +189,19 @@ class _AdaptiveAvgPool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """Means over windows such that (N, C, L) becomes (N, C, output_size)."""
+    """Average pooling of (N, C, L) to (N, C, output_size)."""
 
     spatial = 1
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """Means over windows such that (N, C, H, W) becomes (N, C, *output_size)."""
+    """Average pooling of (N, C, H, W) to (N, C, *output_size)."""
 
     spatial = 2
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """Means over windows such that (N, C, D, H, W) becomes (N, C, *output_size)."""
+    """Average pooling of (N, C, D, H, W) to (N, C, *output_size)."""
 
     spatial = 3
 
@@ -215,7 +215,7 @@ class _AdaptiveMaxPool(Module):
         self.return_indices = return_indices
 
     def forward(self, input: Any) -> Any:
-        """(N, C, spatial...) with the spatial sizes asked for; N may be left out."""
+        """(N, C, spatial...) with the given spatial sizes; N is optional."""
         return F.adaptive_max_pool(self.spatial, input, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
@@ -224,19 +224,19 @@ class _AdaptiveMaxPool(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """Maxima over windows such that (N, C, L) becomes (N, C, output_size)."""
+    """Max pooling of (N, C, L) to (N, C, output_size)."""
 
     spatial = 1
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """Maxima over windows such that (N, C, H, W) becomes (N, C, *output_size)."""
+    """Max pooling of (N, C, H, W) to (N, C, *output_size)."""
 
     spatial = 2
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """Maxima over windows such that (N, C, D, H, W) becomes (N, C, *output_size)."""
+    """Max pooling of (N, C, D, H, W) to (N, C, *output_size)."""
 
     spatial = 3
 
@@ -253,30 +253,30 @@ class _MaxUnpool(Module):
         self.padding = sizes_of(f"{name}: padding", padding, self.spatial)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
-        """Maxima and their places to an image that is 0 elsewhere."""
+        """Maxima and their indices to an image that is 0 elsewhere."""
         return F.max_unpool(
             self.spatial, input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
 
     def extra_repr(self) -> str:
-        """The windows."""
+        """The window options."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Undoes `MaxPool1d`, whose places are given; other elements are 0."""
+    """The inverse of `MaxPool1d`, given its indices; other elements are 0."""
 
     spatial = 1
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Undoes `MaxPool2d`, whose places are given; other elements are 0."""
+    """The inverse of `MaxPool2d`, given its indices; other elements are 0."""
 
     spatial = 2
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Undoes `MaxPool3d`, whose places are given; other elements are 0."""
+    """The inverse of `MaxPool3d`, given its indices; other elements are 0."""
 
     spatial = 3
 
@@ -310,7 +310,7 @@ class _FractionalMaxPool(Module):
         self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input: Any) -> Any:
-        """(N, C, spatial...) with the sizes asked for; N may be left out."""
+        """(N, C, spatial...) with the given sizes; N is optional."""
         return fractional_max_pool(
             self.spatial, input, self.kernel_size, self.output_size, self.output_ratio,
             self.return_indices, self._random_samples,
@@ -318,12 +318,12 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """Maxima over windows of (N, C, H, W) at places that are drawn (Graham, 2014)."""
+    """Max pooling of (N, C, H, W) with random windows (Graham, 2014)."""
 
     spatial = 2
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """Maxima over windows of (N, C, D, H, W) at places that are drawn (Graham, 2014)."""
+    """Max pooling of (N, C, D, H, W) with random windows (Graham, 2014)."""
 
     spatial = 3

@@ -22,7 +22,7 @@ _GATES: Final = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}  # rows of w
 
 
 class RNNBase(Module):
-    """Weights of several layers, and how they are run one after another."""
+    """Weights of several layers, which run one after another."""
 
     mode: str
 
@@ -113,11 +113,11 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Any]:
-        """The weights of all layers, which pruning and the like may compute from others."""
+        """The weights of all layers; pruning and the like may compute them from others."""
         return [weight for weights in self.all_weights for weight in weights]
 
     def flatten_parameters(self) -> None:
-        """Nothing: weights are where they are; there for PyTorch's programs."""
+        """Does nothing, for compatibility with PyTorch: weights have no flattened copy."""
 
     def _weights(self, number: int) -> list[Any]:
         return [getattr(self, name) if name else None for name in self._names[number]]
@@ -125,11 +125,11 @@ class RNNBase(Module):
     def _direction(
         self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool
     ) -> tuple[Any, ...]:
-        """All outputs of one direction of one layer, and its last states."""
+        """The outputs of one direction of one layer, and its last states."""
         raise NotImplementedError
 
     def _run(self, input: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-        """The last layer's outputs, and all layers' last states, as (N) was given.
+        """The last layer's outputs, and all layers' last states; N as in the input.
 
         Args:
             states: of each kind, (layers * directions, N, width), or `None`.
@@ -157,7 +157,7 @@ class RNNBase(Module):
         return y, found
 
     def _run_packed(self, packed: PackedSequence, states: list[Any]) -> tuple[Any, list[Any]]:
-        """`_run` over sequences of different lengths."""
+        """Like `_run`, for sequences of different lengths."""
         if dims_of(packed.data)[1:] != (self.input_size,):
             raise ShapeError(
                 f"{type(self).__name__}: expected packed entries (N, {self.input_size}), got "
@@ -215,7 +215,7 @@ class RNNBase(Module):
         return x, last
 
     def extra_repr(self) -> str:
-        """The sizes, and the options that are not the default."""
+        """The sizes, and options other than the defaults."""
         parts = [f"{self.input_size}, {self.hidden_size}"]
         defaults: dict[str, Any] = {
             "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
@@ -237,9 +237,9 @@ class RNN(RNNBase):
 
     Args:
         nonlinearity: `tanh` or `relu`.
-        num_layers: each one takes the outputs of the one before it.
+        num_layers: each layer takes the outputs of the one before it.
         batch_first: sequences are (N, L, width), not (L, N, width).
-        dropout: of the outputs of every layer but the last, in training.
+        dropout: of the outputs of all layers but the last, in training.
         bidirectional: a second set of weights runs backwards in time.
     """
 
@@ -277,7 +277,7 @@ class RNN(RNNBase):
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """Outputs (L, N, directions * hidden_size), and the last states of each layer.
 
-        Of a `PackedSequence`, the outputs are one too.
+        For a `PackedSequence`, the outputs are one too.
         """
         y, (h,) = self._run(input, [hx])
         return y, h
@@ -312,7 +312,7 @@ class GRU(RNNBase):
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """Outputs (L, N, directions * hidden_size), and the last states of each layer.
 
-        Of a `PackedSequence`, the outputs are one too.
+        For a `PackedSequence`, the outputs are one too.
         """
         y, (h,) = self._run(input, [hx])
         return y, h
@@ -322,7 +322,7 @@ class LSTM(RNNBase):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997); options as in `RNN`.
 
     Args:
-        proj_size: width of the states h if they are to be narrower than `hidden_size`.
+        proj_size: width of the states h, if smaller than `hidden_size`.
     """
 
     def __init__(
@@ -352,14 +352,14 @@ class LSTM(RNNBase):
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, tuple[Any, Any]]:
         """Outputs (L, N, directions * width), and the last states h and c of each layer.
 
-        Of a `PackedSequence`, the outputs are one too.
+        For a `PackedSequence`, the outputs are one too.
         """
         y, (h, c) = self._run(input, [None, None] if hx is None else list(hx))
         return y, (h, c)
 
 
 class RNNCellBase(Module):
-    """Weights of one step, of `num_chunks` times the rows that a state has."""
+    """Weights of a cell, with `num_chunks` times as many rows as a state has."""
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,

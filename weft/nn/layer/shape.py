@@ -1,4 +1,4 @@
-"""Layers that change shapes only: `Flatten`, `Unflatten`."""
+"""`Flatten` and `Unflatten`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _axis(name: str, dim: int, shape: tuple[int, ...]) -> int:
 
 
 class Flatten(Module):
-    """Makes one dimension of several: all but the first by default."""
+    """Flattens several dimensions into one: by default all but the first."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Flatten(Module):
         self.end_dim = end_dim
 
     def forward(self, input: Any) -> Any:
-        """The input in its new shape."""
+        """The reshaped input."""
         shape = dims_of(input)
         first, last = _axis("Flatten", self.start_dim, shape), _axis("Flatten", self.end_dim, shape)
         if first > last:
@@ -56,10 +56,10 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Makes several dimensions of one; one size may be -1.
+    """Unflattens a dimension into several; one size may be -1.
 
     Raises:
-        DTypeError: sizes that are no integers.
+        DTypeError: a size is not an integer.
     """
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
@@ -72,7 +72,7 @@ class Unflatten(Module):
             )
 
     def forward(self, input: Any) -> Any:
-        """The input in its new shape."""
+        """The reshaped input."""
         shape = dims_of(input)
         axis, sizes = _axis("Unflatten", self.dim, shape), self.unflattened_size
         rest = -math.prod(sizes) if -1 in sizes else 0

@@ -1,4 +1,4 @@
-"""Batch normalization by the statistics of all ranks' examples together."""
+"""Batch normalization with statistics over all ranks' examples."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from weft.transport.group import Group
 
 
 class SyncBatchNorm(BatchNorm2d):
-    """`BatchNorm` of any rank from 2 on, whose statistics in training are those of all ranks.
+    """`BatchNorm` for any rank from 2 on, with statistics over all processes in training.
 
-    Ranks may have different numbers of examples. Gradients are those of the sum of all ranks'
-    losses. Without a process group, and outside of training, it is the usual normalization.
+    Processes may have different numbers of examples. Gradients are those of the sum of all
+    processes' losses. Without a process group, and in evaluation, it is plain batch normalization.
 
     Args:
         process_group: the ranks; all if left out.
@@ -42,7 +42,7 @@ class SyncBatchNorm(BatchNorm2d):
         self.process_group = process_group
 
     def forward(self, input: Any) -> Any:
-        """The input's shape; running statistics move in training."""
+        """The input's shape; running statistics are updated in training."""
         by_batch = self.training or self.running_mean is None
         if not by_batch or session.current() is None:
             return super().forward(input)
@@ -60,7 +60,7 @@ class SyncBatchNorm(BatchNorm2d):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Group | None = None) -> Module:
-        """A module with all batch normalizations in it replaced; they keep their tensors."""
+        """A module with all its batch normalizations replaced; the tensors are shared."""
         if isinstance(module, BatchNorm1d | BatchNorm2d | BatchNorm3d):
             found = cls(
                 module.num_features, module.eps, module.momentum, module.affine,
@@ -76,7 +76,7 @@ class SyncBatchNorm(BatchNorm2d):
 
 
 def _over_ranks(xs: Sequence[Any], group: Group) -> list[Any]:
-    """Sums over ranks, through which gradients flow."""
+    """Sums over ranks, with gradients."""
     options = {"reduction": "sum", "group": group.number}
     return [wrap(x) for x in record(REGISTRY["all_reduce"], [x.lazy for x in xs], options)]
 

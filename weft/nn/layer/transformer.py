@@ -1,4 +1,4 @@
-"""Transformers: encoder and decoder layers, stacks of them, and both together."""
+"""Transformer layers, stacks of them, and the whole encoder-decoder."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention and a network of two linear layers, each with a residual and a layer norm.
+    """Self-attention and a feed-forward network, each with a residual and a layer norm.
 
     Args:
-        norm_first: normalize what goes into each part, not what comes out of it.
+        norm_first: normalize each part's input, not its output.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class TransformerEncoderLayer(Module):
 
 
 class TransformerDecoderLayer(Module):
-    """Self-attention, attention to an encoder's output, and a network, each with a residual.
+    """Self-attention, attention to an encoder's output, and a feed-forward network, with residuals.
 
     Args:
-        norm_first: normalize what goes into each part, not what comes out of it.
+        norm_first: normalize each part's input, not its output.
     """
 
     def __init__(
@@ -180,8 +180,8 @@ class TransformerEncoder(Module):
     """A stack of copies of an encoder layer.
 
     Args:
-        norm: a module for the result, or `None`.
-        enable_nested_tensor, mask_check: accepted; nothing depends on them.
+        norm: a module applied to the result, or `None`.
+        enable_nested_tensor, mask_check: accepted; they have no effect.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder that looks at its output.
+    """An encoder, and a decoder that attends to its output.
 
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """
@@ -323,6 +323,6 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
-        """The mask (sz, sz) that hides later positions: minus infinity above the diagonal."""
+        """The causal mask (sz, sz): minus infinity above the diagonal."""
         mask = np.triu(np.full((sz, sz), -np.inf), 1)
         return wrap(leaf(mask.astype(floating(dtype).numpy)))

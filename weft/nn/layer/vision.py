@@ -1,4 +1,4 @@
-"""Layers that change the size of images, or trade channels for pixels."""
+"""Resizing, pixel shuffles, channel shuffles, and windows as columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.nn.module.module import Module
 
 
 class Upsample(Module):
-    """Images (N, C, spatial...) of other sizes; see `functional.interpolate`."""
+    """Resizes images (N, C, spatial...); see `functional.interpolate`."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Any) -> Any:
-        """The images in their new sizes."""
+        """The resized images."""
         return F.interpolate(
             input, self.size, self.scale_factor, self.mode, self.align_corners,
             self.recompute_scale_factor,
@@ -43,14 +43,14 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """`Upsample` of (N, C, H, W) to the nearest pixel."""
+    """`Upsample` of (N, C, H, W) by nearest pixels."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """`Upsample` of (N, C, H, W), bilinear, corners upon corners."""
+    """`Upsample` of (N, C, H, W), bilinear with aligned corners."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "bilinear", True)
@@ -89,7 +89,7 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Channels in the order that takes one of each group in turn."""
+    """Interleaves the channels of the groups."""
 
     def __init__(self, groups: int) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """The image in which every pixel is the sum of its places in columns (N, C kh kw, windows)."""
+    """Sums columns (N, C kh kw, windows) into an image; overlapping windows add up."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""`Module` and what it is made of: tree, hooks, state dicts, containers."""
+"""`Module` and its parts: tree, hooks, state dicts, containers."""

@@ -1,4 +1,4 @@
-"""Modules that hold modules or parameters: in a row, in a list, or by key."""
+"""Containers of modules or parameters: sequential, list, dict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.ops.base import at_user_line
 
 
 def _position(name: str, index: Any, size: int) -> int:
-    """An index from either end, counted from the front."""
+    """A possibly negative index as one from 0."""
     found = operator.index(index)
     if not -size <= found < size:
         raise IndexError(f"{name}: expected an index below {size}, got {found}{at_user_line()}")
@@ -23,9 +23,9 @@ def _position(name: str, index: Any, size: int) -> int:
 
 
 class Sequential(Module):
-    """Modules called one after another.
+    """Calls modules one after another.
 
-    Takes modules, or one ordered dict of them.
+    Takes modules, or one ordered dict of modules.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -91,22 +91,22 @@ class Sequential(Module):
         return self.extend(list(self) * (times - 1))
 
     def append(self, module: Module) -> Self:
-        """Add a module at the end."""
+        """Append a module."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Add modules at the end."""
+        """Append modules."""
         for module in modules:
             self.append(module)
         return self
 
     def insert(self, index: int, module: Module) -> Self:
-        """Add a module before the one at `index`.
+        """Insert a module before the one at `index`.
 
         Raises:
-            IndexError: there is no such place.
-            TypeError: it is no module.
+            IndexError: the index is out of range.
+            TypeError: the value is not a module.
         """
         if not -len(self) <= index <= len(self):
             raise IndexError(
@@ -120,7 +120,7 @@ class Sequential(Module):
         return self
 
     def pop(self, index: int = -1) -> Any:
-        """Take a module out."""
+        """Remove a module and return it."""
         found = self[index]
         del self[index]
         return found
@@ -166,18 +166,18 @@ class ModuleList(Module):
         return self.extend(other)
 
     def append(self, module: Module) -> Self:
-        """Add a module at the end."""
+        """Append a module."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Add modules at the end."""
+        """Append modules."""
         for module in modules:
             self.append(module)
         return self
 
     def insert(self, index: int, module: Module) -> None:
-        """Add a module before the one at `index`."""
+        """Insert a module before the one at `index`."""
         entries = list(self)
         entries.insert(index, module)
         self._put(entries)
@@ -195,7 +195,7 @@ class ModuleList(Module):
         return shown(self._get_name(), [], lines)
 
     def pop(self, index: int = -1) -> Any:
-        """Take a module out."""
+        """Remove a module and return it."""
         found = self[index]
         del self[index]
         return found
@@ -227,11 +227,11 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Take all modules out."""
+        """Remove all modules."""
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Take a module out."""
+        """Remove a module and return it."""
         return self._modules.pop(key)
 
     def keys(self) -> Iterable[str]:
@@ -254,7 +254,7 @@ class ModuleDict(Module):
 
 
 def _as_entry(value: Any) -> Any:
-    """Tensors become parameters; other values stay what they are."""
+    """Tensors become parameters; other values stay as they are."""
     if isinstance(value, Handle) and not isinstance(value, Parameter):
         return Parameter(value)
     return value
@@ -268,7 +268,7 @@ def _entry_line(key: Any, value: Any) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors become parameters, other values are kept beside them."""
+    """A list of parameters; tensors become parameters, other values are stored as they are."""
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -293,16 +293,16 @@ class ParameterList(Module):
         return self.extend(values)
 
     def append(self, value: Any) -> Self:
-        """Add an entry at the end."""
+        """Append an entry."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add entries at the end.
+        """Append entries.
 
         Raises:
-            TypeError: a tensor, which `append` adds as one entry, or nothing iterable.
+            TypeError: a tensor, which `append` adds as one entry, or a value that is not iterable.
         """
         if isinstance(values, Handle) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
@@ -319,7 +319,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters by key; tensors become parameters, other values are kept beside them."""
+    """Parameters by key; tensors become parameters, other values are stored as they are."""
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -366,41 +366,41 @@ class ParameterDict(Module):
         return self
 
     def copy(self) -> ParameterDict:
-        """Another one with the same entries."""
+        """A shallow copy."""
         return ParameterDict(self)
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """One with other keys, which all have one entry."""
+        """A new dict with the given keys, all with the same value."""
         return ParameterDict({key: default for key in keys})
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The entry under a key, which is `default` if there was none."""
+        """The entry of a key, which is set to `default` if missing."""
         if key not in self._keys:
             self[key] = default
         return self[key]
 
     def popitem(self) -> tuple[str, Any]:
-        """Take out the last key and its entry.
+        """Remove the last key and entry, and return them.
 
         Raises:
-            KeyError: there is none.
+            KeyError: the dict is empty.
         """
         for key in reversed(self):
             return key, self.pop(key)
-        raise KeyError(f"ParameterDict: there is no entry to take out{at_user_line()}")
+        raise KeyError(f"ParameterDict: there is no entry to remove{at_user_line()}")
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The entry under a key, or `default`."""
+        """The entry of a key, or `default`."""
         return self[key] if key in self._keys else default
 
     def pop(self, key: str) -> Any:
-        """Take an entry out."""
+        """Remove an entry and return it."""
         found = self[key]
         del self[key]
         return found
 
     def clear(self) -> None:
-        """Take all entries out."""
+        """Remove all entries."""
         for key in list(self._keys):
             del self[key]
 
@@ -419,7 +419,7 @@ class ParameterDict(Module):
     def update(self, parameters: Any) -> None:
         """Add entries from a mapping or from pairs.
 
-        Those of a plain dict in the order of their keys: the order is that of an optimizer's state.
+        Plain dicts are sorted by key, as the order decides that of the optimizer's state.
         """
         entries = parameters.items() if hasattr(parameters, "items") else parameters
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):

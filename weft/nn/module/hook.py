@@ -1,4 +1,4 @@
-"""Hooks: functions that a module calls around its forward pass, its gradient and its state dict."""
+"""Module hooks: functions called around the forward pass, the backward pass and state dicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Hook = Callable[..., Any]
 
 
 class Hooks:
-    """The hooks of a module; each with its options."""
+    """The hooks of a module, with their options."""
 
     def __init__(self) -> None:
         self.before: dict[int, Hook] = {}
@@ -32,7 +32,7 @@ class Hooks:
 
 
 def enter(hooks: dict[int, Any], entry: Any, first: bool = False) -> RemovableHandle:
-    """Add a hook behind (or in front of) the others."""
+    """Add a hook after (or before) the others."""
     handle = RemovableHandle(hooks)
     others = list(hooks.items()) if first else []
     if first:
@@ -43,7 +43,7 @@ def enter(hooks: dict[int, Any], entry: Any, first: bool = False) -> RemovableHa
 
 
 GLOBAL: Final[dict[int, tuple[str, Hook, bool, bool]]] = {}
-"""Hooks of all modules: of which kind, the hook, with_kwargs, and whether it is always called."""
+"""Hooks of all modules: kind, hook, with_kwargs, always_call."""
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
@@ -59,24 +59,24 @@ def register_module_forward_hook(
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_output)` before the backward pass goes through any module."""
+    """Call `hook(module, grad_output)` before the backward pass of every module."""
     return enter(GLOBAL, ("backward_before", hook, False, False))
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` once these gradients of any module are known."""
+    """Call `hook(module, grad_input, grad_output)` once every module's gradients are computed."""
     return enter(GLOBAL, ("backward", hook, False, False))
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """`register_module_full_backward_hook` by its old name."""
+    """The old name of `register_module_full_backward_hook`."""
     return register_module_full_backward_hook(hook)
 
 
 def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, parameter)` as any module gets a parameter.
+    """Call `hook(module, name, parameter)` when any module registers a parameter.
 
-    What it returns, unless `None`, is registered in its place.
+    A returned value other than `None` is registered instead.
 
     >>> from weft import nn
     >>> from weft.nn.module.hook import register_module_parameter_registration_hook
@@ -100,7 +100,7 @@ def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
 
 
 def with_global(own: Hooks | None) -> Hooks:
-    """The hooks of all modules, and behind them those of one."""
+    """The hooks of all modules, followed by those of one."""
     found = Hooks()
     for number, (kind, hook, with_kwargs, always) in list(GLOBAL.items()):
         getattr(found, kind)[number] = hook
@@ -112,7 +112,7 @@ def with_global(own: Hooks | None) -> Hooks:
 
 
 class Hooked(Tree):
-    """Registration of hooks, and the calls."""
+    """Registration of hooks, and calls with hooks."""
 
     _hooks: Hooks | None = None
     forward: Callable[..., Any]
@@ -125,42 +125,42 @@ class Hooked(Tree):
 
     @property
     def _forward_pre_hooks(self) -> dict[int, Hook]:
-        """The hooks before `forward`, by the number of their handle."""
+        """The forward pre-hooks, by the id of their handle."""
         return self._all_hooks().before
 
     @property
     def _forward_hooks(self) -> dict[int, Hook]:
-        """The hooks after `forward`."""
+        """The forward hooks."""
         return self._all_hooks().after
 
     @property
     def _forward_pre_hooks_with_kwargs(self) -> dict[int, bool]:
-        """Those of them that take keyword arguments, too."""
+        """The forward pre-hooks that take keyword arguments."""
         hooks = self._all_hooks()
         return {number: True for number in hooks.before if hooks.with_kwargs.get(number)}
 
     @property
     def _forward_hooks_with_kwargs(self) -> dict[int, bool]:
-        """Those after `forward` that take keyword arguments, too."""
+        """The forward hooks that take keyword arguments."""
         hooks = self._all_hooks()
         return {number: True for number in hooks.after if hooks.with_kwargs.get(number)}
 
     @property
     def _backward_pre_hooks(self) -> dict[int, Hook]:
-        """The hooks before the gradient."""
+        """The backward pre-hooks."""
         return self._all_hooks().backward_before
 
     @property
     def _backward_hooks(self) -> dict[int, Hook]:
-        """The hooks after the gradient."""
+        """The backward hooks."""
         return self._all_hooks().backward
 
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args)` before `forward`; what it returns replaces the arguments.
+        """Call `hook(module, args)` before `forward`; a returned value replaces the arguments.
 
-        With `with_kwargs` it is `hook(module, args, kwargs)`, and returns both.
+        With `with_kwargs` it is `hook(module, args, kwargs)` and returns both.
         """
         hooks = self._all_hooks()
         handle = enter(hooks.before, hook, prepend)
@@ -175,10 +175,10 @@ class Hooked(Tree):
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """Call `hook(module, args, output)` after `forward`; what it returns replaces the output.
+        """Call `hook(module, args, output)` after `forward`; a returned value replaces the output.
 
-        With `with_kwargs` it is `hook(module, args, kwargs, output)`. With `always_call` it is
-        called with the output `None` also where `forward` raises.
+        With `with_kwargs` it is `hook(module, args, kwargs, output)`. With `always_call` it is also
+        called, with the output `None`, if `forward` raises.
         """
         hooks = self._all_hooks()
         handle = enter(hooks.after, hook, prepend)
@@ -186,23 +186,23 @@ class Hooked(Tree):
         return handle
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` before the backward pass goes through the module.
+        """Call `hook(module, grad_output)` before the module's backward pass.
 
-        What it returns replaces the gradients, for a module with one output.
+        A returned value replaces the gradients, for a module with one output.
         """
         return enter(self._all_hooks().backward_before, hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_input, grad_output)` once the gradients by the inputs are known.
+        """Call `hook(module, grad_input, grad_output)` once the input gradients are computed.
 
-        What it returns replaces `grad_input`, for a module with one input.
+        A returned value replaces `grad_input`, for a module with one input.
         """
         return enter(self._all_hooks().backward, hook, prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """`register_full_backward_hook` by its old name.
+        """The old name of `register_full_backward_hook`.
 
-        It is called for a module that returns a dict, too, with the gradients of the dict's values.
+        It is also called for modules that return a dict, with the gradients of the dict's values.
         """
         handle = self.register_full_backward_hook(hook)
         self._all_hooks().takes_dicts[handle.id] = True
@@ -252,24 +252,25 @@ _pass: Final = recorded(_passed)
 
 
 class Passage:
-    """The gradients of one call of a module, as its backward hooks see them."""
+    """The gradients of one call of a module, for its backward hooks."""
 
     def __init__(self, module: Any, hooks: Hooks) -> None:
         self._module = module
         self._hooks = hooks
-        self._grad_output: tuple[Any, ...] | None = None  # while a backward pass is in the module
+        # while a backward pass is inside the module
+        self._grad_output: tuple[Any, ...] | None = None
         self._inputs = 0
         self._any_input = False
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, so that their gradients are seen."""
+        """The arguments, with their gradients tracked."""
         found = list(args)
         self._inputs = len(args)
         self._any_input = self._watch(found, self._on_inputs)
         return tuple(found)
 
     def outputs(self, output: Any) -> Any:
-        """The results, so that their gradients are seen."""
+        """The outputs, with their gradients tracked."""
         hooks = self._hooks
         if isinstance(output, dict) and {*hooks.backward, *hooks.backward_before} <= {
             *hooks.takes_dicts
@@ -288,7 +289,7 @@ class Passage:
         return type(output)(found) if several else found[0]
 
     def _watch(self, values: list[Any], see: Callable[[tuple[Any, ...]], Any]) -> bool:
-        """Put in place of tensors others of which `see` is shown all gradients at once."""
+        """Replaces tensors by copies whose gradients are passed to `see` together."""
         places = [i for i, x in enumerate(values) if isinstance(x, Handle) and x.lazy.tracked]
         if not places:
             return False
@@ -329,7 +330,7 @@ class Passage:
         return gs
 
     def _settled(self, given: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The gradients that a hook gave instead, if it did."""
+        """The gradients that a hook returned instead, if it did."""
         if given is None:
             return before
         found = _several(given)

@@ -1,4 +1,4 @@
-"""Layers that take the size of their input from the first one that they see."""
+"""Layers that take the size of their input from the first one that they get."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from weft.ops.base import at_user_line
 
 
 class LazyModuleMixin(Module):
-    """A module with parameters or buffers whose shapes are known with its first input.
+    """A module with parameters or buffers whose shapes are inferred from its first input.
 
-    A subclass sets `cls_to_become`, the class that the module has from then on (or leaves it
-    `None`), and defines `initialize_parameters`, which gets the first call's arguments.
+    A subclass sets `cls_to_become`, the module's class after initialization (or leaves it `None`),
+    and defines `initialize_parameters`, which gets the first call's arguments.
 
     >>> import weft as wf
     >>> class Scale(LazyModuleMixin):
@@ -56,16 +56,16 @@ class LazyModuleMixin(Module):
         self._initialize_hook = self.register_forward_pre_hook(_settle, with_kwargs=True)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Give the parameters shapes and values; for subclasses."""
+        """Give the parameters shapes and values; defined by subclasses."""
         raise NotImplementedError(f"{type(self).__name__}: initialize_parameters is not defined")
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or a buffer of this module, not of those below, has no shape yet."""
+        """Whether a parameter or buffer of this module itself has no shape yet."""
         return any(map(is_lazy, [*self._parameters.values(), *self._buffers.values()]))
 
 
 def _settle(module: LazyModuleMixin, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Before the first forward: shapes and values, and the class that is to stay."""
+    """A forward pre-hook: sets shapes and values, then the final class."""
     with no_grad():
         module.initialize_parameters(*args, **kwargs)
     if module.has_uninitialized_params():
@@ -82,7 +82,7 @@ def _settle(module: LazyModuleMixin, args: tuple[Any, ...], kwargs: dict[str, An
 class _Lazy(LazyModuleMixin):
     """A layer made for inputs of size 0, whose parameters get their shapes later."""
 
-    size: ClassVar[str]  # the attribute that says the size of the input
+    size: ClassVar[str]  # the attribute with the unknown input size
     waiting: ClassVar[tuple[str, ...]] = ("weight", "bias")  # whose shapes are not known
 
     def __init__(self, *args: Any, device: Any = None, dtype: Any = None, **kwargs: Any) -> None:
@@ -96,7 +96,7 @@ class _Lazy(LazyModuleMixin):
                     entries[name] = kind(device=device, dtype=dtype)  # type: ignore[index]
 
     def reset_parameters(self) -> None:
-        """The values that training starts from, once there are shapes."""
+        """Initialize the parameters, once they have shapes."""
         if getattr(self, self.size):
             super().reset_parameters()  # type: ignore[misc]
 
@@ -111,7 +111,7 @@ class _Lazy(LazyModuleMixin):
             self.reset_parameters()
 
     def _size_of(self, dims: tuple[int, ...]) -> int:
-        """The size that an input shows."""
+        """The size of an input."""
         return dims[-1]
 
     def _shape(self, name: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Values of a state dict put into tensors of a module, and taken back if another does not fit."""
+"""Loading of state dict values into a module's tensors, undone if another one does not fit."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from weft.eager.tensor.handle import Handle
 from weft.ir.shape import show
 from weft.nn.parameter import Parameter, Uninitialized, is_lazy
 
-ASSIGN = (
-    "assign_to_params_buffers"  # PyTorch's word in the metadata, for those who override loading
-)
+ASSIGN = "assign_to_params_buffers"  # PyTorch's key in the metadata, for overridden loading
 
 _undo: ContextVar[list[Callable[[], None]] | None] = ContextVar("undo", default=None)
 
 
 @contextmanager
 def taken_back_on_failure() -> Iterator[None]:
-    """Inside, what `put` changes is as before if an error leaves the block."""
+    """Undoes what `put` changed if the block raises."""
     back: list[Callable[[], None]] = []
     token = _undo.set(back)
     try:
@@ -39,13 +37,13 @@ def taken_back_on_failure() -> Iterator[None]:
 
 
 def put(module: Any, name: str, tensor: Any, value: Any, assign: bool) -> str | None:
-    """Give a parameter or buffer of a module the value that a state dict has for it.
+    """Set a parameter or buffer of a module to its value in a state dict.
 
     Args:
-        assign: the given tensor takes its place; else it keeps its type and identity.
+        assign: the given tensor replaces the module's; else that one keeps its type and identity.
 
     Returns:
-        What is wrong with the value, if something is.
+        The error message, if the value does not fit.
     """
     if is_lazy(value):
         if is_lazy(tensor):
@@ -56,7 +54,7 @@ def put(module: Any, name: str, tensor: Any, value: Any, assign: bool) -> str | 
         )
     if not is_lazy(tensor):
         shape = tuple(getattr(value, "shape", np.shape(value)))
-        if shape == () and tensor.shape == (1,):  # old files hold scalars where now is one element
+        if shape == () and tensor.shape == (1,):  # old files hold scalars instead of one element
             value, shape = np.reshape(_array(value), (1,)), (1,)
         if shape != tensor.shape:
             return (
@@ -100,5 +98,5 @@ def _assign(module: Any, name: str, tensor: Any, value: Any) -> Callable[[], Non
 def _array(value: Any) -> Any:
     if isinstance(value, Handle):
         return value.array
-    detach = getattr(value, "detach", None)  # another framework's tensor
+    detach = getattr(value, "detach", None)  # a tensor of another framework
     return np.asarray(value if detach is None else detach())

@@ -1,4 +1,4 @@
-"""`Module`: what layers and models are made of."""
+"""`Module`: the base class of layers and models."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Module(Stateful, GuardedMaking):
         super().__init__()
 
     def forward(self, *_: Any, **__: Any) -> Any:
-        """Compute the output; what a subclass defines."""
+        """Compute the output; defined by subclasses."""
         raise NotImplementedError(f"{type(self).__name__}: forward is not defined{at_user_line()}")
 
     @kept_whole
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call `forward`, between the hooks if there are any."""
+        """Call `forward` and the hooks around it."""
         called = trace.now.called
         if called is not None:
             called[self] = self.training
@@ -69,7 +69,7 @@ class Module(Stateful, GuardedMaking):
     # -- modes
 
     def train(self, mode: bool = True) -> Self:
-        """Training mode (dropout, batch statistics), or not, here and in all submodules."""
+        """Set training or evaluation mode, here and in all submodules."""
         if not isinstance(mode, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(f"train: expected True or False, got {mode!r}{at_user_line()}")
         self.training = mode
@@ -78,27 +78,27 @@ class Module(Stateful, GuardedMaking):
         return self
 
     def eval(self) -> Self:
-        """The opposite of `train`."""
+        """Set evaluation mode."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Whether the parameters are trained."""
+        """Set whether the parameters are trained."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the parameters' gradients, or make them zero."""
+        """Drop the parameters' gradients, or zero them."""
         for parameter in self.parameters():
             if set_to_none or parameter.grad is None:
                 parameter.grad = None
             else:
                 parameter.grad = wrap((parameter.grad * 0).lazy)
 
-    # -- walks
+    # -- traversal
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call `fn` with every submodule, then with this module; to initialize weights."""
+        """Call `fn` with every submodule, then with this module; used to initialize weights."""
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -109,11 +109,12 @@ class Module(Stateful, GuardedMaking):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert floating and complex parameters and buffers to an element type.
 
-        Takes what PyTorch takes: a type (`dtype`), a device (only `"cpu"`), a device and a type, or
-        a tensor to be like; `non_blocking` and `memory_format` are of no influence.
+        Takes PyTorch's arguments: a type (`dtype`), a device (only `"cpu"`), a device and a type,
+        or a tensor whose type is used; `non_blocking` and `memory_format` have no effect.
 
         Raises:
-            DTypeError: the type is neither floating nor complex; or none of this.
+            DTypeError: the type is neither floating nor complex, or the arguments are not
+                understood.
         """
         check_device(kwargs.get("device"))
         given = list(args)
@@ -149,11 +150,11 @@ class Module(Stateful, GuardedMaking):
         return self._cast(_bfloat16)
 
     def cpu(self) -> Self:
-        """Itself: all tensors are in main memory."""
+        """The module itself: all tensors are in main memory."""
         return self
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
-        """Itself: tensors have memory from the start."""
+        """The module itself: its tensors always have memory."""
         check_device(device)
         return self
 
@@ -171,10 +172,10 @@ class Module(Stateful, GuardedMaking):
         return self
 
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
-        """Give parameters, their gradients and buffers the values that `fn` makes of them.
+        """Replace parameters, their gradients and buffers by `fn` of them.
 
         Args:
-            recurse: also those of the modules below.
+            recurse: also in submodules.
         """
         for tensor in self._tensors(recurse):
             with no_grad():
@@ -198,7 +199,7 @@ class Module(Stateful, GuardedMaking):
         return summary(self, *inputs, depth=depth, show=show, **kwargs)
 
     def extra_repr(self) -> str:
-        """What the printed form says in the parentheses; for subclasses."""
+        """The options shown in the printed form; overridden by subclasses."""
         return ""
 
     def _get_name(self) -> str:
@@ -222,12 +223,12 @@ def shown(name: str, extra: list[str], children: list[str]) -> str:
 
 
 def _is_device(given: Any) -> bool:
-    """Whether an argument of `to` is a device, such as Weft may not have."""
+    """Whether an argument of `to` is a device."""
     return isinstance(given, Device) or (isinstance(given, str) and given not in NAMED)
 
 
 def _target(given: Any) -> DType:
-    """The element type that an argument of `to` asks for."""
+    """The element type that an argument of `to` gives."""
     found = as_dtype(given.dtype if isinstance(given, Tensor) else given)
     if not (found.is_floating or found.is_complex):
         text = f"to: expected a floating or complex element type, got {found}"

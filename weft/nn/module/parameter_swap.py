@@ -1,4 +1,4 @@
-"""Other tensors in place of a module's parameters and buffers, for a while."""
+"""Temporary replacement of a module's parameters and buffers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from weft.nn.parameter import Parameter
 from weft.ops.base import at_user_line
 
 _ABSENT: Final = object()
-Place = tuple[MutableMapping[str, Any], str]  # where a tensor is registered, and its name there
+Place = tuple[MutableMapping[str, Any], str]  # where a tensor is registered, and under which name
 
 
 @contextmanager
 def swapped(
     module: Any, tensors: Mapping[str, Any], tie_weights: bool, strict: bool
 ) -> Iterator[None]:
-    """What `Tree.swapped` does."""
+    """The implementation of `Tree.swapped`."""
     new = dict(tensors)
     for path, value in new.items():
         if value is not None and not isinstance(value, Tensor):
@@ -59,7 +59,7 @@ def _registered(module: Any) -> Iterator[tuple[str, Place]]:
 
 
 def _place(module: Any, path: str, value: Any) -> Place:
-    """Where a path leads: to what is registered, else to where an assignment would put the value.
+    """The place of a path: where it is registered, or where an assignment would put it.
 
     Raises:
         AttributeError: there is no such module.

@@ -23,7 +23,7 @@ EXTRA = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict(strict=False)` did not find, and did not want."""
+    """The missing and unexpected keys of `load_state_dict(strict=False)`."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -38,7 +38,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class StateHooks:
-    """The hooks of a module's state dict."""
+    """The state dict hooks of a module."""
 
     def __init__(self) -> None:
         self.before_save: dict[int, Hook] = {}
@@ -50,8 +50,8 @@ class StateHooks:
 class Stateful(Hooked):
     """Saving and loading.
 
-    A subclass whose state has changed raises `_version`, which state dicts keep in their
-    `_metadata`, and overrides `_load_from_state_dict` to turn older states into today's.
+    A subclass whose state has changed increases `_version`, which state dicts store in their
+    `_metadata`, and overrides `_load_from_state_dict` to convert older states.
     """
 
     _version: ClassVar[int] = 1
@@ -72,13 +72,13 @@ class Stateful(Hooked):
         return enter(self._all_state_hooks().after_save, hook)
 
     def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
-        """The same for a hook that may return another dict, which takes the place of the first."""
+        """The same for a hook that may return another dict, which replaces the first one."""
         return self.register_state_dict_post_hook(hook)
 
     def _register_load_state_dict_pre_hook(
         self, hook: Hook, with_module: bool = False
     ) -> RemovableHandle:
-        """`register_load_state_dict_pre_hook` for a hook that does not get the module, or does."""
+        """`register_load_state_dict_pre_hook` for a hook with or without the module as argument."""
         given = hook if with_module else partial(_without_module, hook)
         return self.register_load_state_dict_pre_hook(given)
 
@@ -86,25 +86,25 @@ class Stateful(Hooked):
         """Call a hook before the module's own state is loaded.
 
         It is `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
-        unexpected_keys, error_msgs)`, and may change the dict, of which it gets a copy.
+        unexpected_keys, error_msgs)`, and may change the dict, which is a copy.
         """
         return enter(self._all_state_hooks().before_load, hook)
 
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)`, which may change both lists, after loading.
 
-        The module and all below it have their new values then.
+        At that time, the module and all below it have their new values.
         """
         return enter(self._all_state_hooks().after_load, hook)
 
     # -- saving
 
     def get_extra_state(self) -> Any:
-        """State besides parameters and buffers, for modules that define it."""
+        """State other than parameters and buffers; defined by modules that have some."""
         raise NotImplementedError(f"{type(self).__name__}: get_extra_state is not defined")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take over what `get_extra_state` gave."""
+        """Restore the state that `get_extra_state` returned."""
         raise NotImplementedError(f"{type(self).__name__}: set_extra_state is not defined")
 
     def state_dict(
@@ -112,14 +112,13 @@ class Stateful(Hooked):
     ) -> dict[str, Any]:
         """Parameters and persistent buffers by path.
 
-        The dict's `_metadata` holds, by path of module, the version of its class's state.
+        `_metadata` holds the version of each module's state, by path.
 
         Args:
             args: `destination`, `prefix` and `keep_vars` by position, as older code gives them.
             destination: a dict to add to.
             prefix: what comes before each path.
-            keep_vars: give the parameters themselves; else tensors that show the same values,
-                without gradients.
+            keep_vars: give the parameters themselves; else detached tensors that share memory.
         """
         given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
         destination = given.get("destination", destination)
@@ -143,7 +142,7 @@ class Stateful(Hooked):
         return found
 
     def _own_state(self) -> dict[str, Any]:
-        """This module's own parameters and persistent buffers that are there."""
+        """This module's own parameters and persistent buffers, unless `None`."""
         hidden = self._non_persistent_buffers_set
         entries = [
             *self._parameters.items(),
@@ -152,7 +151,7 @@ class Stateful(Hooked):
         return {name: tensor for name, tensor in entries if tensor is not None}
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Enter this module's own state, not that of those below; for subclasses to extend."""
+        """Add this module's own state to the dict; subclasses may extend it."""
         for name, tensor in self._own_state().items():
             destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
         if type(self).get_extra_state is not Stateful.get_extra_state:
@@ -163,15 +162,15 @@ class Stateful(Hooked):
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
-        """Take over values by path: tensors, or whatever NumPy makes an array of.
+        """Load values by path: tensors, or anything that NumPy turns into an array.
 
         Args:
-            strict: every path must be there, and no other.
-            assign: put the given tensors in place of the module's, whose types they then keep.
+            strict: whether missing and unexpected keys raise.
+            assign: replace the module's tensors by the given ones, which keep their types.
 
         Raises:
-            StateError: keys are missing, not expected (when strict), or values have other shapes;
-                all parameters and buffers are as before then. The message lists them all.
+            StateError: keys are missing or unexpected (if strict), or values have other shapes; the
+                message lists them all. Parameters and buffers are then unchanged.
         """
         if not isinstance(state_dict, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
@@ -179,7 +178,8 @@ class Stateful(Hooked):
             )
         state = _dict_with_metadata(state_dict)
         keys, errors = IncompatibleKeys([], []), list[str]()
-        # What is sure to fit is not kept until the end: that would be memory for a second model.
+        # values that surely fit are loaded at once: holding them would take memory for a second
+        # model
         with nullcontext() if _fits(self, state) else taken_back_on_failure():
             _load(self, "", state, assign, keys, errors)
             _refuse(type(self).__name__, keys if strict else None, errors)
@@ -187,7 +187,7 @@ class Stateful(Hooked):
         return keys
 
     def _loads_plainly(self) -> bool:
-        """Whether its own state is loaded by what is here alone."""
+        """Whether its own state is loaded by this class's code alone."""
         own = type(self)
         return (
             self._state_hooks is None
@@ -196,7 +196,7 @@ class Stateful(Hooked):
         )
 
     def _renew_state(self, state_dict: Any, prefix: str, local_metadata: Mapping[str, Any]) -> None:
-        """Turn the module's own entries in a dict of an older version into today's."""
+        """Convert the module's own entries in a dict of an older version."""
 
     def _load_from_state_dict(
         self,
@@ -208,16 +208,16 @@ class Stateful(Hooked):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Take over this module's own state, not that of those below; for subclasses to extend.
+        """Load this module's own state; subclasses may extend it.
 
         Args:
             state_dict: of the whole model; keys may be added, changed and taken out.
-            prefix: this module's path, with a dot behind it.
-            local_metadata: what the state dict says of this module: its `version`.
-            strict: whether keys that are missing or not expected are noted.
-            missing_keys: takes the paths that are not there.
-            unexpected_keys: takes the paths below `prefix` that nothing here belongs to.
-            error_msgs: takes a message for each value that does not fit.
+            prefix: this module's path, followed by a dot.
+            local_metadata: the metadata of this module: its `version`.
+            strict: whether missing and unexpected keys are reported.
+            missing_keys: collects the missing paths.
+            unexpected_keys: collects the paths below `prefix` that do not belong to anything.
+            error_msgs: collects a message for each value that does not fit.
         """
         hooks = self._state_hooks
         rest = (strict, missing_keys, unexpected_keys, error_msgs)
@@ -255,7 +255,7 @@ def _dict_with_metadata(given: Mapping[str, Any] | None = None) -> Any:
 
 
 def _fits(model: Any, state: Mapping[str, Any]) -> bool:
-    """Whether loading cannot fail, nor does anybody see a part of it: no hooks, no other ways."""
+    """Whether loading cannot fail or be observed halfway: no hooks, no overridden loading."""
     places = dict(model.named_modules(remove_duplicate=False))
     if not all(module._loads_plainly() for module in places.values()):
         return False
@@ -271,7 +271,7 @@ def _fits(model: Any, state: Mapping[str, Any]) -> bool:
 
 
 def _is_at_hand(value: Any) -> bool:
-    """Whether it is numbers that need not be computed first, which may fail."""
+    """Whether the value is data that needs no computation, which might fail."""
     if isinstance(value, Handle):
         return not is_lazy(value) and value.lazy.array is not None
     return isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "OUSMm"
@@ -296,7 +296,7 @@ def _load(
 def _strangers(
     state: Mapping[str, Any], prefix: str, own: Mapping[str, Any], modules: Mapping[str, Any]
 ) -> list[str]:
-    """The paths below a prefix that neither a module's own state nor a module below it takes."""
+    """The paths below a prefix that belong neither to the module's own state nor to a submodule."""
     found: list[str] = []
     for key in state:
         if key.startswith(prefix):
@@ -307,7 +307,7 @@ def _strangers(
 
 
 def _refuse(name: str, keys: IncompatibleKeys | None, errors: list[str]) -> None:
-    """Raise what was found, if anything was."""
+    """Raise the collected errors, if any."""
     parts = list(errors)
     if keys is not None:
         for label, listed in (("Unexpected", keys[1]), ("Missing", keys[0])):

@@ -1,4 +1,4 @@
-"""`summary`: what a model consists of, as a table."""
+"""`summary`: a table of a model's layers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Row:
-    """One module.
+    """A module's row.
 
     Attributes:
-        path: its name in the model; empty for the model.
+        path: its name in the model; empty for the model itself.
         kind: its class.
         shapes: of its outputs in the last call; empty if it was not called.
-        parameters: how many numbers its own parameters hold, without those of its submodules.
-        trained: how many of them need gradients.
+        parameters: the number of elements of its own parameters, without submodules.
+        trained: how many of them require gradients.
         bytes: of its own parameters and buffers.
-        output_bytes: of its outputs in all calls.
+        output_bytes: of its outputs over all calls.
     """
 
     path: str
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def depth(self) -> int:
-        """How deep in the model it is; 0 for the model."""
+        """Its depth in the model; 0 for the model itself."""
         return self.path.count(".") + 1 if self.path else 0
 
 
@@ -52,8 +52,8 @@ class Summary:
     """The modules of a model, in order, with totals; `print` shows the table.
 
     Attributes:
-        output_bytes: of the outputs of all modules that have no submodules.
-        most: how deep the modules are that the table shows.
+        output_bytes: of the outputs of all modules without submodules.
+        most: the maximum depth that the table shows.
     """
 
     rows: tuple[Row, ...]
@@ -62,17 +62,17 @@ class Summary:
 
     @property
     def parameters(self) -> int:
-        """How many numbers all parameters hold, a shared one once."""
+        """The number of elements of all parameters; shared ones count once."""
         return sum(row.parameters for row in self.rows)
 
     @property
     def trained(self) -> int:
-        """How many of them need gradients."""
+        """How many of them require gradients."""
         return sum(row.trained for row in self.rows)
 
     @property
     def bytes(self) -> int:
-        """Of all parameters and buffers."""
+        """The bytes of all parameters and buffers."""
         return sum(row.bytes for row in self.rows)
 
     def table(self) -> Table:
@@ -129,13 +129,13 @@ def summary(
 ) -> Summary:
     """Print a table of a model's layers, output shapes, parameters and memory; and return it.
 
-    With inputs the model is called in evaluation mode, without computing any value, to find the
-    shapes of outputs.
+    With inputs, the model is called in evaluation mode to find the shapes of outputs; no value is
+    computed.
 
     Args:
-        inputs: what the model is called with; tuples of numbers are shapes of float32 tensors.
-        depth: leave out modules that are deeper.
-        show: print it.
+        inputs: arguments of the model; tuples of numbers are shapes of float32 tensors.
+        depth: leave out deeper modules.
+        show: whether to print it.
 
     Example:
         >>> import weft.nn as nn
@@ -159,7 +159,7 @@ def _tensor(given: Any) -> Any:
 
 
 class _Outputs:
-    """What modules gave when a model was called."""
+    """The outputs of modules during a call of the model."""
 
     def __init__(self) -> None:
         self.shapes: dict[Any, tuple[Shape, ...]] = {}
@@ -167,7 +167,7 @@ class _Outputs:
         self.leaf_bytes = 0
 
     def call(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Call the model as in evaluation, and put everything back."""
+        """Call the model in evaluation mode, and restore everything."""
         modules = list(model.modules())
         modes = [m.training for m in modules]
         handles = [m.register_forward_hook(self._see) for m in modules]

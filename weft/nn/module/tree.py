@@ -1,4 +1,4 @@
-"""Modules as trees: what is registered under which name, and walks over it."""
+"""Modules as trees: registered entries, and traversal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Named = Iterator[tuple[str, T]]
 _KINDS = ("_parameters", "_buffers", "_modules")
 
 ON_REGISTRATION: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in _KINDS}
-"""Hooks of all modules by what is registered: `hook(module, name, entry)`."""
+"""Hooks of all modules by the kind of entry: `hook(module, name, entry)`."""
 
 
 class Tree:
@@ -90,12 +90,12 @@ class Tree:
             return
         try:
             object.__setattr__(self, name, value)
-        finally:  # Ctrl-C comes after calls
+        finally:  # Ctrl-C is handled after the call
             if name == "training":
                 changes.modes = object()
 
     def _forget(self, name: str) -> bool:
-        """Set a registered name to `None`, if it is one."""
+        """Set a registered name to `None`, if it is registered."""
         for kind in _KINDS:
             entries = self.__dict__.get(kind, ())
             if name in entries:
@@ -118,14 +118,14 @@ class Tree:
     # -- registration
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter under a name, or reserve the name with `None`."""
+        """Register a parameter, or reserve its name with `None`."""
         self._check_name(name, "_parameters", "parameter")
         if param is not None and not isinstance(param, Parameter):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise self._wrong_kind(name, "a Parameter or None", param)
         self._parameters[name] = self._on_registration("_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is no parameter; a persistent one is part of the state dict."""
+        """Register a tensor that is not a parameter; a persistent one is part of the state dict."""
         self._check_name(name, "_buffers", "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise self._wrong_kind(name, "a Tensor or None", tensor)
@@ -138,7 +138,7 @@ class Tree:
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Tree | None) -> None:
-        """Add a submodule under a name, or reserve the name with `None`."""
+        """Register a submodule, or reserve its name with `None`."""
         self._check_name(name, "_modules", "module")
         if module is not None and not isinstance(module, Tree):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise self._wrong_kind(name, "a Module or None", module)
@@ -149,7 +149,7 @@ class Tree:
         self.add_module(name, module)
 
     def _on_registration(self, kind: str, name: str, entry: Any) -> Any:
-        """The entry, or what the hooks of all modules give in its place."""
+        """The entry, or what the global registration hooks return instead."""
         for hook in list(ON_REGISTRATION[kind].values()) if entry is not None else ():
             changed = hook(self, name, entry)
             entry = entry if changed is None else changed
@@ -162,7 +162,7 @@ class Tree:
         )
 
     def _check_name(self, name: Any, kind: str, what: str) -> None:
-        """The name is free, or taken by something of the same kind, which is to be replaced."""
+        """Check that the name is free, or taken by an entry of the same kind."""
         fields = self.__dict__
         if kind not in fields:
             raise self._not_begun(f"assign the {what} {name!r}")
@@ -180,14 +180,14 @@ class Tree:
             raise KeyError(f"{what}: the name {name!r} is taken already{at_user_line()}")
 
     def _release(self, name: str, kind: str) -> None:
-        """Forget what else has this name, as it is assigned something of a kind."""
+        """Remove other entries of this name before one of another kind is assigned."""
         fields = self.__dict__
         fields.pop(name, None)
         for other in _KINDS:
             if other != kind and other in fields:
                 fields[other].pop(name, None)
 
-    # -- walks
+    # -- traversal
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
@@ -210,7 +210,7 @@ class Tree:
             yield module
 
     def named_children(self) -> Named[Any]:
-        """The modules right below this one, each once, with their names."""
+        """The direct submodules, each once, with their names."""
         seen: set[Any] = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -218,7 +218,7 @@ class Tree:
                 yield name, module
 
     def children(self) -> Iterator[Any]:
-        """The modules right below this one, each once."""
+        """The direct submodules, each once."""
         for _, module in self.named_children():
             yield module
 
@@ -238,22 +238,22 @@ class Tree:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Named[Parameter]:
-        """Parameters with their paths, a shared one once."""
+        """Parameters with their paths; shared ones once."""
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """Parameters, a shared one once; what an optimizer takes."""
+        """Parameters, shared ones once, as optimizers take them."""
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Named[Tensor]:
-        """Buffers with their paths, a shared one once."""
+        """Buffers with their paths; shared ones once."""
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Buffers, a shared one once."""
+        """Buffers; shared ones once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
@@ -263,7 +263,7 @@ class Tree:
         """The module at a path such as `"encoder.layers.0"`.
 
         Raises:
-            AttributeError: there is none.
+            AttributeError: there is no such module.
         """
         module: Any = self
         for name in filter(None, target.split(".")):
@@ -277,10 +277,10 @@ class Tree:
         return module
 
     def set_submodule(self, target: str, module: Tree, strict: bool = False) -> None:
-        """Put a module at a path; with `strict`, in place of one that is there.
+        """Replace or add the module at a path; with `strict`, it must exist.
 
         Raises:
-            AttributeError: there is none.
+            AttributeError: there is no such module.
         """
         path, _, name = target.rpartition(".")
         if strict:
@@ -298,20 +298,20 @@ class Tree:
     def swapped(
         self, tensors: Mapping[str, Tensor], tie_weights: bool = True, strict: bool = False
     ) -> AbstractContextManager[None]:
-        """Inside, other tensors stand in place of the parameters and buffers at their paths.
+        """Inside, other tensors replace the parameters and buffers at the given paths.
 
-        What else has such a path is an attribute meanwhile. If `tensors` may be changed, it holds
-        afterwards what stood there at the end.
+        Other attributes at such paths are replaced too. `tensors`, if mutable, holds the final
+        values afterwards.
 
         Args:
-            tie_weights: whether a tensor that has several paths is replaced at all of them.
-            strict: whether all parameters and buffers must be named, and nothing else.
+            tie_weights: whether a tensor with several paths is replaced at all of them.
+            strict: whether all parameters and buffers must be given, and nothing else.
 
         Raises:
-            AttributeError: a path to no module.
-            StateError: with `strict`, a path that there is not or is missing.
-            TypeError: something that is no tensor, in `tensors` or in the module.
-            ValueError: with `tie_weights`, different tensors for paths of one.
+            AttributeError: a path leads to no module.
+            StateError: with `strict`, a path is unknown or missing.
+            TypeError: a value in `tensors` or in the module is not a tensor.
+            ValueError: with `tie_weights`, different tensors for the paths of one.
         """
         return swapped(self, tensors, tie_weights, strict)
 

@@ -1,4 +1,4 @@
-"""Modules that train on several ranks at once."""
+"""Modules that train on several ranks."""
 
 from weft.nn.parallel.data_parallel import DistributedDataParallel
 

@@ -30,29 +30,29 @@ BUCKET_MB: Final = 8.0
 class DistributedDataParallel(Module):
     """A module whose gradients are averaged over all ranks at the end of each backward pass.
 
-    All ranks begin with rank 0's parameters and buffers, see different examples, and make the same
-    update: parameters stay equal, bit by bit. The average is part of the same program as the
+    All ranks start with rank 0's parameters and buffers, see different examples, and make the same
+    update, so parameters stay bitwise equal. The average is part of the same program as the
     backward pass and the optimizer's update.
 
     Args:
         module: the model.
-        broadcast_buffers: whether each forward pass in training begins with rank 0's buffers, such
+        broadcast_buffers: whether each forward pass in training starts from rank 0's buffers, such
             as running statistics.
-        init_sync: whether all ranks take rank 0's parameters; otherwise it is checked that they
-            have the same.
+        init_sync: whether all ranks take rank 0's parameters; otherwise they are checked to be the
+            same.
         process_group: the ranks; all if left out.
-        find_unused_parameters: whether parameters may take no part in a forward pass. If not, an
-            error names those that do not.
+        find_unused_parameters: whether a forward pass may leave parameters unused. If not, an error
+            names the unused ones.
         static_graph: as `find_unused_parameters`.
-        bucket_cap_mb: gradients are reduced in parts of so many MiB, each of which begins once it
-            is computed, while the backward pass goes on.
+        bucket_cap_mb: gradients are reduced in buckets of this many MiB; each reduction starts when
+            its bucket is complete, during the backward pass.
 
-        shards: a power of two: in training the whole batch is cut into so many parts, computed one
-            by one, whose gradients are added in one fixed tree. Then parameters are the same, bit
-            by bit, on 1, 2, 4, ... ranks, up to so many. Each rank's batch must have a number of
-            examples that its share of the parts divides, and the loss must be a mean.
+        shards: a power of two: in training the whole batch is split into this many parts, which are
+            computed one by one; their gradients are added in a fixed tree. Then parameters are
+            bitwise the same on 1, 2, 4, ... ranks, up to that number. Each rank's batch size must
+            be a multiple of its number of parts, and the loss must be a mean.
 
-    Other arguments of PyTorch's are taken where they ask for nothing else: `device_ids`,
+    PyTorch's other arguments are accepted if they ask for nothing else: `device_ids`,
     `output_device`, `gradient_as_bucket_view`.
 
     Raises:
@@ -101,7 +101,7 @@ class DistributedDataParallel(Module):
         watch_backward(self)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The module's own result."""
+        """The module's own output."""
         if self.training and is_grad_enabled() and self.require_backward_grad_sync:
             if self.broadcast_buffers:
                 self._broadcast_buffers()
@@ -113,7 +113,7 @@ class DistributedDataParallel(Module):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Inside, gradients add up on each rank; the next backward pass outside averages them.
+        """Inside, gradients accumulate on each rank; the next backward pass outside averages them.
 
         >>> import weft as wf, weft.distributed as dist
         >>> dist.init_process_group()
@@ -131,7 +131,7 @@ class DistributedDataParallel(Module):
     # -- gradients
 
     def after_backward(self, leaves: Sequence[Lazy]) -> None:
-        """Average gradients, if a backward pass that changed those of these leaves reached any."""
+        """Average gradients, if a backward pass over these leaves changed any of them."""
         if not self._expecting or not self.require_backward_grad_sync:
             return
         reached = {x.leaf() for x in leaves if x.leaf is not None}
@@ -142,7 +142,7 @@ class DistributedDataParallel(Module):
         if self.find_unused_parameters or not all(used):
             used = self._used_anywhere(used)
         chosen = [p for p, u in zip(self._parameters_to_reduce, used, strict=True) if u]
-        chosen.reverse()  # the last layers' gradients come first
+        chosen.reverse()  # the last layers' gradients are computed first
         for p in chosen:
             if p.grad is None:
                 p.grad = p.detach().new_zeros(p.shape)
@@ -155,7 +155,7 @@ class DistributedDataParallel(Module):
         self._reduce_rows([p for p in chosen if id(p) in counts], counts)
 
     def _reduce_rows(self, tables: Sequence[Any], counts: Mapping[int, int]) -> None:
-        """Average gradients that consist of rows; tables stay to be updated by rows."""
+        """Average row-sparse gradients, which stay row-sparse."""
         if tables:
             values = [p.grad.lazy for p in tables]
             found = reduce_rows(values, [counts[id(p)] for p in tables], self.process_group)
@@ -177,7 +177,7 @@ class DistributedDataParallel(Module):
         )
         return [bool(u) for u in flags]
 
-    # -- what ranks begin with
+    # -- synchronization at the start
 
     def _broadcast_buffers(self) -> None:
         take_from_first(list(self.module.buffers()), self.process_group)

@@ -1,4 +1,4 @@
-"""A batch in parts: the same gradients, bit by bit, on any number of ranks."""
+"""A batch in parts: gradients that are bitwise the same on any number of ranks."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from weft.ops.base import REGISTRY, at_user_line
 
 
 def check_shards(shards: int, ranks: int) -> int:
-    """How many parts each rank computes; programs are compiled before their first run from now on.
+    """The number of parts per rank; from now on, programs are compiled before their first run.
 
     Raises:
-        ArgumentError: no power of two, or fewer than there are ranks.
+        ArgumentError: the number is not a power of two, or is less than the number of ranks.
     """
     if shards < 1 or shards & (shards - 1) or shards % ranks:
         raise ArgumentError(
             "DistributedDataParallel: expected shards, a power of two that the number of ranks "
             f"divides, got {shards} for {ranks} ranks{at_user_line()}"
         )
-    config.change("compile", True)  # the interpreter rounds otherwise
+    config.change("compile", True)  # the interpreter rounds differently
     return shards // ranks
 
 
@@ -32,13 +32,13 @@ def in_shards(
     module: Module, parameters: Mapping[str, Tensor], count: int, args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:  # fmt: skip
-    """Call a module on each of `count` parts of a batch; what it gives, put together.
+    """Call a module on each of `count` parts of a batch, and concatenate the outputs.
 
     Args:
-        parameters: those that need gradients; each part's is added up in a fixed tree.
+        parameters: those that require gradients; their parts' gradients are added in a fixed tree.
 
     Raises:
-        ShapeError: the batch cannot be cut in so many equal parts.
+        ShapeError: the batch cannot be split into that many equal parts.
     """
     fans = {name: _fan(p, count) for name, p in parameters.items()}
     parts = [_part((tuple(args), dict(kwargs)), i, count) for i in range(count)]
@@ -50,7 +50,7 @@ def in_shards(
 
 
 def _fan(p: Tensor, count: int) -> list[Tensor]:
-    """The same tensor for each part; its gradient is their sum in a fixed tree."""
+    """The same tensor for each part; its gradient is the parts' sum in a fixed tree."""
     return [wrap(x) for x in record(REGISTRY["fan_out"], [p.lazy], {"count": count})]
 
 

@@ -1,4 +1,4 @@
-"""State dicts of modules whose parameters are parts: saved as slices, loaded from whole tensors."""
+"""State dicts of modules with sharded parameters: saved as slices, loaded from whole tensors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from weft.transport.division import division_of
 
 
 def register_state_hooks(module: Module) -> None:
-    """Have a module's state dict give its own parameters that are parts as slices.
+    """Let a module's state dict contain its sharded parameters as slices.
 
-    Loading takes whole tensors as well as slices. With `keep_vars` the parameters themselves are
-    given.
+    Whole tensors and slices can be loaded. With `keep_vars` the state dict has the parameters
+    themselves.
     """
     module.register_state_dict_post_hook(_save)
     module.register_load_state_dict_pre_hook(_load)

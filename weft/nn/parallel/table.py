@@ -1,4 +1,4 @@
-"""Parameters whose gradients are exchanged as rows: tables of which a rank looks up a few."""
+"""Row-sparse gradient exchange: for tables of which each rank looks up a few rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.transport.group import Group
 class Tables:
     """Which parameters of a model are tables, and how many rows of them ranks look up.
 
-    Which ones may be is agreed on in the first backward pass: other models exchange nothing then.
+    The ranks agree on the tables in the first backward pass; other models exchange nothing.
     """
 
     def __init__(self, params: Sequence[Any], group: Group) -> None:
@@ -26,7 +26,7 @@ class Tables:
         self._agreed = False
 
     def counts(self) -> dict[int, int]:
-        """By the id of each table whose gradients are worth it, the rows that a rank has at most.
+        """The maximum number of rows over ranks, by id of each table worth exchanging as rows.
 
         All ranks of the group call it after a backward pass.
         """
@@ -44,13 +44,13 @@ class Tables:
             rows = [n for _, n, table in pairs if table]
             if not rows:
                 return {}
-        most = [n or np.iinfo(np.int64).max for n in rows]  # none: the gradient is a whole one
+        most = [n or np.iinfo(np.int64).max for n in rows]  # none: the gradient is dense
         size = self._group.size
         counts = self._most(most).tolist()
         return {id(p): n for p, n in zip(self._params, counts, strict=True) if pays(p, n * size)}
 
     def _most(self, numbers: Sequence[int]) -> Any:
-        """The largest of all ranks' numbers, for each table."""
+        """The maximum over ranks, for each table."""
         settle()
         found = np.array(numbers, np.int64)
         what = f"rows of {len(found)} tables"

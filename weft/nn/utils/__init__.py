@@ -1,4 +1,4 @@
-"""What is done to parameters and gradients beside training, and sequences of other lengths."""
+"""Tools for parameters and gradients, and for sequences of different lengths."""
 
 from weft.nn.utils import parametrizations, parametrize, prune, rnn, stateless
 from weft.nn.utils.fresh import skip_init

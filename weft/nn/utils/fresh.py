@@ -1,4 +1,4 @@
-"""Modules made without drawing their initial values: `skip_init`."""
+"""`skip_init`: modules made without initializing their values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ M = TypeVar("M", bound=Module)
 
 
 def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
-    """A module whose `weft.nn.init` calls are left out, for values that come from elsewhere.
+    """A module made without its `weft.nn.init` calls, for values that come from elsewhere.
 
     Args:
         module_cls: its class, which takes `device`.
-        args: for the class, as `kwargs`.
+        args: for the class, like `kwargs`.
 
     Raises:
-        StateError: no class of modules that takes `device`.
+        StateError: it is not a module class that takes `device`.
 
     >>> from weft import nn
     >>> nn.utils.skip_init(nn.Linear, 5, 1)

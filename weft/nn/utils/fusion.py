@@ -1,4 +1,4 @@
-"""Batch norm in evaluation as part of the layer before it."""
+"""Fusion of batch norm, in evaluation, into the layer before it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ M = TypeVar("M", bound=Module)
 
 
 def fuse_conv_bn_eval(conv: M, bn: Module, transpose: bool = False) -> M:
-    """A convolution that computes what `bn(conv(x))` does, both in evaluation.
+    """A convolution equal to `bn(conv(x))`, both in evaluation mode.
 
     Args:
         transpose: whether the convolution is a transposed one.
 
     Raises:
-        StateError: one is in training, or batch norm has no statistics.
+        StateError: one is in training mode, or batch norm has no running statistics.
 
     >>> import weft as wf
     >>> from weft import nn
@@ -43,7 +43,7 @@ def fuse_conv_bn_weights(
     conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:  # fmt: skip
-    """Weight and bias of a convolution that computes its batch norm, too.
+    """Weight and bias of a convolution with its batch norm fused in.
 
     Args:
         conv_w: the convolution's weight; `conv_b` its bias, or `None`.
@@ -57,10 +57,10 @@ def fuse_conv_bn_weights(
 
 
 def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
-    """A linear layer that computes what `bn(linear(x))` does, both in evaluation.
+    """A linear layer equal to `bn(linear(x))`, both in evaluation mode.
 
     Raises:
-        StateError: one is in training, or batch norm has no statistics.
+        StateError: one is in training mode, or batch norm has no running statistics.
         ShapeError: batch norm has neither one feature nor as many as the layer's output.
     """
     fused = copy.deepcopy(linear)
@@ -78,7 +78,7 @@ def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
 def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a linear layer that computes its batch norm, too."""
+    """Weight and bias of a linear layer with its batch norm fused in."""
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))
 
 

@@ -1,4 +1,4 @@
-"""Limits of gradients: `clip_grad_norm_`, `clip_grad_value_`."""
+"""Gradient clipping: `clip_grad_norm_`, `clip_grad_value_`."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def _check_finite(total: Any, wanted: bool) -> None:
     if wanted and not math.isfinite(total.item()):
         raise GradientError(
             f"clip_grad_norm_: the norm of the gradients is {total.item()}, so they cannot be "
-            f"limited; look for its origin with weft.find_nan{at_user_line()}"
+            f"clipped; find its origin with weft.find_nan{at_user_line()}"
         )
 
 
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Any:
-    """The norm of all elements of all tensors, as if they were one vector."""
+    """The norm of all elements of all tensors, as of one vector."""
     given = [tensors] if isinstance(tensors, Handle) else list(tensors)
     total = _size_of_all(*given, p=float(norm_type)) if given else zeros(())
     _check_finite(total, error_if_nonfinite)
@@ -50,19 +50,19 @@ def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: Any = None,
 ) -> Any:  # fmt: skip
-    """Scale all gradients down, in place, where their norm exceeds `max_norm`.
+    """Scale all gradients down, in place, if their norm exceeds `max_norm`.
 
-    The norm is that of whole gradients: where parameters are divided among ranks, as by
-    `fully_shard`, all ranks call this.
+    It is the norm of whole gradients: where parameters are sharded over ranks, as by `fully_shard`,
+        all ranks call this.
 
     Args:
         parameters: an iterable of tensors, or one.
         norm_type: the p of the p-norm; may be `inf`.
-        error_if_nonfinite: raise where the norm is infinite or NaN; looks at the value.
+        error_if_nonfinite: raise if the norm is infinite or NaN, which needs its value.
         foreach: accepted; all gradients are scaled in one program anyway.
 
     Returns:
-        The norm before, as of one vector of all gradients.
+        The norm before clipping, as of one vector of all gradients.
 
     Source: Pascanu et al., "On the difficulty of training recurrent neural networks" (2013).
     """
@@ -81,7 +81,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
-    """Limit every element of all gradients, in place, to [-clip_value, clip_value]."""
+    """Clip every element of all gradients, in place, to [-clip_value, clip_value]."""
     grads = [p.grad for p in _with_gradients(parameters)]
     if grads:
         for g, lazy in zip(grads, _bounded.record((float(clip_value), *grads), {}), strict=True):

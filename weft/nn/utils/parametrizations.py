@@ -28,7 +28,7 @@ _MAPS = ("matrix_exp", "cayley", "householder")
 
 
 class _WeightNorm(Module):
-    """A weight from its lengths (`original0`) and its directions (`original1`)."""
+    """A weight from its norms (`original0`) and directions (`original1`)."""
 
     def __init__(self, dim: int | None) -> None:
         super().__init__()
@@ -38,15 +38,15 @@ class _WeightNorm(Module):
         return with_norms(direction, length, dim=self.dim)
 
     def right_inverse(self, weight: Any) -> tuple[Any, Any]:
-        """Lengths and directions of a weight."""
+        """Norms and directions of a weight."""
         return norms(weight, dim=self.dim), weight
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Train the length and the direction of a weight apart from each other.
+    """Train the norm and the direction of a weight separately.
 
     Args:
-        dim: the dimension that has a length for each entry; `None` for one length.
+        dim: the dimension whose entries have a norm each; `None` for one norm.
 
     Source: Salimans and Kingma, "Weight Normalization" (2016).
 
@@ -82,7 +82,7 @@ class _SpectralNorm(Module):
         return divided(weight, self._u, self._v, self.dim)
 
     def right_inverse(self, value: Any) -> Any:
-        """The value: it is taken to have the right size."""
+        """The value itself, which is assumed to have the right norm."""
         return value
 
 
@@ -93,7 +93,7 @@ def spectral_norm(
     """Divide a weight by its largest singular value, estimated by power iteration in training.
 
     Args:
-        dim: the dimension of the outputs; 1 for transposed convolutions, else 0, by default.
+        dim: the output dimension; by default 1 for transposed convolutions, else 0.
 
     Source: Miyato et al., "Spectral Normalization" (2018).
     """
@@ -127,11 +127,11 @@ class _Orthogonal(Module):
         return found.mT if is_wide else found
 
     def right_inverse(self, value: Any) -> Any:
-        """What gives an orthogonal matrix; of another one, its orthogonal factor.
+        """The original that gives an orthogonal matrix; for another matrix, its orthogonal factor.
 
         Raises:
-            NotImplementedError: of `matrix_exp` and `cayley`, only a base can be moved there.
-            ArgumentError: another shape.
+            NotImplementedError: with `matrix_exp` or `cayley`, and without a base.
+            ArgumentError: the shape differs.
         """
         if value.shape != self.shape:
             raise ArgumentError(
@@ -154,7 +154,7 @@ class _Orthogonal(Module):
 
 
 def _turned(x: Any, kind: str) -> Any:
-    """The rotation that the part below the diagonal of matrices says, its first columns."""
+    """The first columns of the rotation that is parametrized by the lower triangles of matrices."""
     n, k = x.shape[-2:]
     lower = tril(x)
     if n != k:
@@ -169,7 +169,7 @@ def _turned(x: Any, kind: str) -> Any:
 
 
 def _reflected(x: Any) -> Any:
-    """The product of the reflections that the columns below the diagonal of matrices say."""
+    """The product of the Householder reflections given by the columns below the diagonal."""
     below = tril(x, -1)
     scales = 2.0 / (1.0 + (below * below).sum(-2))
     signs = x.diagonal(dim1=-2, dim2=-1).detach().sign()
@@ -177,7 +177,7 @@ def _reflected(x: Any) -> Any:
 
 
 def _reflecting(x: Any) -> Any:
-    """What `_reflected` makes the orthogonal factor of matrices of."""
+    """The inverse of `_reflected`: the original that gives the orthogonal factor of matrices."""
     found, scales = geqrf(x)
     signs = found.diagonal(dim1=-2, dim2=-1).sign()
     found.diagonal(dim1=-2, dim2=-1).copy_(signs * where(scales == 0, -1.0, 1.0))
@@ -188,17 +188,17 @@ def orthogonal(
     module: M, name: str = "weight", orthogonal_map: str | None = None, *,
     use_trivialization: bool = True,
 ) -> M:  # fmt: skip
-    """Keep matrices orthogonal: columns (rows, if these are fewer) orthonormal.
+    """Keep matrices orthogonal: columns (or rows, if there are fewer) are orthonormal.
 
     Args:
         orthogonal_map: `matrix_exp`, `cayley` or `householder`; by default `matrix_exp` for square
             matrices and `householder` for others.
-        use_trivialization: begin from the orthogonal factor of the weight that is there, and let
-            values be assigned.
+        use_trivialization: start from the orthogonal factor of the current weight, and allow
+            assignment.
 
     Raises:
-        ArgumentError: another map, or `householder` of complex matrices.
-        ShapeError: no matrices.
+        ArgumentError: an unknown map, or `householder` for complex matrices.
+        ShapeError: the weight is not a matrix.
 
     Source: Lezcano-Casado, "Trivializations for Gradient-Based Optimization on Manifolds" (2019).
 

@@ -31,7 +31,7 @@ M = TypeVar("M", bound=Module)
 
 
 class _Cache(threading.local):
-    """Values inside `cached()`: each is computed once."""
+    """Values inside `cached()`; each one is computed once."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -42,12 +42,12 @@ _CACHE = _Cache()
 
 
 class ParametrizationList(ModuleList):
-    """What a value is computed from, and the modules that compute it, one after the other.
+    """The originals of a value, and the modules that compute it, applied in order.
 
     Args:
-        original: the value before; `original`, or `original0`, `original1`, ... where the
-            modules' `right_inverse` gives several tensors.
-        unsafe: whether the value may get another shape or element type.
+        original: the initial value; stored as `original`, or as `original0`, `original1`, ... if a
+            `right_inverse` returns several tensors.
+        unsafe: whether shape and element type may change.
     """
 
     def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
@@ -60,7 +60,7 @@ class ParametrizationList(ModuleList):
                 if not unsafe and found.dtype is not original.dtype:
                     raise _unlike("right_inverse", original, found)
                 if found is not original:
-                    original.data = found  # the same object: an optimizer may have it
+                    original.data = found  # the same object, which an optimizer may hold
                 self._hold("original", original)
                 return
         self.parts = len(found)
@@ -74,16 +74,16 @@ class ParametrizationList(ModuleList):
             self.register_buffer(name, value)
 
     def named_originals(self) -> list[tuple[str, Any]]:
-        """The tensors that the value is computed from, with their names."""
+        """The originals, with their names."""
         names = [f"original{i}" for i in range(self.parts)] or ["original"]
         return [(name, getattr(self, name)) for name in names]
 
     def originals(self) -> list[Any]:
-        """The tensors that the value is computed from."""
+        """The originals."""
         return [tensor for _, tensor in self.named_originals()]
 
     def forward(self) -> Any:
-        """The value."""
+        """The computed value."""
         first, *rest = self
         value = first(*self.originals())
         for module in rest:
@@ -91,11 +91,11 @@ class ParametrizationList(ModuleList):
         return value
 
     def right_inverse(self, value: Any) -> None:
-        """Change the originals so that the value becomes this one.
+        """Assign a value: set the originals by the modules' `right_inverse`.
 
         Raises:
             RuntimeError: a module has no `right_inverse`.
-            ArgumentError: it gives another number of tensors, or other types, than there are.
+            ArgumentError: it returns another number of tensors, or other types.
         """
         with no_grad():
             for module in reversed(list[Any](self)):
@@ -116,7 +116,7 @@ class ParametrizationList(ModuleList):
 
 
 def _started(modules: list[Any], value: Any) -> Any:
-    """What the modules compute a value from, as far as they say it."""
+    """What the modules compute a value from, as far as `right_inverse` tells."""
     for module in reversed(modules):
         if hasattr(module, "right_inverse"):
             with contextlib.suppress(NotImplementedError):
@@ -126,7 +126,7 @@ def _started(modules: list[Any], value: Any) -> Any:
 
 
 def _tensors(found: Any) -> list[Any]:
-    """What a `right_inverse` gave, as a list.
+    """The result of a `right_inverse`, as a list.
 
     Raises:
         ArgumentError: it is neither a tensor nor a sequence of tensors.
@@ -149,7 +149,7 @@ def _unlike(what: str, expected: Any, got: Any) -> ValueError:
 
 
 def _like(original: Any, value: Any) -> Any:
-    """One of several values as a parameter or buffer, as the original was."""
+    """One of the originals, as a parameter or buffer like the first one."""
     if not isinstance(original, Parameter):
         return Buffer(value)
     return Parameter(value, original.requires_grad and value.dtype.is_inexact)
@@ -177,7 +177,7 @@ def _property(name: str) -> property:
 
 @lru_cache(maxsize=1024)
 def _parametrized(base: type[Module], names: tuple[str, ...]) -> type[Module]:
-    """The class of modules of a class, in which some values are computed."""
+    """A subclass of a module's class with computed properties."""
 
     def reduce(self: Any, _protocol: Any) -> Any:
         return _made, (base, names), dict(vars(self))
@@ -194,12 +194,12 @@ def _made(base: type[Module], names: tuple[str, ...]) -> Module:
 
 
 def type_before_parametrizations(module: Module) -> type[Module]:
-    """The class that a module had before anything of it was parametrized."""
+    """The module's class before it was parametrized."""
     return getattr(type(module), "_before", type(module))
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a module computes a value of this name, or any."""
+    """Whether a value of this name, or any value, is parametrized."""
     makers: Any = vars(module).get("_modules", {}).get("parametrizations")
     if not isinstance(makers, ModuleDict):
         return False
@@ -223,14 +223,14 @@ def register_parametrization(
 ) -> M:
     """Compute a parameter or buffer of a module by another module from now on.
 
-    A `right_inverse` of the parametrization gives what the value that is there is computed from,
-    and is used when a value is assigned. Several parametrizations apply one after the other.
+    The parametrization's `right_inverse`, if any, gives the original from the current value and
+    from assigned ones. Several parametrizations are applied in order.
 
     Args:
         unsafe: do not check that shape and element type stay the same.
 
     Raises:
-        ArgumentError: no such parameter or buffer, or another shape or element type.
+        ArgumentError: there is no such parameter or buffer, or shape or element type would change.
     """
     parametrization.train(module.training)
     tensors: dict[str, Any] = {**vars(module)["_parameters"], **vars(module)["_buffers"]}
@@ -259,7 +259,7 @@ def register_parametrization(
 
 
 def _be(module: Module) -> None:
-    """Give a module the class with the properties that it needs."""
+    """Give a module the class with the computed properties."""
     makers: Any = module.parametrizations
     base, names = type_before_parametrizations(module), tuple(makers.keys())
     object.__setattr__(module, "__class__", _parametrized(base, names) if names else base)
@@ -268,13 +268,13 @@ def _be(module: Module) -> None:
 
 
 def _check(value: Any, parametrization: Any, again: bool) -> None:
-    """Refuse a parametrization that changes the shape or the element type.
+    """Check that a parametrization keeps the shape and the element type.
 
     Args:
-        again: there is a parametrization before, whose one result this one is computed from.
+        again: there is an earlier parametrization, whose single result is this one's input.
 
     Raises:
-        ArgumentError: it does.
+        ArgumentError: it changes them.
     """
     name = type(parametrization).__name__
     with no_grad():
@@ -294,13 +294,13 @@ def _check(value: Any, parametrization: Any, again: bool) -> None:
 
 
 def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: bool = True) -> M:
-    """Make a value that a module computes a parameter or buffer again.
+    """Turn a parametrized value into a parameter or buffer again.
 
     Args:
-        leave_parametrized: with the value that is computed; else with the original.
+        leave_parametrized: keep the computed value; else the original.
 
     Raises:
-        ArgumentError: it is not computed, or there are several originals to leave.
+        ArgumentError: it is not parametrized, or there are several originals to keep.
     """
     if not is_parametrized(module, tensor_name):
         raise ArgumentError(
@@ -326,12 +326,12 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: M, tensor_name: str | None = None
 ) -> M:
-    """Compute the tensors of one module as another one does, from the same originals.
+    """Copy one module's parametrizations to another, with the same originals.
 
-    What `to_module` lacks it gets. Nothing happens if `from_module` computes no tensor.
+    Tensors that `to_module` lacks are added. Nothing happens if `from_module` has none.
 
     Args:
-        tensor_name: the only one; all that are computed by default.
+        tensor_name: the only one to copy; all by default.
     """
     if not is_parametrized(from_module):
         return to_module
@@ -348,7 +348,7 @@ def transfer_parametrizations_and_params(
 
 
 def _left(module: Module, name: str, held: Any, computed: bool) -> Any:
-    """The parameter or buffer that stays, with the value that is computed or the original one."""
+    """The remaining parameter or buffer, with the computed or the original value."""
     originals = held.originals()
     kept = originals[0]
     if not computed:

@@ -1,4 +1,4 @@
-"""Names in a state dict that another program has put a prefix before."""
+"""Prefixes of state dict keys, as other programs add them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix away from the keys that have it, in place; of the metadata, too.
+    """Remove a prefix from the keys that have it, in place; also in the metadata.
 
     >>> state = {"module.weight": 1, "bias": 2}
     >>> consume_prefix_in_state_dict_if_present(state, "module.")

@@ -1,7 +1,7 @@
-"""Pruning: entries of a parameter that are left out, by masks that are kept beside it.
+"""Pruning: entries of a parameter are zeroed by masks that are stored beside it.
 
-A pruned `weight` is `weight_orig`, the parameter, times `weight_mask`, a buffer; computed before
-each call. Another pruning leaves out more of what is left.
+A pruned `weight` is the parameter `weight_orig` times the buffer `weight_mask`, computed before
+each call. Pruning again zeroes more of the remaining entries.
 
 Source: Han et al., "Learning both Weights and Connections for Efficient Neural Networks" (2015).
 """
@@ -27,23 +27,23 @@ M = TypeVar("M", bound=Module)
 
 
 class BasePruningMethod(abc.ABC):
-    """A way to choose what is left out; a subclass defines `compute_mask` and `PRUNING_TYPE`.
+    """A pruning method; a subclass defines `compute_mask` and `PRUNING_TYPE`.
 
-    `PRUNING_TYPE` says what `compute_mask` gets of a parameter that is pruned already: of
-    `"unstructured"` the entries that are left, of `"structured"` the slices along its `dim` that
-    are left, of `"global"` everything.
+    `PRUNING_TYPE` says what `compute_mask` gets of a parameter that is already pruned: for
+        `"unstructured"` the remaining entries, for `"structured"` the remaining slices along its
+        `dim`, for `"global"` everything.
     """
 
     PRUNING_TYPE: ClassVar[str]
     _tensor_name: str = ""
 
     def __call__(self, module: Module, inputs: Any) -> None:
-        """Give the module the pruned value, before it is called."""
+        """The forward pre-hook: sets the pruned value."""
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     @abc.abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Ones for what stays of `t` and zeros for what goes, where `default_mask` is not 0."""
+        """Ones for entries of `t` to keep, else zeros; within what `default_mask` keeps."""
 
     def apply_mask(self, module: Module) -> Any:
         """The pruned value: original times mask."""
@@ -55,11 +55,11 @@ class BasePruningMethod(abc.ABC):
     def apply(
         cls, module: Module, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any
     ) -> BasePruningMethod:
-        """Prune a parameter of a module, and say how: this method, or all that were applied to it.
+        """Prune a parameter of a module; returns this method, or all that were applied to it.
 
         Args:
-            args: for the method, as `kwargs`.
-            importance_scores: what the method looks at in place of the parameter, of its shape.
+            args: for the method, like `kwargs`.
+            importance_scores: ranked instead of the parameter; of its shape.
         """
         method = cls(*args, **kwargs)
         method._tensor_name = name
@@ -87,7 +87,7 @@ class BasePruningMethod(abc.ABC):
         return t * self.compute_mask(scores, default_mask=mask)
 
     def remove(self, module: Module) -> None:
-        """Make the pruned value the parameter, without a mask; what was left out is 0."""
+        """Make the pruned value the parameter, and remove the mask; pruned entries are 0."""
         name = self._tensor_name
         orig, value = getattr(module, f"{name}_orig"), self.apply_mask(module)
         if hasattr(module, name):
@@ -100,7 +100,7 @@ class BasePruningMethod(abc.ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods, applied to one parameter one after another."""
+    """Several methods applied to one parameter in order."""
 
     def __init__(self, *args: BasePruningMethod) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
@@ -110,7 +110,7 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
-        """Add a method for the same parameter at the end."""
+        """Add a method for the same parameter."""
         if not isinstance(method, BasePruningMethod):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(
                 f"PruningContainer: expected a BasePruningMethod, got {type(method).__name__}"
@@ -133,7 +133,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask until now, and in what it leaves, that of the last method."""
+        """The current mask, combined with the last method's mask of what it keeps."""
         method = self._pruning_methods[-1]
         rest = _rest(method, t, default_mask)
         mask = default_mask.to(t.dtype, copy=True)
@@ -142,7 +142,7 @@ class PruningContainer(BasePruningMethod):
 
 
 def _rest(method: BasePruningMethod, t: Any, mask: Any) -> Any:
-    """The index of what a method may look at."""
+    """The index of the part that a method prunes."""
     if method.PRUNING_TYPE == "unstructured":
         return mask == 1
     if method.PRUNING_TYPE == "structured":
@@ -158,7 +158,7 @@ def _rest(method: BasePruningMethod, t: Any, mask: Any) -> Any:
 
 
 class Identity(BasePruningMethod):
-    """Leaves out nothing, but keeps a mask."""
+    """Prunes nothing, but adds a mask."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -168,41 +168,41 @@ class Identity(BasePruningMethod):
 
 
 class _Amount(BasePruningMethod):
-    """A method that leaves out a number of entries, or a share of them."""
+    """Prunes a number of entries, or a fraction of them."""
 
     def __init__(self, amount: float) -> None:
         _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _count(self, size: int) -> int:
-        """How many of so many are left out."""
+        """How many of `total` entries are pruned."""
         count = _compute_nparams_toprune(self.amount, size)
         _validate_pruning_amount(count, size)
         return count
 
 
 class RandomUnstructured(_Amount):
-    """Leaves out entries drawn at random."""
+    """Prunes random entries."""
 
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Zeros at drawn places."""
+        """Zeros at random places."""
         return _without(default_mask, rand(t.numel()), self._count(t.numel()))
 
 
 class L1Unstructured(_Amount):
-    """Leaves out the entries of least size."""
+    """Prunes the entries of smallest absolute value."""
 
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Zeros where the sizes are least."""
+        """Zeros where absolute values are smallest."""
         return _without(default_mask, t.abs().reshape(-1), self._count(t.numel()))
 
 
 class RandomStructured(_Amount):
-    """Leaves out slices along a dimension, drawn at random."""
+    """Prunes random slices along a dimension."""
 
     PRUNING_TYPE = "structured"
 
@@ -211,13 +211,13 @@ class RandomStructured(_Amount):
         self.dim = dim
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Zeros in drawn slices."""
+        """Zeros in random slices."""
         size = _size(t, self.dim)
         return _without_slices(default_mask, rand(size), self._count(size), self.dim)
 
 
 class LnStructured(_Amount):
-    """Leaves out the slices along a dimension whose `n`-norms are least."""
+    """Prunes the slices along a dimension with the smallest `n`-norms."""
 
     PRUNING_TYPE = "structured"
 
@@ -227,13 +227,13 @@ class LnStructured(_Amount):
         self.dim = dim
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Zeros in the slices of least norm."""
+        """Zeros in the slices of smallest norm."""
         count = self._count(_size(t, self.dim))
         return _without_slices(default_mask, _compute_norm(t, self.n, self.dim), count, self.dim)
 
 
 class CustomFromMask(BasePruningMethod):
-    """Leaves out what a given mask has zeros for."""
+    """Prunes where a given mask is zero."""
 
     PRUNING_TYPE = "global"
 
@@ -241,21 +241,21 @@ class CustomFromMask(BasePruningMethod):
         self.mask = mask
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """Both masks in one."""
+        """The combined mask."""
         return default_mask * _of_shape(self.mask, default_mask).to(default_mask.dtype)
 
 
 def identity(module: M, name: str) -> M:
-    """Keep a mask for a parameter that leaves out nothing yet."""
+    """Add a mask for a parameter without pruning anything."""
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: M, name: str, amount: float) -> M:
-    """Leave out entries of a parameter at random.
+    """Prune random entries of a parameter.
 
     Args:
-        amount: how many (an integer), or what share of those left (a fraction).
+        amount: how many (an integer), or what fraction of the remaining ones (a float).
 
     >>> from weft import nn
     >>> layer = nn.utils.prune.random_unstructured(nn.Linear(4, 5), "weight", amount=0.25)
@@ -267,13 +267,13 @@ def random_unstructured(module: M, name: str, amount: float) -> M:
 
 
 def l1_unstructured(module: M, name: str, amount: float, importance_scores: Any = None) -> M:
-    """Leave out the entries of a parameter, or of the scores, that are least in size."""
+    """Prune the entries of a parameter, or of the scores, with the smallest absolute values."""
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: M, name: str, amount: float, dim: int) -> M:
-    """Leave out slices of a parameter along a dimension at random."""
+    """Prune random slices of a parameter along a dimension."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
@@ -281,13 +281,13 @@ def random_structured(module: M, name: str, amount: float, dim: int) -> M:
 def ln_structured(
     module: M, name: str, amount: float, n: Any, dim: int, importance_scores: Any = None
 ) -> M:
-    """Leave out the slices of a parameter along a dimension whose `n`-norms are least."""
+    """Prune the slices of a parameter along a dimension with the smallest `n`-norms."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module: M, name: str, mask: Any) -> M:
-    """Leave out what a mask has zeros for."""
+    """Prune where a mask is zero."""
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -298,13 +298,13 @@ def global_unstructured(
     importance_scores: Mapping[tuple[Module, str], Any] | None = None,
     **kwargs: Any,
 ) -> None:
-    """Prune several parameters as if they were one.
+    """Prune several parameters together, as if they were one.
 
     Args:
-        parameters: modules and names.
-        pruning_method: an unstructured one, as `L1Unstructured`.
-        importance_scores: what is looked at in place of some of the parameters.
-        kwargs: for the method, as `amount`.
+        parameters: pairs of a module and a name.
+        pruning_method: an unstructured one, such as `L1Unstructured`.
+        importance_scores: ranked instead of some of the parameters.
+        kwargs: for the method, such as `amount`.
     """
     if not isinstance(parameters, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"global_unstructured: expected pairs, got {parameters!r}{at_user_line()}")
@@ -336,7 +336,7 @@ def global_unstructured(
 
 
 def remove(module: M, name: str) -> M:
-    """Make a pruned parameter an ordinary one; what was left out is 0.
+    """Make a pruned parameter an ordinary one; pruned entries are 0.
 
     Raises:
         ArgumentError: it is not pruned.
@@ -352,7 +352,7 @@ def remove(module: M, name: str) -> M:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of the module, or of one below it, is pruned."""
+    """Whether a parameter of the module or of its submodules is pruned."""
     return any(
         isinstance(hook, BasePruningMethod)
         for each in module.modules()
@@ -360,11 +360,11 @@ def is_pruned(module: Module) -> bool:
     )
 
 
-# What the methods are made of
+# helpers of the methods
 
 
 def _found(module: Module, name: str) -> tuple[int, BasePruningMethod | None]:
-    """What a parameter is pruned by, and the number of the hook."""
+    """The pruning method of a parameter, and the hook's id."""
     for number, hook in module._forward_pre_hooks.items():  # pyright: ignore[reportPrivateUsage]
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:  # pyright: ignore[reportPrivateUsage]
             return number, hook
@@ -394,7 +394,7 @@ def _axis(t: Any, dim: int) -> int:
 
 
 def _size(t: Any, dim: int) -> int:
-    """How many slices there are along a dimension."""
+    """The number of slices along a dimension."""
     if t.ndim < 2:
         raise ArgumentError(
             f"prune: expected a parameter of rank 2 or more to take slices of, got "
@@ -404,7 +404,7 @@ def _size(t: Any, dim: int) -> int:
 
 
 def _without(mask: Any, sizes: Any, count: int) -> Any:
-    """A mask with zeros where sizes are the least, too."""
+    """A mask that is also zero where the scores are smallest."""
     if count == 0:
         return mask.clone()
     flat = mask.reshape(-1).clone()
@@ -413,7 +413,7 @@ def _without(mask: Any, sizes: Any, count: int) -> Any:
 
 
 def _without_slices(mask: Any, sizes: Any, count: int, dim: int) -> Any:
-    """A mask with zeros in the slices whose sizes are the least, too."""
+    """A mask that is also zero in the slices with the smallest scores."""
     axis = _axis(mask, dim)
     kept = zeros_like(mask)
     places = sizes.topk(sizes.numel() - count).indices
@@ -428,7 +428,7 @@ def _compute_norm(t: Any, n: Any, dim: int) -> Any:
 
 
 def _validate_pruning_amount_init(amount: Any) -> None:
-    """An amount is a number from 0, or a share up to 1."""
+    """Check an amount: an integer from 0, or a fraction up to 1."""
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"prune: expected a number as amount, got {amount!r}{at_user_line()}")
     if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):

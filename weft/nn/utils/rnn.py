@@ -41,14 +41,14 @@ def pad_sequence(
     sequences: Sequence[Any], batch_first: bool = False, padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Any:  # fmt: skip
-    """Sequences (L_i, ...) side by side, the shorter ones padded: (L, N, ...).
+    """Sequences (L_i, ...) padded and stacked: (L, N, ...).
 
     Args:
         batch_first: the result is (N, L, ...).
         padding_side: `right` or `left`.
 
     Raises:
-        ShapeError: no sequences, or entries of different shapes.
+        ShapeError: there are no sequences, or their entries have different shapes.
     """
     if not isinstance(sequences, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DTypeError(
@@ -74,7 +74,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
-    """The sequences that `pad_sequence` padded, each of its own length."""
+    """The sequences that `pad_sequence` padded, without the padding."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [rows[i, :n] for i, n in enumerate(_numbers(lengths))]
 
@@ -87,7 +87,8 @@ def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> Pack
     """Sequences (L_i, ...) packed; see `pack_padded_sequence`.
 
     Raises:
-        ShapeError: no sequences, entries of different shapes, or sequences that are not sorted.
+        ShapeError: there are no sequences, their entries have different shapes, or they are not
+            sorted.
 
     >>> import weft as wf
     >>> packed = pack_sequence([wf.tensor([1, 2, 3]), wf.tensor([4, 5])])

@@ -1,4 +1,4 @@
-"""`functional_call` under its old name."""
+"""`functional_call` under its deprecated name."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """`weft.func.functional_call` of one dictionary of tensors; use that one, this one warns.
+    """`weft.func.functional_call` with one dictionary of tensors; deprecated, with a warning.
 
-    Arguments and errors are its own.
+    Arguments and errors are the same.
     """
     warn(
         "nn.utils.stateless.functional_call is deprecated; use func.functional_call",

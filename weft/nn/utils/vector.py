@@ -28,15 +28,15 @@ def _cut(x: Value, *, shapes: tuple[tuple[int, ...], ...]) -> tuple[Value, ...]:
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
-    """All elements of all parameters, one after another."""
+    """All elements of all parameters, concatenated."""
     return _flat(*parameters)
 
 
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
-    """Give parameters, in place, the elements of a vector, one after another.
+    """Set parameters, in place, from the elements of a vector.
 
     Raises:
-        ShapeError: the vector has another number of elements.
+        ShapeError: the number of elements differs.
     """
     given = list(parameters)
     shapes = tuple([p.shape for p in given])

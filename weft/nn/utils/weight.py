@@ -25,7 +25,7 @@ norms = recorded(differentiable=False)(norm.slice_norms)
 
 
 class _Weight:
-    """A hook that gives a module a weight computed from its parameters before each call."""
+    """A forward pre-hook that computes a weight of a module from its parameters."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -50,7 +50,7 @@ def _key(hook: _Weight) -> str:
 
 
 def _leave(module: Module, name: str, kind: type[_Weight]) -> Any:
-    """The hook of a module, taken away; its weight is a parameter again."""
+    """Remove a module's hook, and return it."""
     key = _key(kind(name))
     handle = module.__dict__.pop(key, None)
     if handle is None:
@@ -76,13 +76,13 @@ class _WeightNorm(_Weight):
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Split a weight in length `weight_g` and direction `weight_v`, which are trained.
+    """Split a weight into norm `weight_g` and direction `weight_v`, which are trained.
 
     Args:
-        dim: the dimension that has a length for each entry; `None` for one length.
+        dim: the dimension whose entries have a norm each; `None` for one norm.
 
     Raises:
-        ArgumentError: the weight is split already.
+        ArgumentError: the weight is already split.
 
     Source: Salimans and Kingma, "Weight Normalization" (2016).
     """
@@ -113,21 +113,22 @@ _singular_value = recorded(power_iteration.singular_value)
 
 
 def divided(weight: Any, u: Any, v: Any, dim: int) -> Any:
-    """A weight divided by what its singular vectors, buffers, say is its largest singular value.
+    """A weight divided by its largest singular value, as the buffers `u` and `v` give it.
 
-    The gradient needs the vectors as they are now, though they change with the next call.
+    The gradient needs the vectors as they are now, though the next call changes them.
     """
     u, v = u.clone(), v.clone()
-    if trace.now.depth:  # there nothing that was recorded changes
+    if trace.now.depth:  # there, recorded values never change
         return weight / _singular_value(weight, u, v, dim=dim)
     found = _Divided.apply(weight, u, v, dim)
-    if trace.now.grad_mode and not found.lazy.tracked:  # no context keeps the vectors
+    # no backward pass will keep the vectors, so the quotient is computed now
+    if trace.now.grad_mode and not found.lazy.tracked:
         compute([found.lazy])
     return found
 
 
 class _Divided(Function):
-    """The same; until the backward pass the vectors are kept as they were."""
+    """The quotient; saves the vectors for the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, weight: Any, u: Any, v: Any, dim: int) -> Any:
@@ -138,7 +139,7 @@ class _Divided(Function):
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> tuple[Any, ...]:
-        """What flows through the numerator, and what flows through the singular value."""
+        """The gradients through the numerator and through the singular value."""
         weight, u, v = ctx.saved_tensors
         size = _singular_value(weight, u, v, dim=ctx.dim)
         rest = [n for i, n in enumerate(weight.shape) if i != ctx.dim % weight.ndim]
@@ -147,7 +148,7 @@ class _Divided(Function):
 
 
 def leading(weight: Any, axis: int) -> tuple[Any, Any]:
-    """The singular vectors of the largest singular value of a weight as a matrix."""
+    """The singular vectors of a weight's largest singular value, as of a matrix."""
     matrix = np.moveaxis(weight.array, axis, 0).reshape(weight.shape[axis], -1)
     u, _, v = np.linalg.svd(matrix.astype(np.float64), full_matrices=False)
     kind = weight.dtype.numpy
@@ -180,7 +181,7 @@ def spectral_norm(
     """Divide a weight by its largest singular value, estimated by power iteration in training.
 
     Args:
-        dim: the dimension of the outputs; 1 for transposed convolutions, else 0, by default.
+        dim: the output dimension; by default 1 for transposed convolutions, else 0.
 
     Source: Miyato et al., "Spectral Normalization" (2018).
     """
@@ -196,7 +197,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Make the weight, as it is now, a parameter again."""
+    """Make the weight, with its current value, a parameter again."""
     hook = _leave(module, name, _SpectralNorm)
     training, module.training = module.training, False
     value = hook.value(module)
