@@ -74,7 +74,7 @@ def test_the_best_of_a_run_are_kept_and_found(tmp_path, top, kept):
 
 def test_what_cannot_be_saved_or_found(tmp_path):
     save = c.ModelCheckpoint(tmp_path / "a", monitor="f1")
-    with pytest.raises(UnknownKeyError, match="expected the figure 'f1' to be logged"):
+    with pytest.raises(UnknownKeyError, match="expected the metric 'f1' to be logged"):
         quiet(callbacks=save).fit(Classifier(), batches(1))
     with pytest.raises(DataError, match="expected saved states in"):
         quiet(callbacks=c.ModelCheckpoint(tmp_path / "b")).fit(

@@ -41,7 +41,7 @@ def test_all_forms_of_optimizers():
     plateau = wf.optim.lr_scheduler.ReduceLROnPlateau(a)
     for wrong, text in (
         ([3], "got int"),
-        ({"optimizer": a, "lr_scheduler": {"scheduler": plateau}}, "needs the name of a figure"),
+        ({"optimizer": a, "lr_scheduler": {"scheduler": plateau}}, "needs the name of a metric"),
         ({"optimizer": a, "lr_scheduler": {"scheduler": plateau, "every": 1}}, "any of"),
         ({"optimizer": a, "lr_scheduler": {"scheduler": 1, "interval": "day"}}, "got 'day'"),
     ):

@@ -433,7 +433,7 @@ def test_nan_ends_the_run_with_a_report():
         (lambda: quiet(val_check_interval=5).fit(Classifier(), batches(2), batches(1)),
          ArgumentError, "up to the 2 batches"),
         (lambda: quiet(callbacks=c.EarlyStopping("f1")).fit(Classifier(), batches(1)),
-         UnknownKeyError, "expected the figure 'f1' to be logged"),
+         UnknownKeyError, "expected the metric 'f1' to be logged"),
         (lambda: Classifier().trainer, StateError, "expected a trainer"),
         (lambda: optimizers_of(3), ArgumentError, "expected an optimizer"),
         (lambda: optimizers_of({"lr": 1}), ArgumentError, r"got \['lr'\]"),

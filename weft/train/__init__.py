@@ -1,4 +1,4 @@
-"""Training: `Trainer` and `Module` with Lightning's names; `fit` and `Model` for plain modules."""
+"""Training: `Trainer` and `Module` with Lightning's API; `fit` and `Model` for plain modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trainer's arguments may be, and what stands in for those that are not given."""
+"""Checks and defaults of a trainer's arguments."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from weft.train.loggers import CSVLogger, Logger
 
 
 def epochs_of(given: int | None, max_steps: int, max_time: Any) -> int:
-    """How many epochs at most; -1 is no limit."""
+    """The maximum number of epochs; -1 is no limit."""
     if given is not None:
         return given
     return 1000 if max_steps == -1 and max_time is None else -1
 
 
 def check_gradients(accumulate_grad_batches: int, gradient_clip_algorithm: str | None) -> None:
-    """Refuse what gradients cannot be put together or clipped by.
+    """Check the arguments of gradient accumulation and clipping.
 
     Raises:
-        ArgumentError: an argument out of its range.
+        ArgumentError: an argument is out of range.
     """
     if accumulate_grad_batches < 1:
         raise ArgumentError(
@@ -39,10 +39,10 @@ def check_gradients(accumulate_grad_batches: int, gradient_clip_algorithm: str |
 
 
 def check_interval(interval: float | int, every_n_epoch: int | None) -> None:
-    """Refuse what validation cannot be repeated by.
+    """Check the arguments of validation.
 
     Raises:
-        ArgumentError: an argument out of its range.
+        ArgumentError: an argument is out of range.
     """
     if interval <= 0 or (isinstance(interval, float) and interval > 1):
         raise ArgumentError(
@@ -57,7 +57,7 @@ def check_interval(interval: float | int, every_n_epoch: int | None) -> None:
 
 
 def loggers_of(given: Any, folder: str) -> list[Logger]:
-    """Loggers as a list: none for false, one to `folder` for true and without an argument."""
+    """Loggers as a list: empty for false, one that writes to `folder` for true or by default."""
     if given is None or given is True:
         return [CSVLogger(folder)]
     if given is False:
@@ -66,7 +66,7 @@ def loggers_of(given: Any, folder: str) -> list[Logger]:
 
 
 def callbacks_of(given: Any, max_time: Any, checkpoints: bool, bar: bool) -> list[Any]:
-    """Callbacks as a list, with those that are there unless told otherwise; checkpoints last."""
+    """Callbacks as a list, with the default ones unless disabled; checkpoint callbacks last."""
     found = [] if given is None else [given] if isinstance(given, Callback) else list(given)
     found += [] if max_time is None else [Timer(max_time)]
     for kind, wanted in ((ProgressBar, bar), (ModelCheckpoint, checkpoints)):
@@ -76,5 +76,5 @@ def callbacks_of(given: Any, max_time: Any, checkpoints: bool, bar: bool) -> lis
 
 
 def in_order(callbacks: list[Any]) -> list[Any]:
-    """Callbacks with those behind the others that make checkpoints."""
+    """Callbacks, with those that write checkpoints moved to the end."""
     return sorted(callbacks, key=lambda c: isinstance(c, ModelCheckpoint))

@@ -1,4 +1,4 @@
-"""Batches of a loader: how many, how large, as tensors, and where a run is in them."""
+"""Batches of a loader: their number and sizes, conversion to tensors, and resuming."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _END: Final = object()
 
 
 def tensors(batch: Any) -> Any:
-    """A batch with tensors in place of NumPy's arrays."""
+    """A batch with NumPy arrays replaced by tensors."""
     if isinstance(batch, Tensor):
         return batch
     if isinstance(batch, np.ndarray):
@@ -34,7 +34,7 @@ def tensors(batch: Any) -> Any:
 
 
 def size_of(batch: Any) -> int:
-    """How many items a batch has: its `rows`, or the first dimension of its first array; else 1."""
+    """The size of a batch: its `rows`, or the first dimension of its first array; else 1."""
     kind = type(batch)
     first = batch[0] if (kind is tuple or kind is list) and batch else batch
     if isinstance(first, Tensor) and first.lazy.type.shape:
@@ -55,13 +55,13 @@ def size_of(batch: Any) -> int:
 
 
 def count_of(loader: Any, limit: Limit, name: str) -> float:
-    """How many batches of a loader are taken; infinite where it has no length.
+    """How many batches of a loader are used; infinite if it has no length.
 
     Args:
-        limit: a number of batches, or a part of them.
+        limit: a number of batches, or a fraction of them.
 
     Raises:
-        ArgumentError: a part of a loader without a length, or a limit out of its range.
+        ArgumentError: a fraction of a loader without a length, or a limit out of range.
     """
     known = _length(loader)
     if limit is None:
@@ -86,14 +86,14 @@ def count_of(loader: Any, limit: Limit, name: str) -> float:
 def _length(loader: Any) -> float:
     try:
         return len(loader)
-    except TypeError:  # of what has none, or does not know
+    except TypeError:  # no length, or the loader does not know it
         return math.inf
 
 
 def as_loaders(given: Any) -> list[Any]:
-    """Loaders for evaluation: one, or several in a list.
+    """Evaluation loaders as a list: one, or several in a list.
 
-    A list of batches is one loader; so is whatever is no list.
+    A list of batches is one loader; so is anything that is not a list.
     """
     if given is None:
         return []
@@ -105,7 +105,7 @@ def as_loaders(given: Any) -> list[Any]:
 
 
 def _is_loader(x: Any) -> bool:
-    """Whether something gives batches and is none itself; a list of tuples gives some."""
+    """Whether something yields batches and is not a batch itself; a list of tuples does."""
     if isinstance(x, list):
         return bool(x) and all(isinstance(item, tuple | list | Mapping) for item in x)
     plain = (Tensor, np.ndarray, Mapping, tuple, str)
@@ -113,32 +113,32 @@ def _is_loader(x: Any) -> bool:
 
 
 class Batches:
-    """The batches of one epoch after another, with the place to go on from.
+    """The batches of epoch after epoch, with a resumable position.
 
-    A loader with `state_dict` and `load_state_dict` keeps its own place. Of others, as many batches
-    as were taken are left out when a run goes on; so that their order is what it was, random
-    numbers are first put where they were when the epoch began.
+    A loader with `state_dict` and `load_state_dict` keeps its own position. For others, a resumed
+    run skips the batches that were used, after restoring the random state of the epoch's start so
+    that the order is the same.
 
     Args:
-        loader: gives an iterator of batches an epoch.
-        most: how many are taken of it.
+        loader: yields an iterator of batches per epoch.
+        most: the maximum number of batches per epoch.
 
     Attributes:
-        exhausted: whether the loader has said that an epoch is over.
+        exhausted: whether the loader has ended the epoch.
     """
 
     def __init__(self, loader: Any, most: float) -> None:
         self.loader = loader
         self.most = most
         self.exhausted = False
-        self._iterator: Iterator[Any] = iter(())  # referred to while its state may be wanted
+        self._iterator: Iterator[Any] = iter(())  # kept while its state may be needed
         self._random = RandomState()
         self._begin: Mapping[str, Any] | None = None
         self._resume: Mapping[str, Any] | None = None
         self._keeps_its_place = hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict")
 
     def epoch(self, number: int, taken: int) -> Iterator[Any]:
-        """The batches of an epoch, without those that were taken already."""
+        """The epoch's remaining batches."""
         for owner in (
             self.loader,
             *[getattr(self.loader, n, None) for n in ("sampler", "dataset")],
@@ -169,7 +169,7 @@ class Batches:
         now = self._random.state_dict()
         self.loader.load_state_dict(state["loader"])
         iterator = iter(self.loader)
-        self._random.load_state_dict(now)  # what was drawn for this epoch was drawn before
+        self._random.load_state_dict(now)  # the epoch's random numbers were drawn before
         if not state["is_over"]:
             return iterator
         self._begin = self._random.state_dict()
@@ -193,7 +193,7 @@ class Batches:
         return iterator
 
     def state_dict(self, is_over: bool) -> dict[str, Any]:
-        """The place in the epoch; `is_over` tells that all its batches were taken."""
+        """The position in the epoch; `is_over` says that all its batches were used."""
         own = self.loader.state_dict() if self._keeps_its_place else None
         begin = self._random.state_dict() if self._begin is None else self._begin
         return {
@@ -205,9 +205,9 @@ class Batches:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether it is to go on behind the last batch of an epoch."""
+        """Whether to resume after the last batch of an epoch."""
         return self._resume is not None and self._resume["exhausted"]
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Have the next epoch begin at this place."""
+        """Let the next epoch start at this position."""
         self._resume = state

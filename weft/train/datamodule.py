@@ -1,4 +1,4 @@
-"""`DataModule`: loaders for all stages, with what makes their data."""
+"""`DataModule`: the loaders of all stages, and the preparation of their data."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from typing import Any
 
 
 class DataModule:
-    """Base class: a subclass defines the loaders that it has."""
+    """Base class: a subclass defines the loaders that it offers."""
 
     def prepare_data(self) -> None:
-        """Download or write what the data is made of."""
+        """Download or write the data."""
 
     def setup(self, stage: str) -> None:
-        """A run begins: `"fit"`, `"validate"`, `"test"` or `"predict"`."""
+        """At the start of `"fit"`, `"validate"`, `"test"` or `"predict"`."""
 
     def teardown(self, stage: str) -> None:
-        """A run ends."""
+        """At the end of a run."""
 
     def train_dataloader(self) -> Any:
-        """What `fit` trains on."""
+        """The loader for `fit`."""
         return None
 
     def val_dataloader(self) -> Any:
-        """What is validated on: one loader, or a list."""
+        """The loader for validation, or a list of several."""
         return None
 
     def test_dataloader(self) -> Any:
-        """What `test` runs on: one loader, or a list."""
+        """The loader for `test`, or a list of several."""
         return None
 
     def predict_dataloader(self) -> Any:
-        """What `predict` runs on: one loader, or a list."""
+        """The loader for `predict`, or a list of several."""
         return None
 
     def state_dict(self) -> dict[str, Any]:
-        """What is to be saved of it."""
+        """The state to be saved."""
         return {}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over what was saved."""
+        """Restore a saved state."""

@@ -16,7 +16,7 @@ NAMES: Final = {"validate": "validation", "test": "test", "predict": "predict"}
 
 
 def received(trainer: Any, module: Any, batch: Any, number: int) -> Any:
-    """A loader's batch as tensors, between the module's hooks."""
+    """A loader's batch as tensors, with the module's batch hooks."""
     batch = tensors(module.on_before_batch_transfer(batch, number))
     if trainer.precision.converts:
         batch = trainer.precision.convert(batch)
@@ -24,14 +24,14 @@ def received(trainer: Any, module: Any, batch: Any, number: int) -> Any:
 
 
 class EvaluationLoop:
-    """A pass over loaders in evaluation mode; modules are in their modes again afterwards.
+    """A pass over loaders in evaluation mode; each module's mode is restored afterwards.
 
     Args:
-        trainer: whose events are told.
-        module: whose steps are called.
+        trainer: its events are emitted.
+        module: its steps are called.
         stage: `"validate"`, `"test"` or `"predict"`.
-        loaders: each gives batches.
-        limit: of each loader.
+        loaders: each yields batches.
+        limit: of batches per loader.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class EvaluationLoop:
         self.counts = [count_of(loader, limit, option) for loader in loaders]
 
     def run(self, most: float | None = None) -> list[Any]:
-        """Make the pass.
+        """Run the pass.
 
         Args:
-            most: batches of each loader, if fewer than the limit.
+            most: batches per loader, if fewer than the limit.
 
         Returns:
-            A dictionary of figures for each loader; of predictions, a list for each.
+            A dictionary of metrics for each loader; for predictions, a list for each.
         """
         trainer, module, name = self._trainer, self._module, self._name
         before, trainer.results = trainer.results, self._results
@@ -110,7 +110,7 @@ class EvaluationLoop:
         return outputs
 
     def _close(self) -> dict[str, Any]:
-        """The figures of the pass, for callbacks and loggers."""
+        """Send the pass's metrics to callbacks and loggers."""
         figures, logged = self._results.epoch_figures()
         self._results.reset()
         if not self._trainer.sanity_checking:

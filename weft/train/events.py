@@ -1,11 +1,11 @@
-"""The events of a run: who listens to which, and in what order they are told.
+"""The events of a run: who listens to which, and in which order.
 
-A run is one loop. Whatever else wants to act (callbacks, the module's own hooks, checkpoints, bars,
-early stopping) listens to its events. Listeners are looked up once a run, and only those that
+A run is one loop. Everything else (callbacks, the module's own hooks, checkpoints, progress bars,
+early stopping) listens to its events. Listeners are collected once per run, and only those that
 define an event's method are called.
 
-Order: callbacks in the order they were given, then the module; at the end of an epoch, callbacks
-that act on figures come last, so that they see what the module logs there.
+Order: callbacks in the given order, then the module; at the end of an epoch, callbacks that act on
+    metrics come last, so that they see what the module logs there.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ OF_EVALUATION: Final = tuple(
 )
 OF_EVERY_RUN: Final = ("setup", "teardown", "on_exception")
 EVENTS: Final = (*OF_EVERY_RUN, *OF_FIT, *OF_EVALUATION)
-"""All events; `on_save_checkpoint` and `on_load_checkpoint` are told with the state itself."""
+"""All events; `on_save_checkpoint` and `on_load_checkpoint` also get the state."""
 
 LATE: Final = ("on_train_epoch_end",)
 
 
 def defines(listener: Any, name: str, base: type) -> bool:
-    """Whether an object has a method of its own for an event, not that of `base`."""
+    """Whether an object overrides an event's method of `base`."""
     own = getattr(type(listener), name, None)
     return name in vars(listener) or (own is not None and own is not getattr(base, name, None))
 
 
 class Events:
-    """The calls that each event makes.
+    """The calls for each event.
 
     Args:
-        trainer: what callbacks get as first argument.
+        trainer: the first argument of callbacks.
         module: gets events without the trainer; callbacks get it as second argument.
-        callbacks: in order; those with `monitors` act on figures.
-        bases: the classes of callbacks and modules that have empty methods.
+        callbacks: in order; those with `monitors` act on metrics.
+        bases: the classes of callbacks and modules with the empty methods.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Events:
     def _split(
         self, name: str, trainer: Any, module: Any, callbacks: Sequence[Any], base: type
     ) -> tuple[list[Call], list[Call]]:
-        """Calls of callbacks before the module's, and behind it."""
+        """Calls of callbacks before the module's, and after it."""
         early: list[Call] = []
         late: list[Call] = []
         for callback in callbacks:
@@ -79,16 +79,16 @@ class Events:
         return early, late
 
     def of(self, name: str) -> tuple[Call, ...]:
-        """The calls of an event; for loops, which ask once."""
+        """The calls for an event; loops fetch them once."""
         return self._calls[name]
 
     def parts(self, name: str) -> tuple[tuple[Call, ...], tuple[Call, ...]]:
-        """The calls of an event, and apart from them those that act on figures."""
+        """The calls for an event, and separately those that act on metrics."""
         late = self._late.get(name, ())
         every = self._calls[name]
         return every[: len(every) - len(late)], late
 
     def tell(self, name: str, *args: Any) -> None:
-        """Call everybody who listens to an event."""
+        """Call all listeners of an event."""
         for call in self._calls[name]:
             call(*args)

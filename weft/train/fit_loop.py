@@ -1,4 +1,4 @@
-"""The training loop: epochs of batches, validation in between, until a limit is reached."""
+"""The training loop: epochs of batches with validation in between, up to a limit."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class FitLoop:
     """Epochs of training.
 
     Args:
-        trainer: whose events are told, with limits and progress.
-        module: what is trained.
-        step: makes its steps.
-        batches: what is trained on.
-        validation: runs in between; `None` without.
+        trainer: its events are emitted; it has limits and progress.
+        module: the module to train.
+        step: makes the training steps.
+        batches: the training data.
+        validation: the validation loop, or `None`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class FitLoop:
         self.is_last_batch = False
 
     def _validation_interval(self) -> float:
-        """Batches from one validation to the next; infinite: when the loader ends."""
+        """Batches between validations; infinite: validate when the loader ends."""
         interval, count = self._trainer.val_check_interval, self.batches.most
         if isinstance(interval, int):
             if self._trainer.check_val_every_n_epoch is not None and interval > count:
@@ -69,7 +69,7 @@ class FitLoop:
     # -- the run
 
     def run(self) -> None:
-        """Train until a limit is reached, or somebody asks to stop."""
+        """Train until a limit is reached or a stop is requested."""
         trainer = self._trainer
         trainer.events.tell("on_train_start")
         while not self._is_done():
@@ -91,7 +91,7 @@ class FitLoop:
         return most != -1 and self._progress.global_step >= most
 
     def _may_stop(self) -> bool:
-        """Whether the least epochs and steps are done."""
+        """Whether the minimum of epochs and steps is reached."""
         trainer, progress = self._trainer, self._progress
         return (
             progress.epoch >= (trainer.min_epochs or 0)
@@ -99,7 +99,7 @@ class FitLoop:
         )  # fmt: skip
 
     def _stops_here(self) -> bool:
-        """Whether an epoch is left in the middle; asked at each step."""
+        """Whether to leave the epoch now; checked at each step."""
         trainer = self._trainer
         return (
             trainer.interruption.came
@@ -123,7 +123,7 @@ class FitLoop:
         self._end_epoch()
 
     def _all_batches(self) -> bool:
-        """Train on what is left of the epoch; whether it was left in the middle."""
+        """Train on the rest of the epoch; returns whether it was left early."""
         progress = self._progress
         for batch in self.batches.epoch(progress.epoch, progress.batch):
             if self._batch(batch) or self._stops_here():
@@ -136,7 +136,7 @@ class FitLoop:
         return False
 
     def _batch(self, batch: Any) -> bool:
-        """Train on a batch; whether a hook wants the epoch to end."""
+        """Train on a batch; returns whether a hook ends the epoch."""
         trainer, progress, index = self._trainer, self._progress, self._progress.batch
         self.is_last_batch = is_last = index + 1 >= self.batches.most
         batch = self._received(batch) if self._moves else tensors(batch)
@@ -165,10 +165,10 @@ class FitLoop:
         return False
 
     def _received(self, batch: Any) -> Any:
-        """The batch as the module wants it."""
+        """The batch, converted by the module."""
         return received(self._trainer, self._module, batch, 0)
 
-    # -- what happens in between
+    # -- between batches
 
     def _validates(self, is_last: bool) -> bool:
         trainer, progress = self._trainer, self._progress
@@ -187,7 +187,7 @@ class FitLoop:
                 self._trainer.validating = False
 
     def _finish_unknown_length(self) -> None:
-        """What belongs behind the last batch, where only the loader's end told which it was."""
+        """The work after the last batch, if only the loader's end revealed that it was the last."""
         if not self.batches.exhausted:
             return
         progress, trainer = self._progress, self._trainer
@@ -229,7 +229,7 @@ class FitLoop:
     # -- schedules
 
     def forget_schedules(self) -> None:
-        """Have no schedule step any more."""
+        """Skip all schedule steps from now on."""
         self._by_step, self._by_epoch = [], []
 
     def _step_schedules(self, schedules: list[Any], count: int, by_figure: bool) -> None:
@@ -248,7 +248,7 @@ class FitLoop:
             return figures[schedule.monitor]
         if schedule.strict:
             raise UnknownKeyError(
-                f"ReduceLROnPlateau: expected the figure {schedule.monitor!r} to be logged, got "
+                f"ReduceLROnPlateau: expected the metric {schedule.monitor!r} to be logged, got "
                 f"{sorted(figures)}{at_user_line()}"
             )
         return None
@@ -256,7 +256,7 @@ class FitLoop:
     # -- state
 
     def state_dict(self) -> dict[str, Any]:
-        """Counts, the place in the data, and what was reduced so far in this epoch."""
+        """Counts, the data position, and this epoch's reductions so far."""
         over = self.at_epoch_end
         return {
             "progress": self._progress.state_dict(over),
@@ -266,7 +266,7 @@ class FitLoop:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on there."""
+        """Resume there."""
         self._progress.load_state_dict(state["progress"])
         self.batches.load_state_dict(state["batches"])
         self._step.window.load_state_dict(state["window"])

@@ -1,4 +1,4 @@
-"""Gradients of several batches as one: weighted by how many items each batch has."""
+"""Gradient accumulation weighted by batch sizes, and clipping."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parameters_of(optimizer: Any) -> list[Any]:
 
 
 def scale_gradients(parameters: Iterable[Any], factor: float) -> None:
-    """Multiply all gradients in place, within the step's program."""
+    """Scale all gradients in place, within the step's program."""
     grads = [p.grad for p in parameters if p.grad is not None]
     if grads and factor != 1.0:
         for g, lazy in zip(grads, _times.record((factor, *grads), {}), strict=True):
@@ -31,10 +31,10 @@ def scale_gradients(parameters: Iterable[Any], factor: float) -> None:
 
 
 def clip(parameters: Iterable[Any], value: float | None, algorithm: str | None) -> None:
-    """Limit gradients by their norm, or each element.
+    """Clip gradients by their norm, or each element.
 
     Raises:
-        ArgumentError: an algorithm that is neither `"norm"` nor `"value"`.
+        ArgumentError: the algorithm is neither `"norm"` nor `"value"`.
     """
     if not value:
         return
@@ -50,11 +50,11 @@ def clip(parameters: Iterable[Any], value: float | None, algorithm: str | None) 
 
 
 class Window:
-    """Batches whose gradients add up to those of one batch of all their items.
+    """A window of batches whose gradients add up to those of one batch of all their items.
 
-    A batch's loss is the mean over its items; so it is weighted by their number, and the sum of
-    gradients is divided by the number of all. Weights are relative to the first batch's, so that
-    the usual ones are 1.
+    A batch's loss is the mean over its items, so it is weighted by their number, and the summed
+    gradients are divided by the total. Weights are relative to the first batch's, so that equal
+    batches have weight 1.
     """
 
     def __init__(self) -> None:
@@ -69,20 +69,20 @@ class Window:
         return items / self._first
 
     def close(self) -> float:
-        """The factor of the sum of gradients; the window is empty afterwards."""
+        """The factor for the summed gradients; resets the window."""
         factor = self._first / self._total if self._total else 1.0
         self._first = self._total = 0.0
         return factor
 
     @property
     def is_empty(self) -> bool:
-        """Whether no batch is in it."""
+        """Whether the window is empty."""
         return not self._first
 
     def state_dict(self) -> dict[str, Any]:
-        """Its numbers."""
+        """The window's counts."""
         return {"first": self._first, "total": self._total}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over its numbers."""
+        """Restore the counts."""
         self._first, self._total = float(state["first"]), float(state["total"])

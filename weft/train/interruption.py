@@ -1,4 +1,4 @@
-"""Ctrl-C during training: the step is finished, then the state is saved."""
+"""Ctrl-C during training: finish the step, then save a checkpoint."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 
 class Interruption:
-    """A block in which the first Ctrl-C is only noted; the second has its usual effect.
+    """A block in which the first Ctrl-C is only recorded; the second one interrupts as usual.
 
-    Only in the main thread, and only where Ctrl-C has Python's own handler.
+    Only in the main thread, and only if Python's own handler is installed.
 
     Attributes:
-        came: whether there was one.
+        came: whether Ctrl-C was pressed.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Interruption:
         self.end()
 
     def end(self) -> None:
-        """Have Ctrl-C its usual effect."""
+        """Restore the usual effect of Ctrl-C."""
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
             self._before = None

@@ -1,4 +1,4 @@
-"""What a run's module logs, on its way to callbacks, loggers and the progress bar."""
+"""Logged values, on their way to callbacks, loggers and the progress bar."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from weft.train.strategy import Strategy
 
 
 class Journal:
-    """The part of a trainer that keeps what is logged.
+    """The part of a trainer that stores logged values.
 
     Attributes:
-        results: of the loop that is running; `None` between runs.
-        loader_number: which of several loaders is being evaluated.
+        results: of the running loop; `None` between runs.
+        loader_number: the index of the loader being evaluated.
     """
 
     def __init__(self) -> None:
@@ -36,15 +36,15 @@ class Journal:
         self._in_batch = False
 
     def results_of(self, stage: str) -> Results:
-        """What is logged in `"fit"`, `"validate"`, `"test"` or `"predict"`."""
+        """Start collecting for `"fit"`, `"validate"`, `"test"` or `"predict"`."""
         return self._results.setdefault(stage, Results())
 
     def begin_batch(self, batch: Any) -> None:
-        """What is logged from here on is of this batch."""
+        """Values logged from here on belong to this batch."""
         self._batch, self._items, self._in_batch = batch, None, True
 
     def end_batch(self) -> None:
-        """What is logged from here on is of no batch."""
+        """Values logged from here on belong to no batch."""
         self._batch, self._in_batch = None, False
 
     def log(
@@ -52,7 +52,7 @@ class Journal:
         on_epoch: bool | None, reduce_fx: Any, batch_size: int | None, add_dataloader_idx: bool,
         sync_dist: bool = False,
     ) -> None:  # fmt: skip
-        """Note a figure; see `Module.log`."""
+        """Log a value; see `Module.log`."""
         results = self.results
         if results is None:
             return
@@ -76,28 +76,28 @@ class Journal:
         entry.take(value, self._weight)
 
     def _weight(self) -> float:
-        """How many items the batch has."""
+        """The size of the current batch."""
         if self._items is None:
             self._items = size_of(self._batch)
         return self._items
 
-    # -- where it goes
+    # -- destinations
 
     def publish(self, figures: Mapping[str, Any], logged: Mapping[str, Any]) -> None:
-        """Give figures of a pass to callbacks, and those for loggers to them."""
+        """Send a pass's metrics to callbacks, and the selected ones to loggers."""
         self._figures.update(figures)
         self._write(logged)
 
     def publish_train(self) -> None:
-        """Give the epoch's figures so far to callbacks."""
+        """Send the epoch's metrics so far to callbacks."""
         self._figures.update(self.results_of("fit").epoch_figures()[0])
 
     def write_epoch(self) -> None:
-        """Give the epoch's figures to loggers."""
+        """Send the epoch's metrics to loggers."""
         self._write(self.results_of("fit").epoch_figures()[1])
 
     def write_step(self) -> None:
-        """Give the last step's values to loggers."""
+        """Send the last step's values to loggers."""
         self._write(self.results_of("fit").step_figures())
 
     def _write(self, figures: Mapping[str, Any]) -> None:
@@ -112,18 +112,18 @@ class Journal:
 
     @property
     def callback_metrics(self) -> dict[str, Any]:
-        """All figures that were logged last, by name, as tensors."""
+        """The last logged metrics by name, as tensors."""
         steps = self._results["fit"].step_figures("on_step") if "fit" in self._results else {}
         return {k: _tensor(v) for k, v in {**steps, **self._figures}.items()}
 
     @property
     def logged_metrics(self) -> dict[str, Any]:
-        """The figures that loggers got last."""
+        """The metrics that loggers got last."""
         return {k: _tensor(v) for k, v in self._logged.items()}
 
     @property
     def progress_bar_metrics(self) -> dict[str, float]:
-        """The figures for the bar: the last values of steps, and figures of the last passes."""
+        """The progress bar's metrics: the last values of steps, and of the last passes."""
         found: dict[str, float] = {}
         for results in self._results.values():
             for e in results.entries.values():

@@ -1,4 +1,4 @@
-"""Keras' `compile`, `fit`, `evaluate` and `predict` for any module."""
+"""Keras's `compile`, `fit`, `evaluate` and `predict` for any module."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from weft.train.supervised import Supervised
 
 
 class Model(KerasMethods):
-    """A module with Keras' methods.
+    """A module with Keras's methods.
 
     Args:
-        module: any module; or a function, with an optimizer that has its parameters.
+        module: any module; or a function, with an optimizer that holds its parameters.
 
     Attributes:
         history: of the last `fit`.
-        stop_training: set it in a callback to end training behind the step.
+        stop_training: set it in a callback to end training after the current step.
 
     >>> import weft as wf
     >>> _ = wf.manual_seed(0)
@@ -46,7 +46,7 @@ class Model(KerasMethods):
         return self.module(*args, **kwargs)
 
     def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None) -> None:
-        """Say how to train: see `weft.train.fit` for what each may be."""
+        """Configure training: see `weft.train.fit` for the arguments."""
         if loss is None:
             raise ArgumentError(f"compile: expected a loss, got None{at_user_line()}")
         self._supervised = Supervised(self.module, loss, optimizer, metrics)

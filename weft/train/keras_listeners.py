@@ -1,4 +1,4 @@
-"""Objects with Keras' methods (`on_epoch_end(epoch, logs)`, ...) as one callback of a trainer."""
+"""Adapter from Keras callbacks (`on_epoch_end(epoch, logs)`, ...) to one trainer callback."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from weft.train.callbacks.callback import Callback
 from weft.train.events import Call, defines
 
 STAGES: Final = {"train": "train", "validation": "test", "test": "test", "predict": "predict"}
-"""Keras has one set of events for validation and tests."""
+"""Keras has the same events for validation and tests."""
 
 
 class Listeners(Callback):
-    """Tells Keras' events, in order; what one adds to an epoch's `logs` the next ones see.
+    """Emits Keras's events in order; entries that one adds to `logs` are seen by the next ones.
 
     Args:
-        callbacks: objects with any of Keras' methods.
-        model: they get it by `set_model`.
-        params: they get them by `set_params`.
+        callbacks: objects with any of Keras's methods.
+        model: passed to `set_model`.
+        params: passed to `set_params`.
     """
 
     def __init__(self, callbacks: Sequence[Any], model: Any, params: dict[str, Any]) -> None:
@@ -38,18 +38,18 @@ class Listeners(Callback):
             setattr(self, f"on_{stage}_end", partial(self._end, name))
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Tell `on_epoch_begin`."""
+        """Emit `on_epoch_begin`."""
         self._tell("on_epoch_begin", trainer.current_epoch, {})
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Tell `on_epoch_end`, with the figures of this epoch."""
+        """Emit `on_epoch_end`, with the epoch's metrics."""
         every = _figures(trainer)
         figures = {k: v for k, v in every.items() if not k.startswith("val_")}
         if self._validated == trainer.current_epoch:
             figures.update(every)
         self._tell("on_epoch_end", trainer.current_epoch, figures)
 
-    # -- inside
+    # -- helpers
 
     def _tell(self, name: str, *args: Any) -> None:
         calls = self._calls.get(name)

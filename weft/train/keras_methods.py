@@ -1,4 +1,4 @@
-"""Keras' `fit`, `evaluate` and `predict`: a face of the trainer for whatever makes a step."""
+"""Keras's `fit`, `evaluate` and `predict`, run by the trainer."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ Array = np.ndarray[Any, Any]
 
 
 class KerasMethods:
-    """Base class: a subclass says what makes the steps, and how data becomes batches.
+    """Base class: a subclass defines what makes the steps, and how data becomes batches.
 
     Attributes:
         history: of the last `fit`.
-        stop_training: set it in a callback to end training behind the step.
+        stop_training: set it in a callback to end training after the current step.
     """
 
     trainer_class: ClassVar[type[Trainer]] = Trainer
     history: History | None = None
     _trainer: Trainer | None = None
 
-    # -- what a subclass says
+    # -- what a subclass defines
 
     def _compiled(self, stage: str) -> Module:
-        """What makes the steps of `"fit"`, `"test"` or `"predict"`."""
+        """The module that makes the steps of `"fit"`, `"test"` or `"predict"`."""
         raise NotImplementedError
 
     def _weigh(self, module: Any, class_weight: Mapping[Any, Any] | None) -> None:
-        """Have the module weigh the losses of classes."""
+        """Set the factors of class losses."""
         raise NotImplementedError
 
     def _nested(self, x: Any) -> Any:
-        """What the user gave, in the nesting that `Arrays` knows."""
+        """The user's data, in nested structures that `Arrays` accepts."""
         return x
 
     def _batches(
         self, stage: str, x: Any, y: Any, weights: Any, size: int, shuffle: bool, steps: Any
     ) -> Any:
-        """Batches (x, y) or (x, y, weights) of arrays; or the loader that x is."""
+        """Batches (x, y) or (x, y, weights) of arrays; or x itself if it is a loader."""
         if y is None:
             if weights is not None:
                 raise ArgumentError(
@@ -58,7 +58,7 @@ class KerasMethods:
         return Arrays((x, y) if weights is None else (x, y, weights), size, shuffle)
 
     def _inputs(self, x: Any, size: int, steps: Any) -> Any:
-        """Batches of inputs alone; or the loader that x is."""
+        """Batches of inputs alone; or x itself if it is a loader."""
         arrays = not hasattr(x, "__iter__") or hasattr(x, "shape") or isinstance(x, tuple | dict)
         return Arrays((x,), size) if arrays else x
 
@@ -66,7 +66,7 @@ class KerasMethods:
 
     @property
     def stop_training(self) -> bool:
-        """Whether training is to end."""
+        """Whether to stop training."""
         return self._trainer is not None and self._trainer.should_stop
 
     @stop_training.setter
@@ -94,16 +94,16 @@ class KerasMethods:
         validation_freq: int = 1,
         **options: Any,
     ) -> History:
-        """Train; the optimizer goes on where an earlier `fit` left it.
+        """Train; the optimizer continues from an earlier `fit`.
 
         Args:
             x: arrays, or a loader of batches (x, y) or (x, y, weights).
             y: the targets of arrays.
-            validation_split: the part at the end of the arrays that is not trained on.
+            validation_split: the fraction at the end of the arrays that is held out for validation.
             validation_data: (x, y), (x, y, weights), or a loader.
             class_weight: factors of the losses of classes.
             sample_weight: factors of the losses of rows.
-            initial_epoch: the number of the first epoch; `epochs` is that behind the last.
+            initial_epoch: the number of the first epoch; `epochs` is the last one plus 1.
             options: of the `Trainer`.
         """
         module = self._compiled("fit")
@@ -167,10 +167,10 @@ class KerasMethods:
         )
         return _joined(trainer.predict(module, self._inputs(x, batch_size or 32, steps)))
 
-    # -- inside
+    # -- helpers
 
     def _validation(self, given: Any, size: int, steps: Any) -> Any:
-        """Batches of (x, y) or (x, y, weights), or of a loader; `None` without."""
+        """Batches of (x, y) or (x, y, weights), or of a loader; `None` if there is no data."""
         if given is None:
             return None
         if not isinstance(given, tuple | list):
@@ -179,7 +179,7 @@ class KerasMethods:
         return self._batches("validate", x, y, rest[0] if rest else None, size, False, steps)
 
     def _listeners(self, given: Any, params: dict[str, Any]) -> tuple[History, list[Any]]:
-        """Callbacks of both kinds, those of Keras' kind as one; the history hears of all."""
+        """All callbacks, Keras's combined into one; the history gets all metrics."""
         each = list(given) if isinstance(given, list | tuple) else [given] if given else []
         own = [c for c in each if isinstance(c, Callback) and not isinstance(c, History)]
         others = [c for c in each if c not in own]
@@ -197,14 +197,14 @@ class KerasMethods:
 
 
 def expected_compile(model: Any) -> StateError:
-    """The error of a run before `compile`."""
+    """The error for a run before `compile`."""
     return StateError(
         f"{type(model).__name__}: expected compile() before, got none{at_user_line()}"
     )
 
 
 def _split(x: Any, y: Any, weights: Any, part: float) -> tuple[Any, Any, Any, Any]:
-    """The arrays without the rows at their end, and these."""
+    """The arrays split into training rows and the last, validation rows."""
     if y is None or not 0 < part < 1:
         raise ArgumentError(
             "fit: expected arrays x and y for a validation_split between 0 and 1, got "
@@ -217,7 +217,7 @@ def _split(x: Any, y: Any, weights: Any, part: float) -> tuple[Any, Any, Any, An
 
 
 def _joined(outputs: Sequence[Any]) -> Any:
-    """Outputs of all batches as arrays of all rows."""
+    """The outputs of all batches as arrays of all rows."""
     first = outputs[0]
     if isinstance(first, tuple | list):
         kind: Any = type(first)

@@ -1,4 +1,4 @@
-"""Losses, optimizers and metrics by name, and losses of which each item has a weight."""
+"""Losses, optimizers and metrics by name, and losses weighted per item."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.nn import functional as F
 from weft.ops.base import at_user_line
 
 Loss = Callable[..., Any]
-SMALLEST: Final = 1e-7  # probability of which a logarithm is taken, as in Keras
+SMALLEST: Final = 1e-7  # probabilities are clipped to it before the logarithm, as in Keras
 
 
 def _logs(p: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ LOSSES: Final[dict[str, Loss]] = {
     "categorical_crossentropy": _categorical,
     "binary_crossentropy": _binary,
 }  # fmt: skip
-"""PyTorch's names take logits where its functions do; Keras' names take probabilities."""
+"""PyTorch's names take logits where PyTorch's functions do; Keras's take probabilities."""
 
 OPTIMIZERS: Final = {
     name.lower(): getattr(optim, name)
@@ -79,10 +79,10 @@ METRICS: Final[dict[str, Callable[[], m.Metric]]] = {
 
 
 def loss_of(given: Any) -> Loss:
-    """A loss by name, or the function or module that was given.
+    """A loss by name, or the given function or module.
 
     Raises:
-        ArgumentError: no such name, or nothing that can be called.
+        ArgumentError: the name is unknown, or the value is not callable.
     """
     if callable(given):
         return given
@@ -90,10 +90,10 @@ def loss_of(given: Any) -> Loss:
 
 
 def optimizer_of(given: Any, model: NNModule) -> Any:
-    """An optimizer by name, the one that was given, or what a function makes of parameters.
+    """An optimizer by name, the given one, or one that a function makes from parameters.
 
     Raises:
-        ArgumentError: no such name.
+        ArgumentError: the name is unknown.
     """
     if isinstance(given, optim.Optimizer):
         return given
@@ -108,7 +108,7 @@ def optimizer_of(given: Any, model: NNModule) -> Any:
 
 
 def metrics_of(given: Any) -> dict[str, Any]:
-    """Metrics, or functions of outputs and targets, by the names that they are logged under."""
+    """Metrics, or functions of outputs and targets, by their logged names."""
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -137,10 +137,10 @@ def _named(what: str, table: Mapping[str, Any], given: Any) -> Any:
 
 
 def weighted(loss: Loss, outputs: Any, targets: Any, weights: Any) -> Any:
-    """The mean of weighted losses of all items, as in Keras.
+    """The mean of the weighted losses of all items, as in Keras.
 
     Raises:
-        ArgumentError: the loss gives one number only.
+        ArgumentError: the loss gives only one number.
     """
     if isinstance(loss, NNModule) and hasattr(loss, "reduction"):
         loss = copy.copy(loss)

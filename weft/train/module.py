@@ -1,4 +1,4 @@
-"""`Module`: a model with its losses, optimizers and hooks, as Lightning's `LightningModule`."""
+"""`Module`: a model with its losses, optimizers and hooks, as in Lightning's `LightningModule`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.train.saving import read
 
 
 class Hyperparameters(dict[str, Any]):
-    """Arguments of a module, read as entries or as attributes.
+    """A module's arguments, read as items or as attributes.
 
     >>> found = Hyperparameters(lr=0.1)
     >>> found.lr, found["lr"]
@@ -34,12 +34,12 @@ class Hyperparameters(dict[str, Any]):
 
 
 class Module(Hooks, NNModule):
-    """A model that says how it is trained: steps, losses, optimizers.
+    """A model that defines how it is trained: steps, losses, optimizers.
 
-    A subclass defines `training_step` and `configure_optimizers`, and what else it needs:
-    `validation_step`, `test_step`, `predict_step`, and hooks. Steps may return the loss, or a
-    dictionary with `"loss"`, and with `"items"` where the loss is the mean over something other
-    than the batch's rows, as tokens.
+    A subclass defines `training_step` and `configure_optimizers`, and optionally `validation_step`,
+    `test_step`, `predict_step`, and hooks. Steps may return the loss, or a dictionary with
+    `"loss"`, and with `"items"` if the loss is the mean over something other than the batch's rows,
+    such as tokens.
 
     Attributes:
         automatic_optimization: whether the trainer calls `backward`, `step` and `zero_grad`.
@@ -70,22 +70,22 @@ class Module(Hooks, NNModule):
         self._trainer: weakref.ref[Any] | None = None
         self._hparams = Hyperparameters()
 
-    # -- what a subclass says
+    # -- what a subclass defines
 
     def training_step(self, *args: Any, **kwargs: Any) -> Any:
         """The loss of a batch: `training_step(batch, batch_idx)`."""
         raise NotImplementedError(f"{type(self).__name__}: training_step is not defined")
 
     def validation_step(self, *args: Any, **kwargs: Any) -> Any:
-        """What is logged of a batch: `validation_step(batch, batch_idx, dataloader_idx=0)`."""
+        """Log the metrics of a batch: `validation_step(batch, batch_idx, dataloader_idx=0)`."""
         raise NotImplementedError(f"{type(self).__name__}: validation_step is not defined")
 
     def test_step(self, *args: Any, **kwargs: Any) -> Any:
-        """What is logged of a batch: `test_step(batch, batch_idx, dataloader_idx=0)`."""
+        """Log the metrics of a batch: `test_step(batch, batch_idx, dataloader_idx=0)`."""
         raise NotImplementedError(f"{type(self).__name__}: test_step is not defined")
 
     def predict_step(self, *args: Any, **kwargs: Any) -> Any:
-        """What is foretold of a batch: `predict_step(batch, batch_idx, dataloader_idx=0)`."""
+        """The predictions for a batch: `predict_step(batch, batch_idx, dataloader_idx=0)`."""
         batch = args[0]
         return self(batch[0] if isinstance(batch, list | tuple) else batch)
 
@@ -96,7 +96,7 @@ class Module(Hooks, NNModule):
         """The trainer that runs this module.
 
         Raises:
-            StateError: none does.
+            StateError: no trainer does.
         """
         found = None if self._trainer is None else self._trainer()
         if found is None:
@@ -108,27 +108,27 @@ class Module(Hooks, NNModule):
 
     @trainer.setter
     def trainer(self, trainer: Any) -> None:
-        # not a strong reference: a copy of the module is not to copy its trainer
+        # weak, so that copying the module does not copy its trainer
         object.__setattr__(self, "_trainer", None if trainer is None else weakref.ref(trainer))
 
     @property
     def global_step(self) -> int:
-        """How many updates were made."""
+        """The number of updates so far."""
         return self.trainer.global_step if self._trainer else 0
 
     @property
     def current_epoch(self) -> int:
-        """The number of the epoch, from 0."""
+        """The index of the epoch."""
         return self.trainer.current_epoch if self._trainer else 0
 
     @property
     def global_rank(self) -> int:
-        """The number of this process."""
+        """The rank of this process."""
         return self.trainer.strategy.rank if self._trainer else 0
 
     @property
     def logger(self) -> Any:
-        """The trainer's first logger; `None` without one."""
+        """The trainer's first logger, or `None`."""
         loggers = self.loggers
         return loggers[0] if loggers else None
 
@@ -138,7 +138,7 @@ class Module(Hooks, NNModule):
         return self.trainer.loggers if self._trainer else []
 
     def print(self, *args: Any, **kwargs: Any) -> None:
-        """Print, in one process alone."""
+        """Print, on rank 0 only."""
         if self.global_rank == 0:
             print(*args, **kwargs)
 
@@ -157,19 +157,21 @@ class Module(Hooks, NNModule):
         add_dataloader_idx: bool = True,
         sync_dist: bool = False,
     ) -> None:
-        """Note a figure: a number, a tensor of one element, or a metric.
+        """Log a value: a number, a tensor of one element, or a metric.
 
         Without a trainer it does nothing.
 
         Args:
             prog_bar: whether the progress bar shows it.
-            logger: whether loggers get it; true unless given.
-            on_step: whether each step's value is logged; true in training steps unless given.
-            on_epoch: whether the epoch's figure is; true outside of training steps unless given.
+            logger: whether loggers get it; true by default.
+            on_step: whether each step's value is logged; by default only in training steps.
+            on_epoch: whether the epoch's value is logged; by default only outside of training
+                steps.
             reduce_fx: `"mean"` (weighted by batch size), `"sum"`, `"min"`, `"max"` or `"last"`.
-            batch_size: of the mean's weight; else that of the batch's first tensor.
-            add_dataloader_idx: whether the name says which of several loaders it is of.
-            sync_dist: whether the epoch's figure is that of all processes; a metric's always is.
+            batch_size: the weight in the mean; by default that of the batch's first tensor.
+            add_dataloader_idx: whether the name includes the loader's index if there are several.
+            sync_dist: whether the epoch's value is reduced over all processes; a metric's always
+                is.
         """
         trainer = None if self._trainer is None else self._trainer()
         if trainer is not None:
@@ -179,7 +181,7 @@ class Module(Hooks, NNModule):
             )  # fmt: skip
 
     def log_dict(self, dictionary: Mapping[str, Any], **options: Any) -> None:
-        """Note several figures; see `log`."""
+        """Log several values; see `log`."""
         for name, value in dictionary.items():
             self.log(name, value, **options)
 
@@ -196,7 +198,7 @@ class Module(Hooks, NNModule):
         return None if not found else found[0] if len(found) == 1 else found
 
     def manual_backward(self, loss: Any, **options: Any) -> None:
-        """`loss.backward()`, with the loss scaled where precision asks for it."""
+        """`loss.backward()`, with the loss scaled if the precision requires it."""
         self.trainer.manual_backward(loss, **options)
 
     def backward(self, loss: Any) -> None:
@@ -214,14 +216,14 @@ class Module(Hooks, NNModule):
         optimizer.step(closure=optimizer_closure)
 
     def optimizer_zero_grad(self, epoch: int, batch_idx: int, optimizer: Any) -> None:
-        """Forget gradients before a backward pass.
+        """Zero gradients before a backward pass.
 
-        They are also forgotten right behind an update, which keeps them out of memory.
+        They are also dropped right after an update, which saves their memory.
         """
         optimizer.zero_grad()
 
     def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
-        """Let a scheduler go on; `metric` is what it monitors, or `None`."""
+        """Step a scheduler; `metric` is the value that it monitors, or `None`."""
         if metric is None:
             scheduler.step()
         else:
@@ -233,7 +235,7 @@ class Module(Hooks, NNModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Limit gradients as the trainer's arguments say."""
+        """Clip gradients as the trainer's arguments say."""
         self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
 
     def clip_gradients(
@@ -242,11 +244,11 @@ class Module(Hooks, NNModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        """Limit the gradients of an optimizer's parameters."""
+        """Clip the gradients of an optimizer's parameters."""
         clip(parameters_of(optimizer), gradient_clip_val, gradient_clip_algorithm)
 
     def toggle_optimizer(self, optimizer: Any) -> None:
-        """Have gradients of this optimizer's parameters alone."""
+        """Require gradients for this optimizer's parameters only."""
         own = {id(p) for p in parameters_of(optimizer)}
         others = [p for x in self.trainer.optimizers for p in parameters_of(x)]
         self._toggled = [p for p in others if id(p) not in own and p.requires_grad]
@@ -254,31 +256,31 @@ class Module(Hooks, NNModule):
             p.requires_grad_(False)
 
     def untoggle_optimizer(self, optimizer: Any) -> None:
-        """Have gradients of all parameters again that had some before `toggle_optimizer`."""
+        """Undo `toggle_optimizer`."""
         for p in self._toggled:
             p.requires_grad_(True)
         self._toggled = []
 
     def freeze(self) -> None:
-        """Have no gradients, and evaluate."""
+        """Disable gradients, and set evaluation mode."""
         self.requires_grad_(False).eval()
 
     def unfreeze(self) -> None:
-        """Have gradients, and train."""
+        """Enable gradients, and set training mode."""
         self.requires_grad_(True).train()
 
-    # -- arguments
+    # -- hyperparameters
 
     @property
     def hparams(self) -> Hyperparameters:
-        """What `save_hyperparameters` noted."""
+        """The hyperparameters that `save_hyperparameters` stored."""
         return self._hparams
 
     def save_hyperparameters(self, *args: Any, ignore: Sequence[str] | str = ()) -> None:
-        """Note the constructor's arguments: they are saved with checkpoints and logged.
+        """Store the constructor's arguments: they are saved with checkpoints and logged.
 
         Args:
-            args: names of some of them, or one dictionary; all without.
+            args: names of some of them, or one dictionary; all by default.
             ignore: names to leave out.
 
         Raises:
@@ -294,13 +296,13 @@ class Module(Hooks, NNModule):
 
     @classmethod
     def load_from_checkpoint(cls, checkpoint_path: Any, strict: bool = True, **kwargs: Any) -> Self:
-        """A module as `Trainer.save_checkpoint` or `ModelCheckpoint` wrote it.
+        """A module from a checkpoint of `Trainer.save_checkpoint` or `ModelCheckpoint`.
 
         Args:
-            checkpoint_path: a file, the folder of a checkpoint, or that of a
-                `ModelCheckpoint`, whose last is taken.
-            strict: whether all keys have to match.
-            kwargs: arguments of the constructor, in place of those that were saved.
+            checkpoint_path: a file, the folder of a checkpoint, or that of a `ModelCheckpoint`,
+                whose last one is loaded.
+            strict: whether all keys must match.
+            kwargs: constructor arguments that replace the saved ones.
         """
         state = read(checkpoint_path)
         module = cls(**{**state.get("hyper_parameters", {}), **kwargs})
@@ -310,7 +312,7 @@ class Module(Hooks, NNModule):
 
 
 def _arguments_of_constructor(module: Any, frame: Any) -> dict[str, Any]:
-    """The arguments of the outermost `__init__` of `module` that is being called."""
+    """The arguments of the outermost running `__init__` of `module`."""
     found: Any = None
     while frame is not None:
         values = frame.f_locals

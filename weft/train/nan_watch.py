@@ -1,4 +1,4 @@
-"""NaN losses: seen as soon as they are computed, without waiting for any."""
+"""Detection of NaN losses as soon as they are computed, without waiting."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from weft.eager.functions.api import find_nan, from_numpy, no_grad
 from weft.errors import WeftError
 from weft.train.results import is_known
 
-LARGEST_COPY: Final = 1 << 28  # bytes of parameters that are copied when an epoch begins
+LARGEST_COPY: Final = 1 << 28  # bytes of parameters that are copied at the start of an epoch
 
 
 class NonFiniteLossError(WeftError, ArithmeticError):
-    """A loss that is NaN; the message says where it comes from."""
+    """A NaN loss; the message says where it comes from."""
 
 
 class _Seen(NamedTuple):
@@ -25,14 +25,14 @@ class _Seen(NamedTuple):
 
 
 class NanWatch:
-    """Looks at the loss of a step once the next step has computed it.
+    """Checks a step's loss once the next step has computed it.
 
-    By then the parameters are NaN as well. So the report is made with those of the beginning of the
-    epoch, of which there is a copy unless they are large, on the batch that gave the NaN.
+    By then the parameters are NaN as well. The report uses the parameters of the epoch's start,
+    which are copied unless they are large, and the batch that gave the NaN.
 
     Args:
-        module: what is trained.
-        again: computes a step's loss and gradients from a batch and its number.
+        module: the trained module.
+        again: recomputes a step's loss and gradients from a batch and its number.
     """
 
     def __init__(self, module: Any, again: Callable[[Any, int], Any]) -> None:
@@ -48,7 +48,7 @@ class NanWatch:
         self._copies = [] if size > LARGEST_COPY else [(t, t.array.copy()) for t in tensors]
 
     def note(self, loss: Any, batch: Any, index: int) -> None:
-        """Note a step's loss, and look at that of the step before.
+        """Store a step's loss, and check the previous one.
 
         Raises:
             NonFiniteLossError: it is NaN.
@@ -61,7 +61,7 @@ class NanWatch:
                 self._last = last
 
     def end(self) -> None:
-        """Look at the last loss.
+        """Check the last loss.
 
         Raises:
             NonFiniteLossError: it is NaN.
@@ -85,7 +85,7 @@ class NanWatch:
         )
 
     def _report(self, seen: _Seen) -> str:
-        """What `find_nan` says, and about which parameters."""
+        """The findings of `find_nan`, and the parameters that they are about."""
         with no_grad():
             for tensor, copy in self._copies:
                 tensor.copy_(from_numpy(copy))

@@ -1,4 +1,4 @@
-"""One training step: forward, backward, gradients of several batches as one, update, counting."""
+"""A training step: forward, backward, gradient accumulation, update, counting."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from weft.train.nan_watch import NanWatch
 class Step:
     """Makes a module's training steps.
 
-    Updates are counted by the optimizer itself, in the section that Ctrl-C does not interrupt, and
-    the count goes back where an update is taken back.
+    The optimizer itself counts updates, in the section that Ctrl-C does not interrupt; the count is
+    decremented if an update is undone.
 
     Args:
-        trainer: whose events are told, and whose progress counts.
-        module: whose steps they are.
-        base: the class with the empty and standard methods of modules.
+        trainer: its events are emitted, and its progress is counted.
+        module: its steps are called.
+        base: the class with the default methods of modules.
     """
 
     def __init__(self, trainer: Any, module: Any, base: type) -> None:
@@ -84,10 +84,10 @@ class Step:
             )
 
     def __call__(self, batch: Any, index: int, is_last: bool) -> Any:
-        """Make a step with a batch; what `training_step` returned.
+        """Train on a batch; returns the result of `training_step`.
 
         Args:
-            is_last: whether no further batch belongs to its window.
+            is_last: whether the batch completes its accumulation window.
         """
         self._batch, self._index = batch, index
         if not self._module.automatic_optimization or self._optimizer is None:
@@ -151,7 +151,7 @@ class Step:
             call()
 
     def _ready(self) -> None:
-        """Finish the gradients: those of several batches become one, and are limited."""
+        """Finish the gradients: scale the accumulated sum, and clip."""
         if self._accumulate > 1:
             scale_gradients(self._parameters, self.window.close())
         for call in self._on_update:
@@ -164,7 +164,7 @@ class Step:
             )
 
     def _update(self) -> None:
-        """The optimizer's step; gradients are forgotten at once, and so need no memory."""
+        """The optimizer's step; gradients are dropped at once, which saves their memory."""
         optimizer, scaler = self._optimizer, self._precision.scaler
         if optimizer is None:
             return
@@ -177,7 +177,7 @@ class Step:
             scaler.step(optimizer)
             scaler.update()
             if self._progress.global_step == before:
-                self._progress.count(1)  # left out for a gradient that is not finite
+                self._progress.count(1)  # skipped because of a non-finite gradient
         self._forget()
 
     def _forget(self) -> None:
@@ -185,7 +185,7 @@ class Step:
             p.grad = None
 
     def finish(self) -> bool:
-        """Make the update of a window that the end of an epoch has left open; whether it was."""
+        """Update with the incomplete window at an epoch's end; returns whether there was one."""
         if self.window.is_empty or self._optimizer is None:
             return False
         if self._precision.scaler is None:
@@ -194,7 +194,7 @@ class Step:
         return True
 
     def _again(self, batch: Any, index: int) -> Any:
-        """The step's loss and gradients once more, for a report."""
+        """Recompute the step's loss and gradients, for a report."""
         self._forget()
         with self._precision.forward():
             output = self._training_step(batch, index)

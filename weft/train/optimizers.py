@@ -1,4 +1,4 @@
-"""What `configure_optimizers` may return, in all its forms, as optimizers and schedules."""
+"""Parsing of the forms that `configure_optimizers` may return."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MISSING = "expected an optimizer, a list of them, two lists, or a dictionary wit
 
 @dataclass
 class Schedule:
-    """A scheduler, and when it steps.
+    """A scheduler with its interval.
 
     Attributes:
         interval: `"epoch"` or `"step"`.
-        frequency: it steps behind every so many of these.
-        monitor: the figure that a scheduler takes that steps by one.
-        strict: whether a figure that is missing is an error.
+        frequency: it steps after this many of them.
+        monitor: the metric passed to a scheduler that needs one.
+        strict: whether a missing metric is an error.
     """
 
     scheduler: Any
@@ -43,7 +43,7 @@ class Schedule:
             )
         if self.reduce_on_plateau and self.monitor is None:
             raise ArgumentError(
-                "configure_optimizers: ReduceLROnPlateau needs the name of a figure; return "
+                "configure_optimizers: ReduceLROnPlateau needs the name of a metric; return "
                 "{'optimizer': ..., 'lr_scheduler': {'scheduler': ..., 'monitor': 'val_loss'}}"
                 f"{at_user_line()}"
             )
@@ -57,22 +57,22 @@ class Optimizers:
     schedules: list[Schedule] = field(default_factory=list[Schedule])
 
     def count_with(self, count: Callable[[int], None] | None) -> None:
-        """Have `count(1)` called with each update, and `count(-1)` where one is taken back."""
+        """Call `count(1)` with each update, and `count(-1)` if one is undone."""
         for optimizer in self.optimizers:
             optimizer.count = count
 
     def state_dict(self) -> dict[str, Any]:
-        """States of all."""
+        """The states of all."""
         return {
             "optimizer_states": [x.state_dict() for x in self.optimizers],
             "lr_schedulers": [x.scheduler.state_dict() for x in self.schedules],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over states of all.
+        """Restore the states of all.
 
         Raises:
-            ArgumentError: another number of optimizers or schedulers.
+            ArgumentError: the number of optimizers or schedulers differs.
         """
         for name, own in (("optimizer_states", self.optimizers), ("lr_schedulers", self.schedules)):
             if len(state[name]) != len(own):
@@ -87,10 +87,10 @@ class Optimizers:
 
 
 def optimizers_of(given: Any) -> Optimizers:
-    """Read what `configure_optimizers` returned.
+    """Parse the result of `configure_optimizers`.
 
     Raises:
-        ArgumentError: none of the known forms.
+        ArgumentError: its form is unknown.
     """
     found = Optimizers()
     if given is None:

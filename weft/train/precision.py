@@ -1,4 +1,4 @@
-"""In which element types a step computes: float32, or mixed with 16 bits."""
+"""Precision: float32, float64, bfloat16, or mixed with 16 bits."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NAMES: Final = {"32": "32-true", "64": "64-true", "bf16": "bf16-mixed", "16": "
 
 
 class Precision:
-    """Contexts and scaling for one of Lightning's names.
+    """Autocast contexts and loss scaling for one of Lightning's names.
 
     Args:
         name: `"32-true"` (or `32`), `"bf16-mixed"`, `"16-mixed"` with a scaled loss, `"64-true"`,
             `"bf16-true"`.
 
     Raises:
-        ArgumentError: another name.
+        ArgumentError: the name is unknown.
     """
 
     def __init__(self, name: str | int) -> None:
@@ -38,7 +38,7 @@ class Precision:
         self.scaler = GradScaler() if self.name == "16-mixed" else None
 
     def prepare(self, module: Any) -> None:
-        """Convert the module, where its own numbers are of another type."""
+        """Convert the module, if the precision changes its own type."""
         if self.name in _TRUE:
             module.to(_TRUE[self.name])
 
@@ -48,7 +48,7 @@ class Precision:
         return self.name in _TRUE
 
     def convert(self, batch: Any) -> Any:
-        """The batch with floating tensors of the module's type."""
+        """The batch with floating tensors converted to the module's type."""
         if isinstance(batch, Tensor):
             return batch.to(_TRUE[self.name]) if batch.dtype.is_floating else batch
         if isinstance(batch, Mapping):
@@ -58,14 +58,14 @@ class Precision:
         return batch
 
     def forward(self) -> contextlib.AbstractContextManager[Any]:
-        """What a step's forward pass runs in."""
+        """The context of a step's forward pass."""
         return contextlib.nullcontext() if self.dtype is None else autocast(self.dtype)
 
     def state_dict(self) -> dict[str, Any]:
-        """The scaler's numbers."""
+        """The scaler's state."""
         return {} if self.scaler is None else self.scaler.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over the scaler's numbers."""
+        """Restore the scaler's state."""
         if self.scaler is not None and state:
             self.scaler.load_state_dict(state)

@@ -1,4 +1,4 @@
-"""Where a run is: updates, epochs, batches."""
+"""The progress of a run: updates, epochs, batches."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class Progress:
     """Counts that are saved with a run.
 
     Attributes:
-        global_step: updates that were made.
-        epoch: the number of the epoch, from 0.
-        batch: batches of this epoch that are done.
-        total_batches: batches of all epochs that are done.
-        windows: updates of automatic optimization, those left out included.
+        global_step: the number of updates.
+        epoch: the index of the epoch.
+        batch: finished batches of this epoch.
+        total_batches: finished batches of all epochs.
+        windows: updates of automatic optimization, including skipped ones.
     """
 
     global_step: int = 0
@@ -26,22 +26,22 @@ class Progress:
     windows: int = 0
 
     def count(self, updates: int) -> None:
-        """Count updates; -1 where one is taken back."""
+        """Count updates; -1 if one is undone."""
         self.global_step += updates
 
     def next_epoch(self) -> None:
-        """Begin another epoch."""
+        """Start the next epoch."""
         self.epoch += 1
         self.batch = 0
 
     def state_dict(self, is_over: bool) -> dict[str, Any]:
-        """The counts; `is_over` tells that nothing of the epoch is left to do."""
+        """The counts; `is_over` says that the epoch is complete."""
         found = asdict(self)
         if is_over:
             found.update(epoch=self.epoch + 1, batch=0)
         return found
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over the counts."""
+        """Restore the counts."""
         for name in asdict(self):
             setattr(self, name, int(state[name]))

@@ -1,7 +1,7 @@
-"""What a module logs: the last value, and the figure of an epoch, weighted by batch size.
+"""Logged values: the last one, and the epoch's mean weighted by batch sizes.
 
-A value is kept as the tensor it is until it has been computed anyway, so that logging neither
-splits a step's program nor waits for it.
+A value stays a tensor until it is computed for other reasons, so that logging neither splits a
+step's program nor waits.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ REDUCTIONS: Final[dict[str, Callable[[float, float], float]]] = {
 
 
 class Entry:
-    """One name that is logged.
+    """A logged name.
 
     Attributes:
-        last: the value that was logged last.
+        last: the last logged value.
     """
 
     __slots__ = (
@@ -50,7 +50,7 @@ class Entry:
         self._weight = 0.0
 
     def take(self, value: Any, weight: Callable[[], float]) -> None:
-        """Note a value; `weight()` is the number of items that it is the mean of."""
+        """Store a value; `weight()` is its weight in the mean."""
         self.last = value
         if self.on_epoch and not isinstance(value, Metric):
             waiting = self._waiting
@@ -59,7 +59,7 @@ class Entry:
             waiting.append((value, weight() if self.reduce_fx == "mean" else 1.0))
 
     def _settle(self) -> None:
-        """Reduce what waits."""
+        """Reduce the pending values."""
         reduce = REDUCTIONS[self.reduce_fx]
         for value, weight in self._waiting:
             x = number(value, self.name)
@@ -70,12 +70,12 @@ class Entry:
 
     @property
     def step_name(self) -> str:
-        """Under which the value of a step is known."""
+        """The name of a step's value."""
         return f"{self.name}_step" if self.on_step and self.on_epoch else self.name
 
     @property
     def epoch_name(self) -> str:
-        """Under which the figure of an epoch is known."""
+        """The name of the epoch's value."""
         return f"{self.name}_epoch" if self.on_step and self.on_epoch else self.name
 
     def step_figure(self) -> Any:
@@ -84,7 +84,7 @@ class Entry:
         return value.compute() if isinstance(value, Metric) else number(value, self.name)
 
     def epoch_figure(self) -> Any:
-        """The figure of the epoch; `None` where nothing was logged in it."""
+        """The epoch's value; `None` if nothing was logged in it."""
         if isinstance(self.last, Metric):
             return self._of_all_ranks(self.last).compute() if self.last.updates else None
         self._settle()
@@ -102,7 +102,7 @@ class Entry:
         return reduced, sum(weight for _, weight in parts)
 
     def _of_all_ranks(self, metric: Metric) -> Metric:
-        """A metric with what all ranks have counted."""
+        """A metric reduced over all ranks."""
         if self._strategy.world_size == 1:
             return metric
         whole = copy.deepcopy(metric)
@@ -115,32 +115,32 @@ class Entry:
         return whole
 
     def reset(self) -> None:
-        """Begin another epoch."""
+        """Start the next epoch."""
         self._waiting.clear()
         self._total, self._weight = None, 0.0
         if isinstance(self.last, Metric) and self.on_epoch:
             self.last.reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """What was reduced so far."""
+        """The reduction so far."""
         self._settle()
         return {"total": self._total, "weight": self._weight}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what was reduced so far."""
+        """Restore the reduction."""
         self._waiting.clear()
         self._total, self._weight = state["total"], state["weight"]
 
 
 class Results:
-    """Everything that is logged in one kind of loop."""
+    """All logged values of one kind of loop."""
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
         self._states: Mapping[str, Any] = {}
 
     def entry(self, name: str, **options: Any) -> Entry:
-        """The entry of a name that was not logged before."""
+        """The entry of a new name."""
         reduce_fx = _name_of(options.pop("reduce_fx"))
         found = self.entries[name] = Entry(name, reduce_fx=reduce_fx, **options)
         if name in self._states:
@@ -148,7 +148,7 @@ class Results:
         return found
 
     def step_figures(self, which: str = "logger") -> dict[str, Any]:
-        """The values of the last step, by name; those for the bar, or for loggers."""
+        """The last step's values by name; those for the progress bar, or for loggers."""
         return {
             e.step_name: e.step_figure()
             for e in self.entries.values()
@@ -156,7 +156,7 @@ class Results:
         }
 
     def epoch_figures(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The figures of the epoch by name: all, and those for loggers."""
+        """The epoch's values by name: all, and those for loggers."""
         found: dict[str, Any] = {}
         logged: dict[str, Any] = {}
         for e in self.entries.values():
@@ -168,24 +168,24 @@ class Results:
         return found, logged
 
     def reset(self) -> None:
-        """Begin another epoch."""
+        """Start the next epoch."""
         self._states = {}
         for e in self.entries.values():
             e.reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """What was reduced so far, by name; metrics keep their own state."""
+        """The reductions so far, by name; metrics keep their own state."""
         return {name: e.state_dict() for name, e in self.entries.items() if e.on_epoch}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what was reduced so far, for names as they come."""
+        """Restore the reductions, as their names are logged again."""
         self._states = state
         for name in state.keys() & self.entries.keys():
             self.entries[name].load_state_dict(state[name])
 
 
 def is_known(value: Any) -> bool:
-    """Whether reading a value computes nothing."""
+    """Whether a value can be read without computing anything."""
     return not isinstance(value, Tensor) or value.lazy.array is not None
 
 
@@ -193,7 +193,7 @@ def number(value: Any, name: str) -> float:
     """A logged value as a number.
 
     Raises:
-        ArgumentError: several numbers.
+        ArgumentError: it has several elements.
     """
     if not isinstance(value, Tensor):
         return float(value)
@@ -207,7 +207,7 @@ def number(value: Any, name: str) -> float:
 
 
 def _name_of(given: Any) -> str:
-    """The reduction's name: of itself, or of a function such as `weft.mean`."""
+    """The name of a reduction, given as a name or as a function such as `weft.mean`."""
     name = given if isinstance(given, str) else getattr(given, "__name__", "")
     name = {"avg": "mean", "amin": "min", "amax": "max"}.get(name, name)
     if name not in REDUCTIONS:

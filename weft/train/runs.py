@@ -1,4 +1,4 @@
-"""What runs of a trainer consist of, from the first hook to the last."""
+"""A trainer's runs, from the first hook to the last."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from weft.train.saving import read, restore, restore_weights, snapshot
 
 
 class Runs(Journal):
-    """The part of a trainer that runs: sets up, fits or evaluates, and ends, whatever happens.
+    """The part of a trainer that runs: sets up, fits or evaluates, and always tears down.
 
     Attributes:
-        module: what is run last.
+        module: the last run module.
         stage: `"fit"`, `"validate"`, `"test"` or `"predict"`.
-        fit_loop: the epochs of training; `None` before the first `fit`.
-        events: whom hooks are told to.
+        fit_loop: the training loop; `None` before the first `fit`.
+        events: the listeners of the run.
     """
 
     precision: Precision
@@ -67,16 +67,16 @@ class Runs(Journal):
 
     @property
     def checkpoint_callback(self) -> Any:
-        """The first `ModelCheckpoint`; `None` without one."""
+        """The first `ModelCheckpoint`, or `None`."""
         return next((c for c in self.callbacks if isinstance(c, ModelCheckpoint)), None)
 
     def save_checkpoint(self, filepath: Any, weights_only: bool = False) -> None:
-        """Write the state of the run to a file."""
+        """Save a checkpoint to a file."""
         path = Path(filepath)
         path.parent.mkdir(parents=True, exist_ok=True)
         save(snapshot(self, weights_only), path)
 
-    # -- every run
+    # -- all runs
 
     def _attach(self, model: Any, datamodule: Any, stage: str) -> None:
         if not isinstance(model, Module):
@@ -97,7 +97,7 @@ class Runs(Journal):
         self.events = Events(self, model, self.callbacks, (Callback, Module))
 
     def _guarded(self, run: Callable[[], Any]) -> Any:
-        """Run, and tell of exceptions and of the end."""
+        """Run, and emit the events of exceptions and of the end."""
         deterministic = config.get("deterministic")
         if self.deterministic:
             config.change("deterministic", True)
@@ -122,7 +122,7 @@ class Runs(Journal):
         return found
 
     def _runs(self, stage: str) -> bool:
-        """Whether it is running, and what."""
+        """Set whether it is running, and which stage."""
         return self._running and self.stage == stage
 
     def _set_up(self) -> None:
@@ -140,7 +140,7 @@ class Runs(Journal):
             logger.finalize(status)
 
     def _loader(self, given: Any, stage: str) -> Any:
-        """What was given, or what the data module or the module has."""
+        """The given loaders, or those of the data module or the module."""
         name = {"fit": "train", "validate": "val"}.get(stage, stage) + "_dataloader"
         for owner in (self.datamodule, self.module):
             if given is None and owner is not None:
@@ -181,7 +181,7 @@ class Runs(Journal):
         return batches, [batches] if loaders else []
 
     def _prepare(self, batches: Batches, loaders: list[Any]) -> None:
-        """Optimizers, the step and the loop; a trainer that has run goes on counting."""
+        """Create optimizers, step and loop; a trainer that has run before continues its counts."""
         self.should_stop = False
         self.optimization = optimizers_of(self.module.configure_optimizers())
         self.optimization.count_with(self.progress.count)
@@ -209,7 +209,7 @@ class Runs(Journal):
         stream.load_state_dict(state)
 
     def _end_interrupted(self) -> None:
-        """Save, say how to go on, and have Ctrl-C its effect.
+        """Save a checkpoint, print how to resume, and raise KeyboardInterrupt.
 
         Raises:
             KeyboardInterrupt: always.
@@ -245,7 +245,7 @@ class Runs(Journal):
         return EvaluationLoop(self, self.module, stage, loaders, self.limits[stage]).run()
 
     def _read(self, path: Any) -> Mapping[str, Any]:
-        """The state of a file, of a folder of checkpoints, or of the last or best of them."""
+        """The state in a file, in a folder of checkpoints, or of the last or best one."""
         if path not in ("last", "best"):
             return read(path)
         return (self.checkpoint_callback or ModelCheckpoint()).read(self, path)

@@ -1,4 +1,4 @@
-"""The state of a run: what is in it, and the way back."""
+"""Checkpoints of a run: contents and loading."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from weft.version import __version__
 
 
 def snapshot(trainer: Any, weights_only: bool = False) -> dict[str, Any]:
-    """Everything that a run goes on from, under Lightning's names.
+    """Everything needed to resume a run, with Lightning's keys.
 
     Args:
-        weights_only: parameters, buffers and arguments of the module alone.
+        weights_only: only parameters, buffers and arguments of the module.
     """
     module = trainer.module
     found: dict[str, Any] = {
@@ -46,10 +46,10 @@ def snapshot(trainer: Any, weights_only: bool = False) -> dict[str, Any]:
 
 
 def restore(trainer: Any, state: Mapping[str, Any]) -> None:
-    """Put a run where `snapshot` was taken.
+    """Restore a run to a `snapshot`.
 
     Raises:
-        StateError: a state that has weights alone, or belongs to another module.
+        StateError: the state has only weights, or belongs to another module.
     """
     module = trainer.module
     if "loops" not in state:
@@ -77,7 +77,7 @@ def restore(trainer: Any, state: Mapping[str, Any]) -> None:
 
 
 def restore_weights(trainer: Any, state: Mapping[str, Any]) -> None:
-    """Give the module the weights of a state."""
+    """Load the module's weights from a checkpoint."""
     trainer.module.on_load_checkpoint(state)
     trainer.module.load_state_dict(state["state_dict"])
 
@@ -86,7 +86,7 @@ def read(path: Any) -> dict[str, Any]:
     """The state in a file, in the folder of a checkpoint, or the last of a `ModelCheckpoint`.
 
     Raises:
-        DataError: there is no such file, or it holds no such state.
+        DataError: there is no such file, or it is not a trainer's checkpoint.
     """
     if not Path(path).exists():
         raise DataError(f"checkpoint: expected a file, got {str(path)!r}{at_user_line()}")
@@ -100,14 +100,14 @@ def read(path: Any) -> dict[str, Any]:
 
 
 def restored(folder: Path) -> Restored | None:
-    """What is in the folder of a checkpoint, or the last of a folder of many."""
+    """The contents of a checkpoint's folder, or of the last one in a folder of several."""
     if (folder / MANIFEST).exists():
         return Checkpointer(folder.parent).restore(step=step_of(folder))
     return Checkpointer(folder).restore()
 
 
 def _metrics(module: Any) -> list[tuple[str, Metric]]:
-    """The metrics that are attributes of a module or of those inside it."""
+    """The metrics among the attributes of a module and its submodules."""
     return [
         found
         for prefix, inner in module.named_modules()
@@ -117,7 +117,7 @@ def _metrics(module: Any) -> list[tuple[str, Metric]]:
 
 
 def _inside(name: str, value: Any) -> list[tuple[str, Metric]]:
-    """The metric that a value is, or those that a dictionary has."""
+    """The metrics that a value is or contains."""
     if isinstance(value, Metric):
         return [(name, value)]
     if type(value) is not dict or name.rpartition(".")[2].startswith("_"):
@@ -126,12 +126,12 @@ def _inside(name: str, value: Any) -> list[tuple[str, Metric]]:
 
 
 def _gradients(module: Any) -> dict[str, Any]:
-    """Gradients that are being added up."""
+    """Accumulated gradients."""
     return {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
 
 
 def _plain(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that can be written down."""
+    """The hyperparameters that can be saved."""
     return {k: v for k, v in hparams.items() if _is_plain(v)}
 
 

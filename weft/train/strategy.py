@@ -1,4 +1,4 @@
-"""Where a run goes: what differs between one process and many."""
+"""Strategies: the differences between one process and several."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Reduction = Literal["sum", "mean", "min", "max"]
 
 
 class Strategy:
-    """What a run asks of the processes that take part; this one is alone.
+    """A run in a single process; the interface of other strategies.
 
-    A strategy for several processes defines the same methods: its `begin` may wrap what is called
-    in a step, and its reductions make one figure of those of all ranks.
+    A strategy for several processes defines the same methods: its `begin` may wrap the module, and
+        its reductions combine the values of all ranks.
     """
 
     rank: int = 0
@@ -33,18 +33,18 @@ class Strategy:
         return module
 
     def end(self) -> None:
-        """Behind a run, also behind one that failed."""
+        """After a run, also after a failed one."""
 
     def reduce(self, values: Array, how: Reduction = "sum") -> Array:
-        """One array of those of all ranks."""
+        """One array reduced over all ranks."""
         return values
 
     def gather(self, value: Any) -> list[Any]:
-        """What each rank has, in the order of ranks."""
+        """Each rank's value, in the order of ranks."""
         return [value]
 
     def broadcast(self, value: Any, source: int = 0) -> Any:
-        """What rank `source` has."""
+        """The value of rank `source`."""
         return value
 
     def barrier(self, name: str = "") -> None:
@@ -55,7 +55,7 @@ def strategy_of(given: Any, devices: Any, accelerator: Any, num_nodes: int) -> S
     """The strategy that a trainer's arguments name.
 
     Raises:
-        ArgumentError: an accelerator or a number of processes that there is no strategy for.
+        ArgumentError: no strategy supports the accelerator or the number of processes.
     """
     if accelerator not in ("auto", "cpu"):
         raise ArgumentError(
@@ -71,6 +71,6 @@ def strategy_of(given: Any, devices: Any, accelerator: Any, num_nodes: int) -> S
     if devices not in ("auto", 1, "1", [0]) or num_nodes != 1:
         raise ArgumentError(
             f"Trainer: expected devices 1 and num_nodes 1, got {devices!r} and {num_nodes!r}; one "
-            f"process uses all cores, and several need a Strategy of theirs{at_user_line()}"
+            f"process uses all cores, and several need their own Strategy{at_user_line()}"
         )
     return Strategy()

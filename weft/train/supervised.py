@@ -1,4 +1,4 @@
-"""Plain models: `fit(model, data, loss=...)` without a class of one's own."""
+"""Training of plain models: `fit(model, data, loss=...)` without subclassing."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Array = np.ndarray[Any, Any]
 
 
 class Arrays:
-    """Batches of rows of arrays, in an order that each epoch draws anew.
+    """Batches of the rows of arrays, optionally shuffled in each epoch.
 
     Args:
         arrays: of equal first dimensions, nested in tuples, lists and dictionaries.
-        shuffle: whether to draw; from the process's stream of random numbers.
+        shuffle: whether to shuffle, with the process's random numbers.
 
     Raises:
         ShapeError: the first dimensions differ.
@@ -49,7 +49,7 @@ class Arrays:
         return self._batches(order)
 
     def rows(self, begin: int, end: int) -> Any:
-        """The arrays' rows from `begin` to before `end`."""
+        """The rows from `begin` to `end` (excluded)."""
         return _mapped(lambda x: x[begin:end], self._arrays)
 
     def _batches(self, order: Array | None) -> Iterator[Any]:
@@ -79,10 +79,10 @@ def _leaves(nested: Any) -> list[Array]:
 
 
 class Supervised(Module):
-    """A plain model, with loss, optimizer and metrics, as a module that a trainer runs.
+    """A plain model with loss, optimizer and metrics, as a module for the trainer.
 
-    Batches are (x, y) or (x, y, weights of items). If x is a tuple the model gets its parts, if a
-    dictionary its values by name.
+    Batches are (x, y) or (x, y, item weights). A tuple x is passed as arguments, a dictionary x as
+    keyword arguments.
     """
 
     def __init__(self, model: Any, loss: Any, optimizer: Any, metrics: Any = None) -> None:
@@ -157,7 +157,7 @@ class Supervised(Module):
 
 
 def _aligned(outputs: Any, y: Any) -> Any:
-    """Outputs without a last dimension of 1 that targets do not have."""
+    """Outputs without a trailing dimension of 1 that targets lack."""
     if not (isinstance(outputs, Tensor) and isinstance(y, Tensor)):
         return outputs
     extra = outputs.ndim == y.ndim + 1 and outputs.shape[-1] == 1
@@ -165,12 +165,12 @@ def _aligned(outputs: Any, y: Any) -> Any:
 
 
 class History(Callback):
-    """The figures of all epochs.
+    """The metrics of all epochs.
 
     Attributes:
-        history: for each name, a list with a number an epoch.
+        history: for each name, a list with one number per epoch.
         epoch: the numbers of the epochs.
-        params, model: what Keras' `fit` was called with, and of which model.
+        params, model: the arguments of Keras's `fit`, and the model.
     """
 
     def __init__(self) -> None:
@@ -180,29 +180,29 @@ class History(Callback):
         self.model: Any = None
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Take over what Keras' `fit` was called with."""
+        """Set the arguments of Keras's `fit`."""
         self.params = params
 
     def set_model(self, model: Any) -> None:
-        """Take over the model with Keras' methods; its run begins anew."""
+        """Set the model with Keras's methods, which starts a new run."""
         self.model = model
         self.history, self.epoch = {}, []
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Note the epoch's figures."""
+        """Store the epoch's metrics."""
         figures = trainer.callback_metrics.items()
         numbers = {k: v.item() if v.numel() == 1 else v.numpy() for k, v in figures}
         self.on_epoch_end(trainer.current_epoch, numbers)
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any]) -> None:
-        """Note an epoch's figures, as Keras tells them."""
+        """Store an epoch's metrics, as Keras reports them."""
         self.epoch.append(epoch)
         for name, value in logs.items():
             self.history.setdefault(name, []).append(value)
 
 
 def loader_of(data: Any, batch_size: int, shuffle: bool) -> Any:
-    """Batches: of the rows of a tuple of arrays, or what was given."""
+    """Batches: of the rows of a tuple of arrays, or the given loader."""
     if data is None or not isinstance(data, tuple):
         return data
     return Arrays(data, batch_size, shuffle)
@@ -225,20 +225,20 @@ def fit(
     """Train a plain model.
 
     Args:
-        model: a module, or a function of x whose parameters the optimizer has.
-        data: a loader of batches (x, y), or (x, y, weights); or a tuple of such arrays.
+        model: a module, or a function of x whose parameters the optimizer holds.
+        data: a loader of batches (x, y) or (x, y, weights); or a tuple of such arrays.
         loss: `loss(outputs, y)`, or a name such as `"cross_entropy"` or `"mse"`.
-        optimizer: an optimizer, a name, or a function that makes one of parameters.
+        optimizer: an optimizer, a name, or a function that makes one from parameters.
         metrics: names, metrics, or functions of outputs and y; a list, or by name.
-        epochs: how often to go through the data.
-        batch_size: of arrays.
-        shuffle: whether arrays are in another order in each epoch.
-        validation: as `data`; its figures are called `val_...`.
-        callbacks: listeners.
-        options: of the `Trainer`; logger and checkpoints are off unless given.
+        epochs: the number of passes over the data.
+        batch_size: for arrays.
+        shuffle: whether arrays are shuffled in each epoch.
+        validation: like `data`; its metrics are called `val_...`.
+        callbacks: as for `Trainer`.
+        options: for the `Trainer`; logger and checkpoints are off by default.
 
     Returns:
-        The figures of all epochs.
+        The metrics of all epochs.
 
     >>> import weft as wf
     >>> _ = wf.manual_seed(0)

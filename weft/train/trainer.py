@@ -1,4 +1,4 @@
-"""`Trainer`: runs a module: fit, validate, test, predict; with Lightning's names."""
+"""`Trainer`: fits, validates, tests and predicts with a module; Lightning's API."""
 
 from __future__ import annotations
 
@@ -35,42 +35,42 @@ class Trainer(Runs):
 
     Args:
         accelerator: `"cpu"`.
-        strategy: processes that take part; `"auto"` is one.
-        devices: how many of them.
-        num_nodes: how many machines.
+        strategy: how processes cooperate; `"auto"` is a single process.
+        devices: the number of processes.
+        num_nodes: the number of machines.
         precision: `"32-true"`, `"bf16-mixed"`, `"16-mixed"`, `"64-true"` or `"bf16-true"`.
-        logger: loggers, one or several; true for a `CSVLogger`.
-        callbacks: listeners, one or several.
-        fast_dev_run: run so many batches of everything, 1 if true, and write nothing.
+        logger: one or several loggers; true for a `CSVLogger`.
+        callbacks: one or several.
+        fast_dev_run: run this many batches of everything (1 if true), and write nothing.
         max_epochs: 1000 unless something else limits the run; -1 is no limit.
-        min_epochs: not to stop early before.
-        max_steps: updates; -1 is no limit.
-        min_steps: not to stop early before.
+        min_epochs: the minimum before early stopping.
+        max_steps: the maximum number of updates; -1 is no limit.
+        min_steps: the minimum before early stopping.
         max_time: `"DD:HH:MM:SS"`, a `timedelta`, its arguments as a dictionary, or seconds.
-        limit_train_batches: a part of an epoch (float) or a number of batches (int).
-        limit_val_batches: as of `limit_train_batches`, of each loader.
-        limit_test_batches: as of `limit_train_batches`, of each loader.
-        limit_predict_batches: as of `limit_train_batches`, of each loader.
-        overfit_batches: train and validate on so many batches, always the same.
-        val_check_interval: validate after a part of an epoch (float) or so many batches (int).
-        check_val_every_n_epoch: validate in every so many epochs; with `None` an integer
+        limit_train_batches: a fraction of an epoch (float) or a number of batches (int).
+        limit_val_batches: likewise, per loader.
+        limit_test_batches: likewise, per loader.
+        limit_predict_batches: likewise, per loader.
+        overfit_batches: train and validate on the same few batches.
+        val_check_interval: validate after a fraction of an epoch (float) or n batches (int).
+        check_val_every_n_epoch: validate in every n-th epoch; with `None`, an integer
             `val_check_interval` counts batches of all epochs.
-        num_sanity_val_steps: batches that are validated before training; -1 is all.
+        num_sanity_val_steps: batches of validation before training; -1 is all.
         log_every_n_steps: how often loggers get a step's values.
-        enable_checkpointing: whether there is a `ModelCheckpoint` if none is given.
-        enable_progress_bar: whether there is a `ProgressBar` if none is given.
-        accumulate_grad_batches: batches whose gradients are added up to those of one large batch,
-            weighted by how many items each has.
-        gradient_clip_val: the largest norm, or element, of gradients.
+        enable_checkpointing: whether to add a `ModelCheckpoint` if none is given.
+        enable_progress_bar: whether to add a `ProgressBar` if none is given.
+        accumulate_grad_batches: accumulate the gradients of this many batches to those of one large
+            batch, weighted by batch sizes.
+        gradient_clip_val: the maximum norm, or element, of gradients.
         gradient_clip_algorithm: `"norm"` or `"value"`.
-        deterministic: whether a run that goes on gives the bits of one that was not interrupted;
-            see `weft.use_deterministic_algorithms`.
-        inference_mode: whether evaluation is in `inference_mode()`, else in `no_grad()`.
-        default_root_dir: where the default logger and checkpoints write to.
-        stop_on_nan: whether a NaN loss ends the run, with a report where it comes from.
+        deterministic: whether a resumed run is bitwise equal to an uninterrupted one; see
+            `weft.use_deterministic_algorithms`.
+        inference_mode: whether evaluation uses `inference_mode()`, else `no_grad()`.
+        default_root_dir: where the default logger and checkpoints are written.
+        stop_on_nan: whether a NaN loss ends the run, with a report of its origin.
 
     Raises:
-        ArgumentError: an argument out of its range.
+        ArgumentError: an argument is out of range.
     """
 
     def __init__(
@@ -145,16 +145,16 @@ class Trainer(Runs):
         self.max_steps, self.max_epochs, self.num_sanity_val_steps = count, 1, 0
         self.val_check_interval = 1.0
 
-    # -- what callbacks and modules ask for
+    # -- properties for callbacks and modules
 
     @property
     def global_step(self) -> int:
-        """How many updates were made."""
+        """The number of updates so far."""
         return self.progress.global_step
 
     @property
     def current_epoch(self) -> int:
-        """The number of the epoch, from 0."""
+        """The index of the epoch."""
         return self.progress.epoch
 
     @property
@@ -164,49 +164,49 @@ class Trainer(Runs):
 
     @property
     def schedules(self) -> list[Any]:
-        """The schedulers, with when they step."""
+        """The schedulers, with their intervals."""
         return self.optimization.schedules
 
     @property
     def logger(self) -> Any:
-        """The first logger; `None` without one."""
+        """The first logger, or `None`."""
         return self.loggers[0] if self.loggers else None
 
     @property
     def model(self) -> Any:
-        """The module that is run, or was last; `lightning_module` is the same."""
+        """The running module, or the last one; also `lightning_module`."""
         return self.module
 
     lightning_module = model
 
     @property
     def training(self) -> bool:
-        """Whether batches are trained on now: not between runs, and not during validation."""
+        """Whether training batches are running: not between runs, and not during validation."""
         return self._runs("fit") and not (self.validating or self.sanity_checking)
 
     @property
     def testing(self) -> bool:
-        """Whether a test runs."""
+        """Whether a test is running."""
         return self._runs("test")
 
     @property
     def predicting(self) -> bool:
-        """Whether predictions are made."""
+        """Whether predictions are running."""
         return self._runs("predict")
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C has come in this run."""
+        """Whether Ctrl-C was pressed in this run."""
         return self.interruption.came
 
     @property
     def global_rank(self) -> int:
-        """The number of this process."""
+        """The rank of this process."""
         return self.strategy.rank
 
     @property
     def world_size(self) -> int:
-        """How many processes take part."""
+        """The number of processes."""
         return self.strategy.world_size
 
     @property
@@ -215,13 +215,13 @@ class Trainer(Runs):
         return self.strategy.is_global_zero
 
     def print(self, *args: Any, **kwargs: Any) -> None:
-        """`print`, by the process that prints."""
+        """`print`, on rank 0 only."""
         if self.is_global_zero:
             print(*args, **kwargs)
 
     @property
     def lr_scheduler_configs(self) -> list[Any]:
-        """The schedulers, with when they step."""
+        """The schedulers, with their intervals."""
         return self.schedules
 
     @property
@@ -236,32 +236,32 @@ class Trainer(Runs):
 
     @property
     def early_stopping_callback(self) -> Any:
-        """The first `EarlyStopping`; `None` without one."""
+        """The first `EarlyStopping`, or `None`."""
         return next(iter(self.early_stopping_callbacks), None)
 
     @property
     def progress_bar_callback(self) -> Any:
-        """The `ProgressBar`; `None` without one."""
+        """The `ProgressBar`, or `None`."""
         return next((c for c in self.callbacks if isinstance(c, ProgressBar)), None)
 
     @property
     def train_dataloader(self) -> Any:
-        """What is trained on; `None` before the first `fit`."""
+        """The training loader; `None` before the first `fit`."""
         return None if self.fit_loop is None else self.fit_loop.batches.loader
 
     @property
     def is_last_batch(self) -> bool:
-        """Whether the epoch's last batch is being trained on."""
+        """Whether the epoch's last batch is running."""
         return self.fit_loop is not None and self.fit_loop.is_last_batch
 
     @property
     def num_training_batches(self) -> float:
-        """Batches of an epoch; infinite where the loader has no length."""
+        """Batches per epoch; infinite if the loader has no length."""
         return 0 if self.fit_loop is None else self.fit_loop.batches.most
 
     @property
     def estimated_stepping_batches(self) -> float:
-        """Updates that the whole run will make; for schedules."""
+        """The number of updates of the whole run, for schedules."""
         windows = -(-self._train_count // self.accumulate_grad_batches)
         total = float("inf") if self.max_epochs == -1 else self.max_epochs * windows
         found = total if self.max_steps == -1 else min(total, self.max_steps)
@@ -286,14 +286,14 @@ class Trainer(Runs):
         """Train a module.
 
         Args:
-            train_dataloaders: gives batches; else the module's or the data module's.
-            val_dataloaders: one, or a list of several.
-            ckpt_path: where to go on from: a file, the folder of a `ModelCheckpoint`, `"last"` or
-                `"best"`.
+            train_dataloaders: yields batches; by default the module's or the data module's.
+            val_dataloaders: one loader, or a list of several.
+            ckpt_path: the checkpoint to resume from: a file, the folder of a `ModelCheckpoint`,
+                `"last"` or `"best"`.
 
         Raises:
             NonFiniteLossError: a loss is NaN.
-            DataError: a loader without batches, or no such checkpoint.
+            DataError: the loader is empty, or there is no such checkpoint.
         """
         self._attach(model, datamodule, "fit")
         self._guarded(lambda: self._fit(train_dataloaders, val_dataloaders, ckpt_path))
@@ -302,27 +302,27 @@ class Trainer(Runs):
         self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None,
         datamodule: Any = None,
     ) -> list[dict[str, Any]]:  # fmt: skip
-        """Run validation; a dictionary of figures for each loader."""
+        """Run validation; returns a dictionary of metrics for each loader."""
         return self._evaluate("validate", model, dataloaders, ckpt_path, datamodule)
 
     def test(
         self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None,
         datamodule: Any = None,
     ) -> list[dict[str, Any]]:  # fmt: skip
-        """Run a test; a dictionary of figures for each loader."""
+        """Run a test; returns a dictionary of metrics for each loader."""
         return self._evaluate("test", model, dataloaders, ckpt_path, datamodule)
 
     def predict(
         self, model: Module | None = None, dataloaders: Any = None, ckpt_path: Any = None,
         datamodule: Any = None,
     ) -> list[Any]:  # fmt: skip
-        """What `predict_step` returns of every batch; of several loaders, a list for each."""
+        """The results of `predict_step` for all batches; for several loaders, a list for each."""
         found = self._evaluate("predict", model, dataloaders, ckpt_path, datamodule)
         return found[0] if len(found) == 1 else found
 
 
 def seed_everything(seed: int) -> int:
-    """Begin all streams of random numbers at a seed: Weft's, NumPy's, Python's."""
+    """Seed all random number generators: Weft's, NumPy's, Python's."""
     manual_seed(seed)
     np.random.seed(seed % 2**32)
     random.seed(seed)

@@ -1,4 +1,4 @@
-"""`Tuner`: finds a learning rate and a batch size by trying."""
+"""`Tuner`: searches for a learning rate and a batch size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.train.trainer import Trainer
 
 @dataclass
 class LRFinder:
-    """What a search for a learning rate has seen.
+    """The results of a learning rate search.
 
     Attributes:
         lr: the rates that were tried.
@@ -32,8 +32,8 @@ class LRFinder:
         """The rate at which the loss falls most steeply; `None` if too few were tried.
 
         Args:
-            skip_begin: steps at the beginning that do not count.
-            skip_end: steps at the end that do not count.
+            skip_begin: steps to ignore at the beginning.
+            skip_end: steps to ignore at the end.
         """
         rates = self.lr[skip_begin : len(self.lr) - skip_end]
         losses = np.array(self.loss[skip_begin : len(self.loss) - skip_end])
@@ -45,7 +45,7 @@ class LRFinder:
 
 
 class _Sweep(Callback):
-    """Raises the rate from step to step, and notes the losses."""
+    """Raises the rate from step to step, and records the losses."""
 
     def __init__(self, rates: list[float], threshold: float | None, beta: float = 0.98) -> None:
         self.found = LRFinder()
@@ -74,10 +74,10 @@ class _Sweep(Callback):
 
 
 class Tuner:
-    """Tries settings with short runs; the module's weights are put back.
+    """Tries settings in short runs, and restores the module's weights.
 
     Args:
-        trainer: whose precision, accumulation and clipping the runs have.
+        trainer: the runs use its precision, accumulation and clipping.
     """
 
     def __init__(self, trainer: Trainer) -> None:
@@ -100,12 +100,12 @@ class Tuner:
 
         Args:
             mode: `"exponential"` or `"linear"`.
-            early_stop_threshold: stop once the loss is so many times the best.
-            update_attr: whether the module's rate becomes the suggestion.
-            attr_name: the rate's name; `lr` or `learning_rate` unless given.
+            early_stop_threshold: stop once the loss is this many times the best one.
+            update_attr: whether to set the module's rate to the suggestion.
+            attr_name: the rate's attribute; by default `lr` or `learning_rate`.
 
         Raises:
-            ArgumentError: another mode, or no such attribute.
+            ArgumentError: the mode is unknown, or there is no such attribute.
 
         Source: Smith, "Cyclical Learning Rates for Training Neural Networks", 2015.
         """
@@ -137,13 +137,14 @@ class Tuner:
         max_trials: int = 25,
         batch_arg_name: str = "batch_size",
     ) -> int:
-        """Find the largest batch that memory holds and the data fills.
+        """Find the largest batch size that fits into memory and that the data fills.
 
-        The loader has to be made by the module or the data module, of its attribute. A power of two
-        times `init_val` is found; with `mode="binsearch"`, what lies between two of them too.
+        The module or the data module must create the loader, with its batch size attribute. The
+        result is a power of two times `init_val`; with `mode="binsearch"`, sizes in between are
+        tried too.
 
         Raises:
-            ArgumentError: another mode, or no such attribute.
+            ArgumentError: the mode is unknown, or there is no such attribute.
         """
         owner = next((x for x in (model, datamodule) if hasattr(x, batch_arg_name)), None)
         if owner is None or mode not in ("power", "binsearch"):
@@ -169,7 +170,7 @@ class Tuner:
         return low or init_val
 
     def _fits(self, model: Any, datamodule: Any, steps: int) -> bool:
-        """Whether a few steps run, and the data has a whole batch."""
+        """Whether a few steps run, and the data fills a batch."""
         try:
             trainer = self._run(model, None, datamodule, steps, [])
         except MemoryError:
@@ -180,7 +181,7 @@ class Tuner:
     def _run(
         self, model: Any, loaders: Any, datamodule: Any, steps: int, callbacks: list[Any]
     ) -> Trainer:
-        """A short run, behind which the module has its weights again."""
+        """A short run, after which the module's weights are restored."""
         own = self._trainer
         weights = copy.deepcopy(model.state_dict())
         trainer = Trainer(

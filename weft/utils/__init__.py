@@ -1,4 +1,4 @@
-"""What PyTorch keeps in `torch.utils`, by its names."""
+"""Utilities with the names of `torch.utils`."""
 
 from weft.utils import checkpoint, data, dlpack, tensorboard
 

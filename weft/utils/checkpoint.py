@@ -1,4 +1,4 @@
-"""Activation checkpointing: parts of a model computed again in the backward pass."""
+"""Activation checkpointing: parts of a model are recomputed in the backward pass."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ def checkpoint(
     Values, gradients and random numbers are the same. (Chen et al., "Training Deep
     Nets with Sublinear Memory Cost", 2016.)
 
-    The function is called once, and what it has recorded is computed again. One that looks at
-    values cannot be recorded so: it is called from its beginning, and again in the backward pass;
-    what it changes in place behind the results, such as statistics of batches, changes twice then.
+    The function is called once, and what it recorded is recomputed. A function that reads values
+    cannot be recorded: it is called again in the backward pass, so in-place side effects, such as
+    batch statistics, happen twice.
 
     Args:
-        use_reentrant: taken as PyTorch takes it: there is one way, which can do what either can.
-        preserve_rng_state: whether dropout draws the same again; it does in any case.
-        context_fn: gives two context managers: for the first call, and for the one of the backward
-            pass, which there is then.
-        determinism_check: `"default"`, so that the types of what a second call gives are checked,
-            or `"none"`.
-        debug: taken as PyTorch takes it: errors name the user's line in any case.
-        early_stop: taken as PyTorch takes it: only what gradients need is computed again.
+        use_reentrant: accepted; the single implementation does what either variant can.
+        preserve_rng_state: whether dropout draws the same numbers again; it always does.
+        context_fn: gives two context managers: for the first call, and for the one in the backward
+            pass, if any.
+        determinism_check: `"default"` checks that a second call gives the same types; `"none"` does
+            not.
+        debug: accepted; errors always name the user's line.
+        early_stop: accepted; only what gradients need is recomputed.
 
     Raises:
-        WeftError: there is no such check.
+        WeftError: the check is unknown.
         ValueError: `context_fn` or `debug` with `use_reentrant=True`.
-        GradientError: in the backward pass, where a second call gives something else.
+        GradientError: in the backward pass, if a second call gives another result.
 
     >>> import weft as wf
     >>> x = wf.tensor([1.0, 2.0], requires_grad=True)
@@ -62,13 +62,13 @@ def checkpoint(
             f"checkpoint: expected determinism_check 'default' or 'none', got {determinism_check!r}"
         )
     if use_reentrant and (context_fn is not None or debug):
-        raise ValueError("checkpoint: context_fn and debug go with use_reentrant=False")
+        raise ValueError("checkpoint: context_fn and debug need use_reentrant=False")
     if context_fn is None:
         state = default_generator.get_state()
         try:
             return again(function)(*args, **kwargs)
         except TracerError:
-            if trace.now.depth:  # the value is one that an outer function stands for
+            if trace.now.depth:  # the value is a tracer of an outer function
                 raise
             default_generator.set_state(state)
     contexts = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
@@ -77,7 +77,7 @@ def checkpoint(
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Generator[None, None, None]:
-    """Taken as PyTorch takes it, of no effect: only what gradients need is computed again.
+    """Accepted, without effect: only what gradients need is recomputed.
 
     >>> import weft as wf
     >>> with set_checkpoint_early_stop(False):
@@ -95,14 +95,14 @@ def checkpoint_sequential(
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
 ) -> Any:
-    """Functions one after another, in so many segments; all but the last are checkpointed.
+    """Functions one after another, in segments; all but the last are checkpointed.
 
     Args:
         functions: an `nn.Sequential`, or functions in order.
-        segments: into how many runs of nearly equal length they are cut.
+        segments: the number of segments, which have nearly equal lengths.
 
     Raises:
-        WeftError: there are not as many functions as segments.
+        WeftError: there are fewer functions than segments.
 
     >>> import weft as wf
     >>> from weft import nn

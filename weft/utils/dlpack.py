@@ -10,11 +10,11 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def to_dlpack(tensor: Any) -> Any:
-    """A capsule that holds the memory of a tensor; `from_dlpack` takes it once.
+    """A capsule of a tensor's memory; `from_dlpack` takes it once.
 
     >>> import weft as wf
     >>> from weft.utils.dlpack import to_dlpack
     >>> wf.from_dlpack(to_dlpack(wf.ones(2))).tolist()
     [1.0, 1.0]
     """
-    return tensor.__dlpack__(max_version=(1, 0))  # older ones are for reading only
+    return tensor.__dlpack__(max_version=(1, 0))  # older versions are read-only

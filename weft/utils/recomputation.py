@@ -1,4 +1,4 @@
-"""Functions that are called again in the backward pass: of checkpoints that look at values."""
+"""Checkpointed functions that read values: they are called again in the backward pass."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def called_again(
     contexts: tuple[Context, Context],
     checks: bool,
 ) -> Any:
-    """`function(*args, **kwargs)`, which the backward pass calls again, and keeps nothing for.
+    """`function(*args, **kwargs)`, which the backward pass calls again; nothing else is kept.
 
     Args:
-        contexts: of the first call, and of the second.
-        checks: whether the second must give results of the same types.
+        contexts: for the first call, and for the second.
+        checks: whether the second call must give the same types.
     """
     leaves, tree = flatten((args, kwargs))
     given = [(x.lazy if isinstance(x, Handle) else x, x) for x in leaves]
@@ -59,7 +59,7 @@ def called_again(
 
 
 def _made(results: Sequence[Any], since: int) -> list[int]:
-    """Which of some results gradients flow through that were recorded since."""
+    """Those results through which gradients flow and that were recorded since."""
     return [
         i
         for i, y in enumerate(results)
@@ -72,7 +72,7 @@ def _is_inside(lazy: Lazy, since: int) -> bool:
 
 
 def _sources(ys: Sequence[Lazy], since: int) -> list[Lazy]:
-    """What gradients flow to that was there before."""
+    """The earlier values that gradients flow to."""
     found: dict[Lazy, None] = {}
     seen = set(ys)
     stack = list(ys)
@@ -96,11 +96,11 @@ _hold: Final = recorded(_barrier, autocast=Autocast.KEPT)
 
 @dataclass(frozen=True)
 class _Call:
-    """A call, to be made once more."""
+    """A call that can be repeated."""
 
     function: Callable[..., Any]
     tree: Tree
-    given: Sequence[tuple[Any, Any]]  # arguments, tensors as their values; as they were given
+    given: Sequence[tuple[Any, Any]]  # the arguments as given, with tensors as their values
     context: Context
     state: Any
     autocast: Any
@@ -125,10 +125,10 @@ class _Call:
         return tuple([None if g is None else wrap(unowned(turned(g))) for g in found])
 
     def _results(self, gs: Sequence[Any]) -> list[Any]:
-        """What the function gives once more, with random numbers as before.
+        """The results of the second call, with the same random numbers.
 
-        Its arguments are behind a barrier with the cotangents, if these are no part of a graph: so
-        nothing is kept for them from the first call.
+        Outside of a graph, its arguments pass a barrier together with the cotangents, so that
+        nothing of the first call is kept.
         """
         after = default_generator.get_state()
         default_generator.set_state(self.state)
@@ -149,7 +149,7 @@ def _listed(types: Sequence[TensorType]) -> str:
 
 
 class _Again(Function):
-    """Results whose gradients a second call gives."""
+    """Results whose gradients come from a second call."""
 
     @staticmethod
     def forward(ctx: Any, call: _Call, found: tuple[Any, ...], *_: Any) -> tuple[Any, ...]:

@@ -218,7 +218,7 @@ def test_a_plateau_lowers_the_rate(line):
     plateau = keras.callbacks.ReduceLROnPlateau("loss", 0.5, patience=1, min_delta=100.0)
     history = line.fit(X, Y, epochs=4, verbose=0, callbacks=[plateau])
     np.testing.assert_allclose(history.history["lr"], [0.05, 0.05, 0.025, 0.0125])
-    with pytest.warns(UserWarning, match="expected the figure 'val_acc', there are loss"):
+    with pytest.warns(UserWarning, match="expected the metric 'val_acc', there are loss"):
         line.fit(X, Y, verbose=0, callbacks=[keras.callbacks.EarlyStopping("val_acc")])
 
 

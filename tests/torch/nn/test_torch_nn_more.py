@@ -215,5 +215,5 @@ def test_attention_that_cannot_be():
         forward(x, x, x, 8, 2, *rest)
     with pytest.raises(ShapeError, match="and 4 heads"):
         forward(x, x, x, 6, 4, *rest)
-    with pytest.raises(ValueError, match="is_causal goes with"):
+    with pytest.raises(ValueError, match="is_causal needs"):
         forward(x, x, x, 6, 2, *rest, is_causal=True)

@@ -1,4 +1,4 @@
-"""Callbacks: what listens to a run's events."""
+"""Callbacks: listeners to a run's events."""
 
 from __future__ import annotations
 

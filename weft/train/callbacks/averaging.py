@@ -1,4 +1,4 @@
-"""Averages of weights over training: exponential ones, and stochastic weight averaging."""
+"""Weight averaging over training: EMA and SWA."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from weft.train.callbacks.callback import Callback
 
 
 class EMA(Callback):
-    """Keeps exponential averages of the weights, in the program of the step.
+    """Keeps an exponential moving average of the weights, updated in the step's program.
 
-    Validation and tests use the averages; at the end the module has them, if `apply_at_end`.
+    Validation and tests use the averages; at the end the module gets them, if `apply_at_end`.
 
     Args:
         decay: from 0 to 1; 0.999 averages over about a thousand steps.
-        update_every_n_steps: how often the averages move.
+        update_every_n_steps: how often the averages are updated.
         validate_with_average: whether validation and tests use them.
     """
 
@@ -42,7 +42,7 @@ class EMA(Callback):
         self._step = -1
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin with the weights as they are, or as they were saved."""
+        """Start with the current weights, or with restored averages."""
         self._average = ExponentialMovingAverage(pl_module.parameters(), self.decay)
         self._step = trainer.global_step
         if self._saved is not None:
@@ -53,7 +53,7 @@ class EMA(Callback):
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Move the averages behind an update."""
+        """Update the averages after a step."""
         if self._average is not None and trainer.global_step != self._step:
             self._step = trainer.global_step
             if self._step % self.every == 0:
@@ -70,15 +70,15 @@ class EMA(Callback):
             swapped.__exit__(None, None, None)
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Validate with the averages."""
+        """Use the averages in validation."""
         self._swap()
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Train with the weights."""
+        """Use the weights in training."""
         self._swap_back()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """Leave the module with its own weights."""
+        """Restore the module's own weights."""
         self._swap_back()
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
@@ -94,19 +94,19 @@ class EMA(Callback):
         return {} if self._average is None else {"averages": list(self._average.averages)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore the averages."""
         self._saved = state_dict
 
 
 class StochasticWeightAveraging(Callback):
-    """Averages the weights of the last epochs, at a rate that stays where they were collected.
+    """Averages the weights of the last epochs, at a constant learning rate.
 
-    At the end the module has the averages, and batch normalization the statistics for them.
+    At the end, the module gets the averages, and batch normalization recomputes its statistics.
 
     Args:
-        swa_lrs: the rate to go to.
-        swa_epoch_start: the first epoch (int), or part of all epochs (float), that counts.
-        annealing_epochs: in how many epochs the rate goes there.
+        swa_lrs: the learning rate to anneal to.
+        swa_epoch_start: the first averaged epoch (int), or a fraction of all epochs (float).
+        annealing_epochs: the number of epochs of annealing.
         annealing_strategy: `"cos"` or `"linear"`.
 
     Source: Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization",
@@ -138,7 +138,7 @@ class StochasticWeightAveraging(Callback):
         return int(trainer.max_epochs * self._from)
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        """Take over what was saved."""
+        """Use the restored state."""
         state, self._saved = self._saved, None
         self._schedule = None
         if state is not None:
@@ -148,7 +148,7 @@ class StochasticWeightAveraging(Callback):
                 self._take_over(state["schedule"])
 
     def _begin(self, trainer: Any) -> None:
-        """From here on the rate is ours."""
+        """Replace the learning rate schedules from here on."""
         self._schedule = SWALR(trainer.optimizers[0], self._lr, *self._annealing)
         trainer.optimization.schedules.clear()
         trainer.fit_loop.forget_schedules()
@@ -158,12 +158,12 @@ class StochasticWeightAveraging(Callback):
             self._schedule.load_state_dict(state)
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Begin the rate's way where averaging begins."""
+        """Start annealing where averaging starts."""
         if trainer.current_epoch >= self._first(trainer) and self._schedule is None:
             self._begin(trainer)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Take the weights into the average."""
+        """Add the weights to the average."""
         if self._schedule is None or not trainer.fit_loop.is_over:
             return
         self._schedule.step()
@@ -187,7 +187,7 @@ class StochasticWeightAveraging(Callback):
         update_bn(trainer.fit_loop.batches.loader, pl_module)
 
     def state_dict(self) -> dict[str, Any]:
-        """The averages, their number, and the rate's way."""
+        """The averages, their number, and the annealing's state."""
         return {
             "n_averaged": self.n_averaged,
             "averages": [tensor(a.numpy()) for a in self._averages],
@@ -195,5 +195,5 @@ class StochasticWeightAveraging(Callback):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore the state."""
         self._saved = state_dict

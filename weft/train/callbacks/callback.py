@@ -1,4 +1,4 @@
-"""`Callback`: the base of what listens to a run's events."""
+"""`Callback`: the base class of listeners to a run's events."""
 
 from __future__ import annotations
 
@@ -10,65 +10,65 @@ class Callback:
     """Base class, with an empty method for every event.
 
     Attributes:
-        monitors: whether it acts on figures, so that the end of an epoch comes to it last.
+        monitors: whether it acts on metrics, so that it is called last at the end of an epoch.
     """
 
     monitors: ClassVar[bool] = False
 
     @property
     def state_key(self) -> str:
-        """Under which its state is saved."""
+        """The key of its saved state."""
         return type(self).__qualname__
 
     def state_dict(self) -> dict[str, Any]:
-        """What is to be saved of it."""
+        """The state to be saved."""
         return {}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over what was saved."""
+        """Restore a saved state."""
 
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """A run begins: `"fit"`, `"validate"`, `"test"` or `"predict"`."""
+        """At the start of `"fit"`, `"validate"`, `"test"` or `"predict"`."""
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """A run ends."""
+        """At the end of a run."""
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """A run ends by an exception; `teardown` follows."""
+        """When a run raises; `teardown` follows."""
 
     def on_save_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
-        """A state is going to be saved."""
+        """Before a checkpoint is saved."""
 
     def on_load_checkpoint(
         self, trainer: Any, pl_module: Any, checkpoint: Mapping[str, Any]
     ) -> None:
-        """A state was read."""
+        """After a checkpoint is loaded."""
 
     # -- fit
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        """Everything is set up and restored."""
+        """After everything is set up and restored."""
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
-        """Training is over."""
+        """After training."""
 
     def on_sanity_check_start(self, trainer: Any, pl_module: Any) -> None:
-        """A few batches are validated before training."""
+        """Before the sanity check: a few batches of validation before training."""
 
     def on_sanity_check_end(self, trainer: Any, pl_module: Any) -> None:
-        """Training begins."""
+        """After the sanity check."""
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Before the first epoch."""
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        """Behind the last epoch."""
+        """After the last epoch."""
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Before the first batch."""
+        """Before an epoch."""
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Behind the last batch and its validation."""
+        """After an epoch and its validation."""
 
     def on_train_batch_start(
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
@@ -78,19 +78,19 @@ class Callback:
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Behind a batch and its update."""
+        """After a batch and its update."""
 
     def on_before_zero_grad(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
-        """Before gradients begin anew."""
+        """Before gradients are zeroed."""
 
     def on_before_backward(self, trainer: Any, pl_module: Any, loss: Any) -> None:
         """Before the backward pass."""
 
     def on_after_backward(self, trainer: Any, pl_module: Any) -> None:
-        """Behind the backward pass."""
+        """After the backward pass."""
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
-        """Before an update, and before gradients are clipped."""
+        """Before an update, and before gradient clipping."""
 
     # -- evaluation
 
@@ -98,13 +98,13 @@ class Callback:
         """Before validation."""
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        """Behind validation."""
+        """After validation."""
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Before the first batch."""
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Behind the last batch."""
+        """After the last batch."""
 
     def on_validation_batch_start(
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
@@ -115,19 +115,19 @@ class Callback:
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:  # fmt: skip
-        """Behind a batch."""
+        """After a batch."""
 
     def on_test_start(self, trainer: Any, pl_module: Any) -> None:
         """Before a test."""
 
     def on_test_end(self, trainer: Any, pl_module: Any) -> None:
-        """Behind a test."""
+        """After a test."""
 
     def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Before the first batch."""
 
     def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Behind the last batch."""
+        """After the last batch."""
 
     def on_test_batch_start(
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
@@ -138,19 +138,19 @@ class Callback:
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:  # fmt: skip
-        """Behind a batch."""
+        """After a batch."""
 
     def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
         """Before predictions."""
 
     def on_predict_end(self, trainer: Any, pl_module: Any) -> None:
-        """Behind predictions."""
+        """After predictions."""
 
     def on_predict_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Before the first batch."""
 
     def on_predict_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Behind the last batch."""
+        """After the last batch."""
 
     def on_predict_batch_start(
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
@@ -161,4 +161,4 @@ class Callback:
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:  # fmt: skip
-        """Behind a batch."""
+        """After a batch."""

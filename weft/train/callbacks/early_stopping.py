@@ -1,4 +1,4 @@
-"""`EarlyStopping`: ends training when a figure no longer gets better."""
+"""`EarlyStopping`: ends training when a metric stops improving."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from weft.train.callbacks.callback import Callback
 
 
 class EarlyStopping(Callback):
-    """Stops when a figure was not better for `patience` validations (epochs without validation).
+    """Stops after `patience` validations without improvement (epochs if there is no validation).
 
     Args:
-        monitor: the figure's name.
-        min_delta: how much better counts.
-        patience: how many checks without improvement are too many.
-        mode: whether the figure should fall, `"min"`, or rise, `"max"`.
-        strict: whether a figure that was not logged is an error.
+        monitor: the metric's name.
+        min_delta: the least change that counts as an improvement.
+        patience: the number of checks without improvement.
+        mode: whether the metric should fall, `"min"`, or rise, `"max"`.
+        strict: whether a metric that was not logged is an error.
         check_finite: whether NaN or infinity stops at once.
-        stopping_threshold: stop as soon as the figure is this good.
+        stopping_threshold: stop as soon as the metric is this good.
         divergence_threshold: stop as soon as it is this bad.
-        check_on_train_epoch_end: check behind training epochs, not validations.
-        verbose: whether to print why training ends.
+        check_on_train_epoch_end: check after training epochs, not validations.
+        verbose: whether to print why training stops.
 
     Raises:
-        UnknownKeyError: the figure was not logged.
+        UnknownKeyError: the metric was not logged.
     """
 
     monitors: ClassVar[bool] = True
@@ -62,17 +62,17 @@ class EarlyStopping(Callback):
 
     @property
     def state_key(self) -> str:
-        """One state a figure."""
+        """One state per metric."""
         return f"EarlyStopping {self.monitor} {self.mode}"
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        """Check, unless training epochs are what counts."""
+        """Check, unless training epochs are checked."""
         if self.check_on_train_epoch_end or trainer.sanity_checking or trainer.stage != "fit":
             return
         self._check(trainer)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Check, if there is no validation or training epochs are what counts."""
+        """Check, if there is no validation or training epochs are checked."""
         by_epoch = self.check_on_train_epoch_end
         if by_epoch or (by_epoch is None and trainer.fit_loop.validation is None):
             self._check(trainer)
@@ -82,7 +82,7 @@ class EarlyStopping(Callback):
         if self.monitor not in figures:
             if self.strict:
                 raise UnknownKeyError(
-                    f"EarlyStopping: expected the figure {self.monitor!r} to be logged, got "
+                    f"EarlyStopping: expected the metric {self.monitor!r} to be logged, got "
                     f"{sorted(figures)}{at_user_line()}"
                 )
             return
@@ -94,7 +94,7 @@ class EarlyStopping(Callback):
                 print(f"EarlyStopping: {self.reason}")
 
     def _judge(self, x: float) -> str:
-        """Why to stop; nothing if not."""
+        """Why to stop; empty to go on."""
         if self.check_finite and not math.isfinite(x):
             return f"{self.monitor} is {x}"
         sign = 1 if self.mode == "min" else -1
@@ -111,7 +111,7 @@ class EarlyStopping(Callback):
         return f"{self.monitor} did not get better than {self.best_score:.6g} {self.patience} times"
 
     def state_dict(self) -> dict[str, Any]:
-        """The best figure, and for how long there was none better."""
+        """The best value, and the number of checks without improvement."""
         return {
             "best_score": self.best_score,
             "wait_count": self.wait_count,
@@ -120,7 +120,7 @@ class EarlyStopping(Callback):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore the state."""
         self.best_score = float(state_dict["best_score"])
         self.wait_count = int(state_dict["wait_count"])
         self.stopped_epoch = int(state_dict["stopped_epoch"])

@@ -1,4 +1,4 @@
-"""`ModelCheckpoint`: saves a run as it goes on, in the background."""
+"""`ModelCheckpoint`: saves checkpoints during a run, in the background."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from weft.train.saving import restored, snapshot
 
 
 class ModelCheckpoint(Callback):
-    """Saves everything that a run goes on from to a folder: the newest states, and the best.
+    """Saves everything needed to resume: the newest checkpoints, and the best ones.
 
-    Saved at the end of each epoch; behind each validation instead, where there are several in an
-    epoch or not one in each. Training goes on while files are written (`weft.checkpoint`).
+    Saves after each epoch; after each validation instead, if there are several per epoch or not one
+    in each. Training continues while files are written (`weft.checkpoint`).
 
     Args:
-        dirpath: the folder; `checkpoints` beside the logger's files unless given.
-        monitor: a figure; the state that is best by it is kept as well.
-        mode: whether the figure should fall, `"min"`, or rise, `"max"`.
-        keep: how many of the newest states are kept; `None` keeps all.
-        every_n_train_steps: save behind every so many updates instead.
-        every_n_epochs: save in every so many epochs.
-        save_on_train_epoch_end: whether it is behind epochs, not behind validations.
-        save_weights_only: leave out what only a run that goes on needs.
-        background: whether training goes on meanwhile.
-        save_top_k: how many of the best states by the figure are kept, besides the newest; -1
+        dirpath: the folder; by default `checkpoints` beside the logger's files.
+        monitor: a metric; the best checkpoint by it is kept as well.
+        mode: whether the metric should fall, `"min"`, or rise, `"max"`.
+        keep: the number of newest checkpoints to keep; `None` keeps all.
+        every_n_train_steps: save after this many updates instead.
+        every_n_epochs: save only in every n-th epoch.
+        save_on_train_epoch_end: save after epochs, not after validations.
+        save_weights_only: leave out what only resuming needs.
+        background: whether training continues meanwhile.
+        save_top_k: the number of best checkpoints by the metric to keep, besides the newest; -1
             keeps all.
 
     Attributes:
-        best_model_score: the best value of the figure.
-        best_model_path, last_model_path: folders of states; `""` before there is one.
+        best_model_score: the best value of the metric.
+        best_model_path, last_model_path: folders of checkpoints; `""` before there is one.
 
     Raises:
-        UnknownKeyError: the figure was not logged.
+        UnknownKeyError: the metric was not logged.
     """
 
     monitors: ClassVar[bool] = True
@@ -73,11 +73,11 @@ class ModelCheckpoint(Callback):
 
     @property
     def state_key(self) -> str:
-        """One state a figure."""
+        """One state per metric."""
         return f"ModelCheckpoint {self.monitor} {self.mode}"
 
     def folder(self, trainer: Any) -> Path:
-        """Where this run is saved."""
+        """The folder of this run."""
         if self.dirpath is not None:
             return self.dirpath
         return Path(trainer.log_dir or trainer.default_root_dir) / "checkpoints"
@@ -91,23 +91,23 @@ class ModelCheckpoint(Callback):
             )  # fmt: skip
         return self._checkpointer
 
-    # -- when
+    # -- when to save
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Save behind so many updates."""
+        """Save after every n updates."""
         every, step = self.every_n_train_steps, trainer.global_step
         if every and step % every == 0 and (self._last is None or self._last[0] != step):
             self._save(trainer)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        """Save behind a validation."""
+        """Save after validation."""
         if trainer.stage == "fit" and not (trainer.sanity_checking or self._by_epoch(trainer)):
             self._save_in_epoch(trainer)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Save behind an epoch."""
+        """Save after an epoch."""
         if self._by_epoch(trainer):
             self._save_in_epoch(trainer)
 
@@ -122,7 +122,7 @@ class ModelCheckpoint(Callback):
         if not self.every_n_train_steps and (trainer.current_epoch + 1) % self.every_n_epochs == 0:
             self._save(trainer)
 
-    # -- how
+    # -- saving
 
     def _save(self, trainer: Any) -> None:
         place = (trainer.global_step, trainer.current_epoch, trainer.progress.batch)
@@ -139,10 +139,10 @@ class ModelCheckpoint(Callback):
         if self.monitor is None:
             return
         if self.monitor not in figures and self.every_n_train_steps:
-            return  # nothing was validated so far
+            return  # there was no validation yet
         if self.monitor not in figures:
             raise UnknownKeyError(
-                f"ModelCheckpoint: expected the figure {self.monitor!r} to be logged, got "
+                f"ModelCheckpoint: expected the metric {self.monitor!r} to be logged, got "
                 f"{sorted(figures)}{at_user_line()}"
             )
         figure, best = figures[self.monitor], self.best_model_score
@@ -151,7 +151,7 @@ class ModelCheckpoint(Callback):
             self.best_model_score = figure
 
     def save_now(self, trainer: Any) -> Path:
-        """Save the run as it is, and wait until it is on the disk; the folder."""
+        """Save a checkpoint, and wait until it is on disk; returns its folder."""
         state = snapshot(trainer, self.save_weights_only)
         checkpointer = self._open(trainer)
         checkpointer.save(trainer.global_step, state)
@@ -159,7 +159,7 @@ class ModelCheckpoint(Callback):
         return self.folder(trainer)
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Everything is on the disk."""
+        """Wait until everything is on disk."""
         if self._checkpointer is not None:
             checkpointer, self._checkpointer = self._checkpointer, None
             self._note_paths(checkpointer)
@@ -170,10 +170,10 @@ class ModelCheckpoint(Callback):
         for name, step in (("last_model_path", last), ("best_model_path", best)):
             setattr(self, name, "" if step is None else str(checkpointer.path(step) or ""))
 
-    # -- the way back
+    # -- loading
 
     def read(self, trainer: Any, which: Any) -> dict[str, Any]:
-        """The state that was saved `"last"`, or is `"best"`, or the last of a folder.
+        """The `"last"` or `"best"` checkpoint, or the last one of a folder.
 
         Raises:
             DataError: there is none.
@@ -191,7 +191,7 @@ class ModelCheckpoint(Callback):
         return found.state
 
     def _existing(self, trainer: Any) -> Path:
-        """This run's folder; else that of the run before it."""
+        """This run's folder; else that of an earlier run."""
         own = self.folder(trainer)
         if own.is_dir() or self.dirpath is not None:
             return own
@@ -199,9 +199,9 @@ class ModelCheckpoint(Callback):
         return max(earlier, key=lambda path: path.stat().st_mtime, default=own)
 
     def state_dict(self) -> dict[str, Any]:
-        """The best figure."""
+        """The best value."""
         return {"best_model_score": self.best_model_score}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore the state."""
         self.best_model_score = state_dict["best_model_score"]

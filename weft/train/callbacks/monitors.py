@@ -1,4 +1,4 @@
-"""What a run logs of itself: learning rates, and how much it does in a second."""
+"""Monitors of a run: learning rates and throughput."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from weft.train.callbacks.callback import Callback
 
 
 class LearningRateMonitor(Callback):
-    """Logs the learning rate of every group: `lr-Adam`, or `lr-Adam/pg1` of several.
+    """Logs the learning rate of each group: `lr-Adam`, or `lr-Adam/pg1` if there are several.
 
     Args:
-        logging_interval: `"step"`, `"epoch"`, or `None` for both as schedules step.
+        logging_interval: `"step"`, `"epoch"`, or `None` for each schedule's own interval.
 
     Raises:
-        ArgumentError: another interval.
+        ArgumentError: the interval is unknown.
     """
 
     def __init__(self, logging_interval: str | None = None) -> None:
@@ -30,7 +30,7 @@ class LearningRateMonitor(Callback):
         self.logging_interval = logging_interval
 
     def rates(self, trainer: Any) -> dict[str, float]:
-        """The rates by name."""
+        """The learning rates by name."""
         found: dict[str, float] = {}
         for optimizer in trainer.optimizers:
             name = base = f"lr-{type(optimizer).__name__}"
@@ -45,13 +45,13 @@ class LearningRateMonitor(Callback):
     def on_train_batch_start(
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Log what this step is made with."""
+        """Log the rates of this step."""
         due = trainer.global_step % trainer.log_every_n_steps == 0
         if self.logging_interval != "epoch" and due:
             self._log(trainer, trainer.global_step)
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Log what this epoch begins with."""
+        """Log the rates of this epoch."""
         if self.logging_interval != "step":
             self._log(trainer, trainer.global_step)
 
@@ -62,14 +62,14 @@ class LearningRateMonitor(Callback):
 
 
 class ThroughputMonitor(Callback):
-    """Logs `batches_per_second` and `items_per_second`, over the steps between two logs.
+    """Logs `batches_per_second` and `items_per_second`, averaged between logging steps.
 
     Args:
-        batch_size_fn: how many items a batch has; the size of its first tensor unless given.
+        batch_size_fn: gives a batch's size; by default that of its first tensor.
 
     Attributes:
-        batches_per_second: of the last interval.
-        items_per_second: of the last interval.
+        batches_per_second: in the last interval.
+        items_per_second: in the last interval.
     """
 
     def __init__(self, batch_size_fn: Any = None) -> None:
@@ -79,17 +79,17 @@ class ThroughputMonitor(Callback):
         self._batches = self._items = 0
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """The first step is not measured: it compiles."""
+        """Exclude the first step, which compiles."""
         self._begin = None
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        """Validation is not counted as training."""
+        """Exclude validation."""
         self._begin = None
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Count, and log at the trainer's steps."""
+        """Count, and log when the trainer does."""
         if self._begin is None:
             self._start()
             return

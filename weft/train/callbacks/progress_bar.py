@@ -1,4 +1,4 @@
-"""`ProgressBar`: a bar on a terminal; elsewhere one line an epoch."""
+"""`ProgressBar`: a bar on a terminal; otherwise one line per epoch."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from weft.train.callbacks.callback import Callback
 
 
 class ProgressBar(Callback):
-    """Shows epoch, batches, time left, rate, loss and what is logged with `prog_bar=True`.
+    """Shows epoch, batches, remaining time, rate, loss, and values logged with `prog_bar=True`.
 
-    Values are those of the last step that is computed anyway; looking at the bar waits for nothing.
-    Where the output is no terminal, an epoch is one line when it is over.
+    It shows values of steps that are already computed, so it never waits. If the output is not a
+    terminal, each epoch prints one line at its end.
 
     Args:
-        refresh_rate: seconds between two looks.
-        console: where to print; standard error unless given.
+        refresh_rate: seconds between updates.
+        console: where to print; standard error by default.
     """
 
     def __init__(self, refresh_rate: float = 0.1, console: Console | None = None) -> None:
@@ -38,7 +38,7 @@ class ProgressBar(Callback):
         self._task: Any = None
         self._next = 0.0
         self._begin = 0.0
-        self._last: Any = None  # what the last step returned
+        self._last: Any = None  # the result of the last step
         self._loss = math.nan
 
     @property
@@ -49,7 +49,7 @@ class ProgressBar(Callback):
         return self._console
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """A new bar."""
+        """Start a new bar."""
         self._begin = time.perf_counter()
         self._last, self._loss = None, math.nan
         if not self.console.is_terminal:
@@ -69,7 +69,7 @@ class ProgressBar(Callback):
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Note the loss; look at it when it is time to, one step later."""
+        """Keep the loss; at refresh time, read it one step later."""
         before, self._last = self._last, outputs
         now = time.perf_counter()
         if now >= self._next:
@@ -80,7 +80,7 @@ class ProgressBar(Callback):
                 self._bar.update(self._task, completed=batch_idx + 1, text=text, refresh=True)
 
     def _look(self, outputs: Any) -> None:
-        """Read the loss of a step that is computed."""
+        """Read the loss of a computed step."""
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
         if loss is not None and hasattr(loss, "item"):
             self._loss = float(loss.item())
@@ -91,7 +91,7 @@ class ProgressBar(Callback):
         return " ".join([f"{rate:.1f}/s", *shown])
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """The line of the epoch."""
+        """Print the epoch's line."""
         self._look(self._last)
         seconds = max(time.perf_counter() - self._begin, 1e-9)
         done = trainer.progress.batch
@@ -106,7 +106,7 @@ class ProgressBar(Callback):
             )  # fmt: skip
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """No bar stays open."""
+        """Close the bar."""
         self._close()
 
     def _close(self) -> None:

@@ -1,4 +1,4 @@
-"""`Timer`: how long a run takes, and an end to it."""
+"""`Timer`: measures a run and limits its time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from weft.train.callbacks.callback import Callback
 
 
 class Timer(Callback):
-    """Measures training, and stops it behind the step in which its time is up.
+    """Measures training, and stops it after the step in which its time is up.
 
-    A run that goes on from a checkpoint counts what the saved one took.
+    A resumed run adds to the saved run's time.
 
     Args:
         duration: `"DD:HH:MM:SS"`, a `timedelta`, its arguments as a dictionary, seconds, or `None`.
 
     Raises:
-        ArgumentError: none of these.
+        ArgumentError: the duration is none of these.
 
     >>> Timer("00:01:30:00").duration
     5400.0
@@ -39,11 +39,11 @@ class Timer(Callback):
         return self._before + running
 
     def time_remaining(self, stage: str = "train") -> float | None:
-        """Seconds that are left; `None` without a limit."""
+        """Remaining seconds; `None` without a limit."""
         return None if self.duration is None else self.duration - self.time_elapsed()
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """The clock starts."""
+        """Start the clock."""
         self._start = time.monotonic()
 
     def on_train_batch_end(
@@ -54,7 +54,7 @@ class Timer(Callback):
             trainer.should_stop = True
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """The clock stops."""
+        """Stop the clock."""
         self._before, self._start = self.time_elapsed(), None
 
     def state_dict(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Timer(Callback):
         return {"time_elapsed": self.time_elapsed()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore the time."""
         self._before = float(state_dict["time_elapsed"])
 
 

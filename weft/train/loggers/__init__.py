@@ -1,4 +1,4 @@
-"""Loggers: what writes a run's figures down."""
+"""Loggers: they write a run's metrics."""
 
 from __future__ import annotations
 

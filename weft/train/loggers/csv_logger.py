@@ -1,4 +1,4 @@
-"""`CSVLogger`: figures in a table, a row a step."""
+"""`CSVLogger`: metrics as a table, one row per step."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any, Final
 
 from weft.train.loggers.logger import Logger
 
-ROWS: Final = 100  # that wait in memory
+ROWS: Final = 100  # buffered in memory
 
 
 class CSVLogger(Logger):
-    """Writes `metrics.csv`, and a module's arguments to `hparams.json`.
+    """Writes `metrics.csv`, and the module's hyperparameters to `hparams.json`.
 
-    The folder is `save_dir/name/version_N`, and is made with the first row.
+    The folder is `save_dir/name/version_N`, created with the first row.
 
     Args:
-        version: a number or a name; the next free number unless given.
-        flush_logs_every_n_steps: rows are written at the latest after so many.
+        version: a number or a name; by default the next free number.
+        flush_logs_every_n_steps: the maximum number of buffered rows.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -50,7 +50,7 @@ class CSVLogger(Logger):
         self._rows: list[dict[str, Any]] = []
         self._columns: list[str] = ["step"]
         self._waiting = 0
-        self._in_file: list[str] = []  # its columns
+        self._in_file: list[str] = []  # columns; rows in the file
         self._done = 0  # rows in the file
 
     @property
@@ -60,7 +60,7 @@ class CSVLogger(Logger):
         return str(self._folder / version)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Add figures to the row of a step, or a row."""
+        """Add metrics to the row of a step, or start a row."""
         number = len(self._rows) if step is None else step
         self._columns += [name for name in metrics if name not in self._columns]
         if len(self._rows) > self._done and self._rows[-1]["step"] == number:
@@ -70,21 +70,21 @@ class CSVLogger(Logger):
         self._waiting += 1
         if self._waiting >= self._every:
             self._waiting = 0
-            self._write(len(self._rows) - 1)  # the last may still grow
+            self._write(len(self._rows) - 1)  # the last row may still grow
 
     def log_hyperparams(self, params: Mapping[str, Any]) -> None:
-        """Write a module's arguments down."""
+        """Write the hyperparameters."""
         path = Path(self.log_dir) / "hparams.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(dict(params), indent=1, default=str) + "\n", encoding="utf-8")
 
     def save(self) -> None:
-        """Write the rows that wait."""
+        """Write the buffered rows."""
         self._waiting = 0
         self._write(len(self._rows))
 
     def _write(self, end: int) -> None:
-        """Have the rows before `end` in the file; all of them anew where columns were added."""
+        """Write the rows before `end`; rewrite the file if columns were added."""
         fresh = self._in_file != self._columns
         first = 0 if fresh else self._done
         if first >= end:
@@ -100,7 +100,7 @@ class CSVLogger(Logger):
 
 
 def next_version(folder: Path) -> int:
-    """The number behind the largest of `version_N`."""
+    """One more than the largest existing `version_N`."""
     names = [path.name for path in folder.glob("version_*")]
     numbers = [int(found[1]) for name in names if (found := re.fullmatch(r"version_(\d+)", name))]
     return max(numbers, default=-1) + 1

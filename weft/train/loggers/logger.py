@@ -1,4 +1,4 @@
-"""`Logger`: the base of what writes figures down."""
+"""`Logger`: the base class of loggers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class Logger:
 
     @property
     def log_dir(self) -> str | None:
-        """The folder that it writes to; `None` without one."""
+        """The folder that it writes to, or `None`."""
         return None
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Write figures of a step down; `"epoch"` is one of them."""
+        """Write the metrics of a step; `"epoch"` is one of them."""
         raise NotImplementedError(f"{type(self).__name__}: log_metrics is not defined")
 
     def log_hyperparams(self, params: Mapping[str, Any]) -> None:
-        """Write a module's arguments down."""
+        """Write a module's hyperparameters."""
 
     def save(self) -> None:
-        """Have everything in files."""
+        """Flush everything to files."""
 
     def finalize(self, status: str) -> None:
-        """A run is over: `"success"` or `"failed"`."""
+        """At the end of a run: `"success"` or `"failed"`."""
         self.save()

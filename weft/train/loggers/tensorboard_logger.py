@@ -1,4 +1,4 @@
-"""`TensorBoardLogger`: figures, the graph and hyperparameters for TensorBoard."""
+"""`TensorBoardLogger`: metrics, the graph and hyperparameters for TensorBoard."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _STATUS: Final = {"success": hyperparameter.SUCCESS}
 
 
 class TensorBoardLogger(Logger):
-    """Writes event files to `save_dir/name/version_N`; the folder is made with the first of them.
+    """Writes event files to `save_dir/name/version_N`, created with the first event.
 
     Args:
-        version: a number or a name; the next free number unless given.
+        version: a number or a name; by default the next free number.
         options: of `weft.utils.tensorboard.SummaryWriter`.
 
     >>> import tempfile
@@ -56,27 +56,27 @@ class TensorBoardLogger(Logger):
         return self._writer
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Add a point to each curve."""
+        """Write scalars."""
         for name, value in metrics.items():
             self._metrics[name] = None
             self.experiment.add_scalar(name, value, step)
 
     def log_hyperparams(self, params: Mapping[str, Any]) -> None:
-        """Write a module's arguments down; what is no number, text or truth value as text."""
+        """Write hyperparameters; values other than numbers, strings and booleans as strings."""
         plain = (bool, int, float, str)
         self._hparams = {k: v if isinstance(v, plain) else str(v) for k, v in params.items()}
 
     def log_graph(self, model: Any, input_array: Any) -> None:
-        """Add the graph of a model, as it is for this input."""
+        """Write the graph of a model for this input."""
         self.experiment.add_graph(model, input_array)
 
     def save(self) -> None:
-        """Have everything in files."""
+        """Flush everything to files."""
         if self._writer is not None:
             self._writer.flush()
 
     def finalize(self, status: str) -> None:
-        """A run is over: it stands in the table of hyperparameters, also where it failed."""
+        """At the end of a run: write its row of hyperparameters, also if it failed."""
         if self._hparams:
             ended = _STATUS.get(status, hyperparameter.FAILURE)
             parts = [

@@ -1,4 +1,4 @@
-"""Samples made into a batch, as PyTorch's `default_collate` does."""
+"""Collation of samples into a batch, as in PyTorch's `default_collate`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from weft.pipeline.structure import stack as stack_arrays
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """A batch of samples: tensors, arrays and numbers are stacked, texts are listed.
+    """A batch of samples: tensors, arrays and numbers are stacked, strings are listed.
 
-    Dicts and named tuples stay what they are; tuples and lists become lists. Python's floats become
+    Dicts and named tuples keep their type; tuples and lists become lists. Python's floats become
     float64, its integers int64.
 
     Raises:
         ShapeError: shapes differ.
         TreeError: sizes of tuples or keys of dicts differ.
-        DTypeError: samples of another kind.
+        DTypeError: samples have another type.
 
     >>> default_collate([(1, "a"), (2, "b")])
     [tensor([1, 2]), ['a', 'b']]
@@ -84,7 +84,7 @@ def _sequences(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays and numbers of NumPy as tensors, in dicts, tuples and lists, too."""
+    """NumPy arrays and numbers as tensors, also inside dicts, tuples and lists."""
     if isinstance(data, np.ndarray | np.number | np.bool_):
         return tensor(data) if np.asarray(data).dtype.kind in "biufc" else data
     if isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""Datasets: by number or in order, and datasets made of others, by PyTorch's names."""
+"""Map-style and iterable datasets, and combinations of them, with PyTorch's names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Dataset(Generic[T]):
-    """Samples by number: a subclass has `__getitem__` and mostly `__len__`."""
+    """Samples by index: a subclass has `__getitem__` and usually `__len__`."""
 
     def __getitem__(self, index: Any) -> T:
         raise NotImplementedError(f"{type(self).__name__} has no __getitem__")
@@ -32,7 +32,7 @@ class Dataset(Generic[T]):
 class IterableDataset(Dataset[T]):
     """Samples in order: a subclass has `__iter__`.
 
-    With worker processes, each iterates a copy: `get_worker_info` tells which part is its own.
+    With worker processes, each iterates a copy: `get_worker_info` tells a worker its part.
     """
 
     def __iter__(self) -> Iterator[T]:
@@ -68,7 +68,7 @@ class TensorDataset(Dataset[tuple[Any, ...]]):
         return len(self.tensors[0])
 
     def gather(self, indices: Array) -> list[Any]:
-        """The batch of these samples, as `default_collate` makes it."""
+        """The batch of these samples, as from `default_collate`."""
         return [_rows(x, indices) for x in self.tensors]
 
 
@@ -81,7 +81,7 @@ def _rows(x: Any, indices: Array) -> Any:
 
 
 class StackDataset(Dataset[Any]):
-    """Samples of several datasets side by side, in a tuple or by name in a dict."""
+    """Zipped samples of several datasets, as tuples or dicts."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):
@@ -104,7 +104,7 @@ class StackDataset(Dataset[Any]):
 
 
 class Subset(Dataset[T]):
-    """The samples of a dataset whose numbers are given."""
+    """A subset of a dataset, by indices."""
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset
@@ -119,12 +119,12 @@ class Subset(Dataset[T]):
         return len(self.indices)
 
     def gather(self, indices: Array) -> Any:
-        """The batch of these samples, where the dataset can gather."""
+        """The batch of these samples, if the dataset can gather."""
         return self.dataset.gather(np.asarray(self.indices)[indices])
 
 
 def can_gather(dataset: Any) -> bool:
-    """Whether a dataset makes whole batches, by a method `gather`."""
+    """Whether a dataset has a method `gather` that makes whole batches."""
     if isinstance(dataset, Subset):
         return can_gather(dataset.dataset)
     return hasattr(dataset, "gather")
@@ -139,7 +139,7 @@ class ConcatDataset(Dataset[Any]):
             raise ArgumentError("ConcatDataset: expected at least one dataset, got none")
         if any(isinstance(d, IterableDataset) for d in self.datasets):
             raise ArgumentError(
-                "ConcatDataset: expected datasets with numbers, got an IterableDataset; "
+                "ConcatDataset: expected datasets with indices, got an IterableDataset; "
                 "ChainDataset takes those"
             )
         self.cumulative_sizes = np.cumsum([len(d) for d in self.datasets]).tolist()
@@ -177,7 +177,7 @@ class ChainDataset(IterableDataset[Any]):
 def random_split(
     dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None
 ) -> list[Subset[Any]]:
-    """Parts that do not overlap, of these lengths, or fractions that add up to 1.
+    """A random split into parts of these lengths, or of fractions that add up to 1.
 
     Raises:
         ArgumentError: the lengths do not add up to the dataset's.
@@ -189,7 +189,7 @@ def random_split(
     sizes = list(lengths)
     if math.isclose(sum(sizes), 1) and sum(sizes) <= 1 + 1e-9:
         sizes = [math.floor(total * part) for part in sizes]
-        for i in range(total - sum(sizes)):  # what is left, in turns, as in PyTorch
+        for i in range(total - sum(sizes)):  # the remainder, distributed in turn as in PyTorch
             sizes[i % len(sizes)] += 1
     if sum(sizes) != total:
         text = f"lengths that add up to {total}, or to 1"

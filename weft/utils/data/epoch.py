@@ -21,11 +21,11 @@ THREAD: Final = "thread"
 
 
 class _Run:
-    """What makes an epoch's batches. It does not know the `Pass`, with which it ends.
+    """The producer of an epoch's batches; it has no reference to the `Pass`, with which it ends.
 
     Args:
-        given: how many batches there are no more to make.
-        keeps: whether the dataset itself goes on where it was.
+        given: the number of batches to skip.
+        keeps: whether the dataset restores its own position.
     """
 
     def __init__(self, loader: Any, seed: int, given: int, keeps: bool) -> None:
@@ -41,7 +41,7 @@ class _Run:
         return self._processes()
 
     def _tasks(self) -> Iterator[Any]:
-        """What is to be made from where the pass is."""
+        """The tasks from the current position on."""
         loader = self.loader
         sampler, batches = loader.sampler, loader.batch_sampler
         if isinstance(sampler, OrderSampler) and type(batches) in (BatchSampler, type(None)):
@@ -85,7 +85,7 @@ class _Run:
     def _threads(self, fetch: Fetcher) -> Iterator[Any]:
         loader = self.loader
         if loader.iterable:
-            raise ArgumentError("DataLoader: threads need a dataset with numbers, not an iterable")
+            raise ArgumentError("DataLoader: threads need a dataset with indices, not an iterable")
         workers = Workers(loader.num_workers, "loader")
         waiting: deque[Task] = deque()
         tasks = self._tasks()
@@ -120,7 +120,7 @@ class _Run:
                 pool.close()
 
     def _streams(self, pool: Pool) -> Iterator[Any]:
-        """Batches of workers that each iterate their own copy, in turns until all have ended."""
+        """Batches of workers that each iterate their own copy, in turn until all have ended."""
         loader, turn = self.loader, self.loader.turn()
         live = deque(pool.workers)
         dropped = self.given
@@ -136,7 +136,7 @@ class _Run:
                     raise
                 batch = Failure(error)
             if batch is End.ENDED:
-                for _ in range(loader.prefetch_factor - 1):  # what it was asked for beyond
+                for _ in range(loader.prefetch_factor - 1):  # tasks that were queued beyond the end
                     worker.receive(loader.timeout)
                 continue
             worker.send(Next(turn, self.seed, False))
@@ -156,7 +156,7 @@ class Pass:
         self.ended = False
         self.seed: int
         self.sampler_state: Any = None
-        self.own_state: Any = None  # whether the dataset keeps its own
+        self.own_state: Any = None  # whether the dataset keeps its own state
         if state is not None and state["seed"] is not None:
             self.seed, self.given = state["seed"], state["given"]
             self._restore(state)

@@ -1,4 +1,4 @@
-"""Making batches: what a loader does itself, or lets its workers do."""
+"""Fetching of batches, by the loader itself or by its workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.pipeline.permutation import mix
 
 
 class WorkerInfo(NamedTuple):
-    """Which worker this process is."""
+    """Information about this worker process."""
 
     id: int
     num_workers: int
@@ -29,34 +29,34 @@ _current: list[WorkerInfo] = []
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a worker: its number, how many there are, its seed, its dataset. None elsewhere."""
+    """In a worker: its index, the number of workers, its seed, its dataset. None elsewhere."""
     return _current[-1] if _current else None
 
 
 class Numbered(NamedTuple):
-    """A task: the samples of these numbers, or one sample where batching is off."""
+    """A task: the samples at these indices, or one sample if batching is off."""
 
     numbers: Any
     seed: int
 
 
 class Next(NamedTuple):
-    """A task: the next batch of an iterable dataset, in a pass so and so."""
+    """A task: the next batch of an iterable dataset, in a given pass."""
 
     turn: int
     seed: int
-    drop: bool  # whether it was given before a resume and nobody wants it
+    drop: bool  # whether it was used before a resume, so nobody needs it
 
 
 class End(enum.Enum):
-    """The result of `Next` behind the last batch; one object, also between processes."""
+    """The result of `Next` after the last batch; a single object, also between processes."""
 
     ENDED = 0
 
 
 @dataclass
 class Fetcher:
-    """A function of tasks."""
+    """Executes tasks."""
 
     dataset: Any
     collate: Callable[[Any], Any]
@@ -82,7 +82,7 @@ class Fetcher:
         return self.collate([self.sample(n, task.seed) for n in numbers])
 
     def sample(self, number: Any, seed: int) -> Any:
-        """A sample, with random numbers of its own for transforms."""
+        """A sample, with its own random numbers for transforms."""
         with keyed(seed, number):
             try:
                 return self.dataset[number]
@@ -112,13 +112,13 @@ class Fetcher:
 
 
 class Start:
-    """What a worker process does first; spawned processes get it pickled."""
+    """The setup of a worker process; spawned processes get it pickled."""
 
     def __init__(self, fetcher: Fetcher, count: int, seed: int, init: Any) -> None:
         self.fetcher, self.count, self.seed, self.init = fetcher, count, seed, init
 
     def __call__(self, number: int) -> Fetcher:
-        """Seed Python's and NumPy's random numbers, call the user's function."""
+        """Seed Python's and NumPy's random numbers, and call the user's function."""
         seed = mix(self.seed, number)
         random.seed(seed)
         np.random.seed(seed % 2**32)
@@ -129,7 +129,7 @@ class Start:
 
 
 def reduce(obj: Any) -> Any:
-    """How tensors go between processes: as arrays."""
+    """How tensors are sent between processes: as arrays."""
     if isinstance(obj, Handle):
         tracked: Any = obj
         return _tensor, (tracked.detach().numpy(),)

@@ -19,26 +19,27 @@ AHEAD: Final = 2  # batches waiting for each worker, as in PyTorch
 
 
 class DataLoader:
-    """Batches of a dataset; each `for` over it is an epoch.
+    """Batches of a dataset; each iteration over it is an epoch.
 
     Args:
-        dataset: has `__getitem__` and `__len__`, or is an `IterableDataset`. With `gather(indices)`
-            and the default `collate_fn`, whole batches are taken at once, as of `TensorDataset`.
-        batch_size: None gives single samples.
-        shuffle: a `RandomSampler`; otherwise in order, or as `sampler` or `batch_sampler` say.
-        num_workers: how many processes make batches; none by default.
-        collate_fn: makes a batch of a list of samples; `default_collate` if not given.
+        dataset: has `__getitem__` and `__len__`, or is an `IterableDataset`. If it has
+            `gather(indices)` and `collate_fn` is the default, whole batches are gathered at once,
+            as for `TensorDataset`.
+        batch_size: None yields single samples.
+        shuffle: use a `RandomSampler`; otherwise in order, or as `sampler` or `batch_sampler` say.
+        num_workers: the number of worker processes; none by default.
+        collate_fn: makes a batch from a list of samples; `default_collate` by default.
         pin_memory: accepted; there is no other memory to copy to.
-        timeout: seconds to wait for a worker's batch; 0 for any time.
-        worker_init_fn: called in each worker with its number.
+        timeout: seconds to wait for a worker's batch; 0 waits forever.
+        worker_init_fn: called in each worker with its index.
         multiprocessing_context: how processes start ("fork", "spawn", "forkserver"), or "thread"
-            for threads, which share the dataset and need nothing to be pickled.
-        generator: of the order; the global one if not given.
-        prefetch_factor: batches that wait, of each worker; 2 by default.
-        persistent_workers: whether processes stay between epochs.
+            for threads, which share the dataset and need no pickling.
+        generator: for the order; the global one by default.
+        prefetch_factor: queued batches per worker; 2 by default.
+        persistent_workers: whether processes are kept between epochs.
 
     Raises:
-        ArgumentError: arguments that exclude one another.
+        ArgumentError: the arguments exclude each other.
         WorkerError: while iterating, a worker died or took longer than `timeout`.
 
     >>> loader = DataLoader(range(10), batch_size=4)
@@ -128,10 +129,10 @@ class DataLoader:
         )
 
     def __len__(self) -> int:
-        """How many batches an epoch has.
+        """The number of batches per epoch.
 
         Raises:
-            TypeError: an iterable dataset without a length.
+            TypeError: the iterable dataset has no length.
         """
         if self.batch_sampler is not None:
             return len(self.batch_sampler)
@@ -147,11 +148,10 @@ class DataLoader:
         return running
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the running epoch is; between epochs, that a new one begins.
+        """The position in the running epoch; between epochs, the start of a new one.
 
-        What workers made ahead and was not given comes again. Samplers and datasets of the user's
-        own are asked for their state where they have `state_dict`; others are read again up to
-        where they were.
+        Batches that workers made ahead and that were not used are made again. Samplers and datasets
+        with `state_dict` save their own state; others are read again up to their position.
         """
         if self._waiting is not None:
             return self._waiting
@@ -161,10 +161,10 @@ class DataLoader:
         return running.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Let the next epoch go on where `state_dict` was taken.
+        """Let the next epoch resume where `state_dict` was called.
 
         Raises:
-            StateError: no state of a loader, or of a newer version.
+            StateError: it is not a loader's state, or from a newer version.
         """
         if not isinstance(state, dict) or "given" not in state:  # pyright: ignore
             raise StateError(f"load_state_dict: expected a loader's state, got {state!r:.80}")
@@ -174,7 +174,7 @@ class DataLoader:
         self._waiting = state
 
     def fetcher(self) -> Fetcher:
-        """What makes batches."""
+        """The fetcher of batches."""
         size = None if self._single else (self.batch_size or 1)
         gathers = (
             can_gather(self.dataset) and self.collate_fn is default_collate and not self._single
@@ -182,7 +182,7 @@ class DataLoader:
         return Fetcher(self.dataset, self.collate_fn, size, self.drop_last, gathers)
 
     def pool(self, seed: int) -> Pool:
-        """Worker processes, those of the last epoch if they stay."""
+        """Worker processes; persistent ones are reused."""
         if self._pool is not None and self._pool.usable:
             return self._pool
         start = Start(self.fetcher(), self.num_workers, seed, self.worker_init_fn)
@@ -193,6 +193,6 @@ class DataLoader:
         return pool
 
     def turn(self) -> int:
-        """A number for each pass."""
+        """A seed for each pass."""
         self._turns += 1
         return self._turns

@@ -1,6 +1,6 @@
-"""Samplers: in which order samples come, by PyTorch's names.
+"""Samplers: the order of samples, with PyTorch's names.
 
-Orders are functions of a seed and a place, so that a loader can go on anywhere.
+Orders are functions of a seed and a position, so a loader can resume anywhere.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BLOCK = 1024
 
 
 class Sampler(Generic[T]):
-    """Gives numbers of samples, or lists of them; a subclass has `__iter__`."""
+    """Yields indices of samples, or lists of them; a subclass has `__iter__`."""
 
     def __init__(self, data_source: Any = None) -> None:
         del data_source
@@ -31,7 +31,7 @@ class Sampler(Generic[T]):
 
 
 class OrderSampler(Sampler[int]):
-    """An order that can be asked for any place, given a seed."""
+    """An order that can be computed at any position, given a seed."""
 
     generator: Generator | None = None
 
@@ -39,7 +39,7 @@ class OrderSampler(Sampler[int]):
         raise NotImplementedError
 
     def take(self, places: Array, seed: int) -> Array:
-        """The numbers of the samples at these places of the pass with this seed."""
+        """The sample indices at these positions of the pass with this seed."""
         raise NotImplementedError
 
     def fresh_seed(self) -> int:
@@ -62,23 +62,23 @@ class SequentialSampler(OrderSampler):
         return len(self.data_source)
 
     def fresh_seed(self) -> int:
-        """None is needed."""
+        """No seed is needed."""
         return 0
 
     def take(self, places: Array, seed: int) -> Array:
-        """The places themselves."""
+        """The positions themselves."""
         return places
 
 
 class _Permuted(OrderSampler):
-    """Permutations of so many numbers, one after the other."""
+    """Permutations of `count` indices, one after the other."""
 
     def __init__(self, generator: Generator | None) -> None:
         self.generator = generator
         self._last: tuple[int, int, Permutation] | None = None
 
     def permuted(self, places: Array, count: int, seed: int) -> Array:
-        """The numbers at places in permutations of `count` numbers."""
+        """The entries at positions in permutations of `count` indices."""
         found = np.empty(len(places), np.int64)
         turns = places // max(count, 1)
         for turn in np.unique(turns):
@@ -92,7 +92,7 @@ class _Permuted(OrderSampler):
 
 
 class RandomSampler(_Permuted):
-    """A permutation, or draws with replacement; `num_samples` may be more than there are."""
+    """A permutation, or draws with replacement; `num_samples` may exceed the dataset's size."""
 
     def __init__(
         self,
@@ -110,14 +110,14 @@ class RandomSampler(_Permuted):
 
     @property
     def num_samples(self) -> int:
-        """How many numbers a pass gives."""
+        """How many indices a pass yields."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __len__(self) -> int:
         return self.num_samples
 
     def take(self, places: Array, seed: int) -> Array:
-        """Of permutations of all samples, or drawn each by itself."""
+        """From permutations of all samples, or drawn independently."""
         count = len(self.data_source)
         if self.replacement:
             return np.array([mix(seed, int(place)) % count for place in places], np.int64)
@@ -125,7 +125,7 @@ class RandomSampler(_Permuted):
 
 
 class SubsetRandomSampler(_Permuted):
-    """A permutation of given numbers."""
+    """A permutation of given indices."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         super().__init__(generator)
@@ -135,13 +135,13 @@ class SubsetRandomSampler(_Permuted):
         return len(self.indices)
 
     def take(self, places: Array, seed: int) -> Array:
-        """The given numbers at permuted places."""
+        """The given indices, permuted."""
         order = self.permuted(places, len(self.indices), seed)
         return np.array([self.indices[i] for i in order], np.int64)
 
 
 class WeightedRandomSampler(OrderSampler):
-    """Numbers drawn by weights, with or without replacement."""
+    """Indices drawn by weights, with or without replacement."""
 
     def __init__(
         self,
@@ -167,11 +167,12 @@ class WeightedRandomSampler(OrderSampler):
         return self.num_samples
 
     def take(self, places: Array, seed: int) -> Array:
-        """Each drawn by itself; without replacement, the order of the whole pass decides."""
+        """Drawn independently; without replacement, from the order of the whole pass."""
         if self.replacement:
             draws = np.array([mix(seed, int(place)) for place in places]) / 2.0**64
             return np.searchsorted(self._ends, draws * self._ends[-1], "right")
-        # Least keys first, each exponential with the weight as rate: Efraimidis and Spirakis, 2006.
+        # smallest keys first, each exponential with its weight as rate: Efraimidis and Spirakis,
+        # 2006
         keys = np.random.Generator(np.random.Philox(key=seed)).exponential(size=len(self.weights))
         with np.errstate(divide="ignore"):
             order = np.argsort(keys / self.weights, kind="stable")
@@ -179,7 +180,7 @@ class WeightedRandomSampler(OrderSampler):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of `batch_size` numbers of another sampler."""
+    """Lists of `batch_size` indices of another sampler."""
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         if batch_size < 1:
@@ -204,10 +205,10 @@ class BatchSampler(Sampler[list[int]]):
 
 
 class DistributedSampler(OrderSampler):
-    """The part of one of several ranks, which all have equally many; `set_epoch` before each epoch.
+    """One rank's equal part of the samples; call `set_epoch` before each epoch.
 
-    Without `drop_last`, the first samples fill up the last round, as in PyTorch. Which rank, and of
-    how many, `weft.distributed` knows where it is left out.
+    Without `drop_last`, the first samples are repeated to fill the last round, as in PyTorch. Rank
+    and number of ranks come from `weft.distributed` by default.
     """
 
     def __init__(
@@ -232,7 +233,7 @@ class DistributedSampler(OrderSampler):
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Another order for each epoch, the same on all ranks."""
+        """Choose the epoch's order, the same on all ranks."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -244,7 +245,7 @@ class DistributedSampler(OrderSampler):
         return mix(self.seed, self.epoch)
 
     def take(self, places: Array, seed: int) -> Array:
-        """Each `num_replicas`-th of one order."""
+        """Every `num_replicas`-th entry of one order."""
         count = len(self.dataset)
         found = (places * self.num_replicas + self.rank) % count
         return Permutation(count, seed, 0).take(found) if self.shuffle else found

@@ -1,4 +1,4 @@
-"""Files for TensorBoard, by the names of `torch.utils.tensorboard`; nothing need be installed.
+"""TensorBoard files, with the API of `torch.utils.tensorboard` and no dependencies.
 
 >>> import tempfile
 >>> from weft.utils.tensorboard import SummaryWriter

@@ -1,4 +1,4 @@
-"""What all kinds of events share: the files of a run, and how values get into them."""
+"""The event files of a run, and the thread that writes them."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class EventLog:
     def add_values(
         self, values: Sequence[bytes], global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add values of a summary that are encoded already, by `weft.formats.event`."""
+        """Add encoded summary values (`weft.formats.event`)."""
         kept = list(values)
         self._add(lambda: kept, global_step, walltime)
 
     def _add(self, value: Any, step: Any, walltime: float | None) -> None:
-        """Hand over what encodes a value, or several."""
+        """Queue functions that encode a value, or several."""
 
         def content() -> bytes:
             found = value()
@@ -65,7 +65,7 @@ class EventLog:
         self._add_fields(content, step, walltime)
 
     def add_fields(self, content: bytes, global_step: Any = None) -> None:
-        """Add an event whose fields are encoded already, by `weft.formats.event`."""
+        """Add an event with encoded fields (`weft.formats.event`)."""
         self._add_fields(lambda: content, global_step, None)
 
     def _other(self, folder: str) -> Any:
@@ -79,7 +79,7 @@ class EventLog:
         return self.log_dir
 
     def flush(self) -> None:
-        """Return once everything added is in the files.
+        """Wait until everything added is in the files.
 
         Raises:
             OSError: something could not be written.
@@ -90,7 +90,7 @@ class EventLog:
             writer.flush()
 
     def close(self) -> None:
-        """Write what is left and close the files; the next event opens another.
+        """Write the remaining events and close the files; the next event opens another one.
 
         Raises:
             OSError: something could not be written.

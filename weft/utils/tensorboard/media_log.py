@@ -1,4 +1,4 @@
-"""Images, figures, videos and sounds of a run."""
+"""Images, figures, videos and audio of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.utils.tensorboard.value import array_of, image_of
 
 
 class MediaLog(EventLog):
-    """The events that hold what is to be seen or heard; see `SummaryWriter`."""
+    """The events with media; see `SummaryWriter`."""
 
     def add_image(
         self,
@@ -30,9 +30,10 @@ class MediaLog(EventLog):
         Args:
             tag: its name.
             img_tensor: bytes, or floats between 0 and 1; 1 to 4 channels (gray, gray and alpha,
+                RGB,
                 RGB, RGBA).
-            global_step: at which step.
-            walltime: when.
+            global_step: the step.
+            walltime: the time.
             dataformats: a letter for each dimension: `CHW`, `HWC`, `HW`, `NCHW`, `NHWC`.
 
         Raises:
@@ -51,7 +52,7 @@ class MediaLog(EventLog):
         walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:
-        """Add images as one, eight in a row.
+        """Add images as a grid, eight per row.
 
         Raises:
             ShapeError: the images have other dimensions.
@@ -66,14 +67,14 @@ class MediaLog(EventLog):
         close: bool = True,
         walltime: float | None = None,
     ) -> None:
-        """Add a figure of Matplotlib, or a list of them side by side.
+        """Add a Matplotlib figure, or a list of them side by side.
 
         Args:
             tag: its name.
-            figure: what has `savefig`.
-            global_step: at which step.
-            close: whether the figure is closed then.
-            walltime: when.
+            figure: an object with `savefig`.
+            global_step: the step.
+            close: whether to close the figure afterwards.
+            walltime: the time.
         """
         figures = list(figure) if isinstance(figure, list | tuple) else [figure]
         for number, each in enumerate(figures):
@@ -102,9 +103,9 @@ class MediaLog(EventLog):
             tag: its name.
             vid_tensor: bytes, or floats between 0 and 1: `[number, time, channels, height, width]`;
                 several are shown side by side.
-            global_step: at which step.
-            fps: frames a second.
-            walltime: when.
+            global_step: the step.
+            fps: frames per second.
+            walltime: the time.
 
         Raises:
             ShapeError: the video has other dimensions.
@@ -129,10 +130,10 @@ class MediaLog(EventLog):
         sample_rate: int = 44100,
         walltime: float | None = None,
     ) -> None:
-        """Add a sound: samples between -1 and 1.
+        """Add audio: samples between -1 and 1.
 
         Raises:
-            ShapeError: the samples have more dimensions than one apart from those of size 1.
+            ShapeError: more than one dimension is larger than 1.
         """
         samples = array_of(snd_tensor).squeeze()
         content, channels, frames = sound.wav(samples, sample_rate)

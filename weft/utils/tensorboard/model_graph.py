@@ -1,4 +1,4 @@
-"""The graph of a model: its nodes, in the scopes of the modules that they were recorded in."""
+"""The graph of a model: its nodes, in the scopes of the modules that recorded them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONGEST_ATTRIBUTE: Final = 200  # letters
 
 
 class Call(NamedTuple):
-    """A call of a module: its path, and the tensors that went in and came out."""
+    """A call of a module: its path, its input and output tensors."""
 
     path: str
     inputs: list[Any]
@@ -33,7 +33,7 @@ class ScopedGraph(NamedTuple):
     Attributes:
         inputs: placeholders with their names.
         nodes: the others, in order.
-        outputs: of the model.
+        scopes: of the nodes.
         scopes: of the nodes.
     """
 
@@ -47,8 +47,8 @@ def model_nodes(model: Callable[..., Any], args: Sequence[Any]) -> list[NodeDef]
     """The nodes of a model called with these arguments; nothing is computed.
 
     Raises:
-        DTypeError: the model is nothing that can be called.
-        TracerError: it looks at the value of a tensor.
+        DTypeError: the model is not callable.
+        TracerError: it reads the value of a tensor.
     """
     if not callable(model):
         raise DTypeError(f"add_graph: expected a module or a function, got {model!r}")
@@ -73,7 +73,7 @@ def _traced(model: Any, args: Sequence[Any]) -> ScopedGraph:
     outputs, *parts = [[next(found) for _ in range(count)] for count in counts]
     root = type(model).__name__ if hasattr(model, "named_modules") else model.__name__
     scopes: dict[Node, str] = dict.fromkeys([v.node for v in function.inputs], "")
-    for number, call in enumerate(calls):  # those inside others end before these
+    for number, call in enumerate(calls):  # inner ones end before outer ones
         _give_scope(scopes, parts[2 * number], parts[2 * number + 1], _path(root, call.path))
     names = _parameter_names(model, root)
     for handle, value in zip(reversed(changed), reversed(function.outputs), strict=False):
@@ -95,7 +95,7 @@ def _traced(model: Any, args: Sequence[Any]) -> ScopedGraph:
 
 @contextlib.contextmanager
 def _watched(model: Any, calls: list[Call]) -> Iterator[None]:
-    """Inside, calls of the model's modules are told as they end."""
+    """Inside, calls of the model's modules are reported as they end."""
 
     def hook(path: str) -> Any:
         def note(_: Any, args: Any, kwargs: Any, output: Any) -> None:
@@ -122,7 +122,7 @@ def _path(root: str, path: str) -> str:
 def _give_scope(
     scopes: dict[Node, str], inputs: Sequence[Value], outputs: Sequence[Value], scope: str
 ) -> None:
-    """A scope for the nodes between these values that have none."""
+    """Set the scope of nodes between these values that have none."""
     ends = {value.node for value in inputs}
     stack = [value.node for value in outputs]
     while stack:

@@ -23,19 +23,19 @@ MOST_KERNELS: Final = 40  # lines of the table
 
 
 class ProfileLog(EventLog):
-    """The events that tell where time and memory go; see `SummaryWriter`."""
+    """The events with time and memory profiles; see `SummaryWriter`."""
 
     @contextlib.contextmanager
     def profile(self, tag: str = "profile", global_step: Any = None) -> Iterator[None]:
-        """Profile the compiled programs that run inside; calls before this have compiled them.
+        """Profile the compiled programs that run inside, which must have been compiled before.
 
-        TensorBoard shows the kernels as a graph of a run of its own, colored by their times or by
-        the memory that they write; a table of kernels and a map of memory as texts; and the time
-        and the memory of a step as scalars. With its profile plugin it shows threads over time.
-        The same is in `<log_dir>/<tag>/<step>.trace.json` for Chrome's and Perfetto's viewers.
+        TensorBoard shows the kernels as a graph in a separate run, colored by time or by memory
+        written; a table of kernels and a memory map as text; and the time and memory of a step as
+        scalars. With its profile plugin it shows threads over time. The same data is in
+        `<log_dir>/<tag>/<step>.trace.json` for Chrome's and Perfetto's viewers.
 
         Raises:
-            ArgumentError: no compiled program ran inside; then nothing is written.
+            ArgumentError: no compiled program ran inside; nothing is written.
         """
         synchronize()
         began = time.time_ns()
@@ -69,7 +69,7 @@ class ProfileLog(EventLog):
         self.add_values(values, step)
 
     def _add_kernel_graph(self, tag: str, step: int, kernels: Sequence[KernelRun]) -> None:
-        """In a run of its own, as a run has one graph."""
+        """Written as a separate run, as a run has one graph."""
         nodes = [
             graph.NodeDef(k.name, k.kernel, k.inputs, attributes={"reads -> writes": k.work})
             for k in kernels
@@ -101,7 +101,7 @@ class ProfileLog(EventLog):
 
 
 def _table(runs: Sequence[Run], total: int) -> str:
-    """The most expensive kernels in Markdown."""
+    """The most expensive kernels as a Markdown table."""
     rows = profile_steps([runs], total).rows
     lines = [
         "| kernel | reads -> writes | calls | ms | GFLOP/s | GB/s |",
@@ -115,7 +115,7 @@ def _table(runs: Sequence[Run], total: int) -> str:
 
 
 def _indented(text: str) -> str:
-    """Text that Markdown leaves as it is."""
+    """Text escaped for Markdown."""
     return "\n".join([f"    {line}" for line in text.splitlines()])
 
 

@@ -1,4 +1,4 @@
-"""Tensors, arrays and numbers as NumPy has them."""
+"""Conversion of tensors, arrays and numbers to NumPy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.formats.event.picture import bytes_of
 
 
 def array_of(x: Any) -> np.ndarray:
-    """A copy of the values of a tensor, which may change before they are written."""
+    """A copy of a tensor's values, which may change before they are written."""
     source = x.detach() if hasattr(x, "detach") else x
     return np.array(source.numpy() if hasattr(source, "numpy") else source)
 
@@ -20,7 +20,7 @@ def number_of(name: str, x: Any) -> np.ndarray:
     """A single number, with its type.
 
     Raises:
-        ArgumentError: there are several, or none.
+        ArgumentError: there is not exactly one element.
     """
     found = array_of(x)
     if found.size != 1 or found.dtype.kind not in "biuf":

@@ -1,4 +1,4 @@
-"""SummaryWriter: what happens in a run, for TensorBoard to show."""
+"""`SummaryWriter`: logs a run for TensorBoard."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from weft.utils.tensorboard.value import array_of, image_of, number_of
 
 
 class SummaryWriter(MediaLog, ProfileLog):
-    """Writes event files for TensorBoard, with the methods of PyTorch's.
+    """Writes event files for TensorBoard, with the methods of PyTorch's `SummaryWriter`.
 
-    Values are taken when a method is called; a thread of its own encodes and writes them. What was
-    flushed is in the file, whatever happens to the process.
+    Values are read when a method is called; a separate thread encodes and writes them. What was
+    flushed is in the file, even if the process crashes.
 
     Args:
-        log_dir: the folder; `runs/` with the date, the machine's name and `comment`, without it.
-        comment: the end of that folder's name.
-        purge_step: after a crash at a later step, TensorBoard is to forget what came from here on.
-        max_queue: how many events may wait for the thread before a method does.
-        flush_secs: how long an event may wait before it is in the file.
-        filename_suffix: the end of the files' names.
+        log_dir: the folder; by default `runs/` with the date, the machine's name and `comment`.
+        comment: the suffix of the default folder's name.
+        purge_step: after a crash at a later step, TensorBoard drops events from this step on.
+        max_queue: the number of queued events at which a method waits.
+        flush_secs: the maximum time until an event is in the file.
+        filename_suffix: the suffix of the files' names.
 
     Attributes:
         log_dir: the folder.
 
     Raises:
         ArgumentError: `max_queue` or `flush_secs` is less than 0.
-        OSError: the folder cannot be written; every method raises it where an event could not be.
+        OSError: the folder cannot be written; later methods raise it if an event could not be.
 
     >>> import tempfile
     >>> with SummaryWriter(tempfile.mkdtemp()) as writer:
@@ -59,15 +59,15 @@ class SummaryWriter(MediaLog, ProfileLog):
         """Add a number.
 
         Args:
-            tag: its name; what stands in front of `/` groups charts.
-            scalar_value: a number, or a tensor with one.
-            global_step: at which step.
-            walltime: when, in seconds since 1970; now, without it.
-            new_style: as TensorFlow 2 writes it.
-            double_precision: with 64 bits, where it has them; only in the new style.
+            tag: its name; the part before `/` groups charts.
+            scalar_value: a number, or a tensor with one element.
+            global_step: the step.
+            walltime: the time, in seconds since 1970; by default now.
+            new_style: write it as TensorFlow 2 does.
+            double_precision: write 64 bits; only in the new style.
 
         Raises:
-            ArgumentError: there is not one number.
+            ArgumentError: there is not exactly one number.
         """
         value = number_of(tag, scalar_value)
         if new_style or double_precision:
@@ -83,7 +83,7 @@ class SummaryWriter(MediaLog, ProfileLog):
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Add numbers that belong in one chart: each becomes a run of its own.
+        """Add numbers to show in one chart: each becomes a separate run.
 
         Raises:
             ArgumentError: one of them is not one number.
@@ -95,10 +95,10 @@ class SummaryWriter(MediaLog, ProfileLog):
     def add_tensor(
         self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """Add a whole tensor, for programs that read the file; TensorBoard has no page for it.
+        """Add a whole tensor, for programs that read the file; TensorBoard does not show it.
 
         Raises:
-            DTypeError: it holds no numbers.
+            DTypeError: the tensor is not of numbers.
         """
         kept = array_of(tensor)
         if kept.dtype.name not in message.DATA_TYPES:
@@ -116,15 +116,15 @@ class SummaryWriter(MediaLog, ProfileLog):
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
-        """Add how values are distributed.
+        """Add a histogram of values.
 
         Args:
             tag: its name.
             values: a tensor.
-            global_step: at which step.
+            global_step: the step.
             bins: `"tensorflow"`, or what `numpy.histogram` takes.
-            walltime: when.
-            max_bins: how many buckets at most.
+            walltime: the time.
+            max_bins: the maximum number of buckets.
 
         Raises:
             ArgumentError: there are no values, or some are NaN or infinite.
@@ -145,7 +145,7 @@ class SummaryWriter(MediaLog, ProfileLog):
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Add a histogram that was counted elsewhere: right edges of buckets, and their counts.
+        """Add precomputed histogram counts: the buckets' right edges, and their counts.
 
         Raises:
             ArgumentError: there is not a count for each edge.
@@ -165,16 +165,16 @@ class SummaryWriter(MediaLog, ProfileLog):
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Add precision and recall at evenly spaced thresholds.
+        """Add the precision-recall curve at evenly spaced thresholds.
 
         Args:
             tag: its name.
             labels: true or false for each example.
-            predictions: how likely true is, between 0 and 1.
-            global_step: at which step.
+            predictions: probabilities of true, between 0 and 1.
+            global_step: the step.
             num_thresholds: 127 at most.
             weights: of the examples.
-            walltime: when.
+            walltime: the time.
 
         Raises:
             ShapeError: there is not a label for each prediction.
@@ -200,7 +200,7 @@ class SummaryWriter(MediaLog, ProfileLog):
         weights: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Add precision and recall that were counted elsewhere, at each threshold."""
+        """Add precomputed precision and recall, at each threshold."""
         given = (
             true_positive_counts, false_positive_counts, true_negative_counts,
             false_negative_counts, precision, recall,
@@ -230,16 +230,16 @@ class SummaryWriter(MediaLog, ProfileLog):
         global_step: Any = None,
         walltime: float | None = None,
     ) -> None:
-        """Add points in space, or triangles between them.
+        """Add a point cloud, or a triangle mesh.
 
         Args:
             tag: its name.
             vertices: `[batch, points, 3]`.
-            colors: bytes, as many.
-            faces: numbers of points, `[batch, triangles, 3]`.
+            colors: bytes, of the same shape.
+            faces: indices of points, `[batch, triangles, 3]`.
             config_dict: camera, lights and materials, by the names of THREE.js.
-            global_step: at which step.
-            walltime: when.
+            global_step: the step.
+            walltime: the time.
 
         Raises:
             ShapeError: other dimensions than these.
@@ -263,12 +263,12 @@ class SummaryWriter(MediaLog, ProfileLog):
 
         Args:
             model: a module, or any function of tensors.
-            input_to_model: a tensor, or a tuple of arguments; nothing is computed with them.
+            input_to_model: a tensor, or a tuple of arguments; nothing is computed.
             verbose: print the nodes.
-            use_strict_trace: there for PyTorch's programs; tracing is the same either way.
+            use_strict_trace: accepted; tracing is the same either way.
 
         Raises:
-            TracerError: the model looks at the value of a tensor.
+            TracerError: the model reads the value of a tensor.
         """
         args = input_to_model if isinstance(input_to_model, tuple) else (input_to_model,)
         nodes = model_nodes(model, () if input_to_model is None else args)
@@ -286,18 +286,18 @@ class SummaryWriter(MediaLog, ProfileLog):
         tag: str = "default",
         metadata_header: Sequence[str] | None = None,
     ) -> None:
-        """Add vectors for the projector, in files of their own.
+        """Add embeddings for the projector, in separate files.
 
         Args:
             mat: `[number, size]`.
-            metadata: a text for each vector; with `metadata_header`, one for each column.
+            metadata: a string for each vector; with `metadata_header`, one for each column.
             label_img: an image for each vector, `[number, channels, height, width]`.
-            global_step: at which step.
+            global_step: the step.
             tag: a name.
             metadata_header: names of the columns of `metadata`.
 
         Raises:
-            ShapeError: there is not a text or an image for each vector, or images are too large.
+            ShapeError: metadata or images do not match the vectors, or images are too large.
         """
         place = f"{0 if global_step is None else int(global_step):05}/{tag}"
         images = None if label_img is None else image_of(label_img).transpose(0, 2, 3, 1)
@@ -314,17 +314,17 @@ class SummaryWriter(MediaLog, ProfileLog):
         run_name: str | None = None,
         global_step: Any = None,
     ) -> None:
-        """Add the hyperparameters of a run, and what came out; they are a run of their own.
+        """Add the hyperparameters and results of a run, as a separate run.
 
         Args:
-            hparam_dict: numbers, texts and truth values by name.
+            hparam_dict: numbers, strings and booleans by name.
             metric_dict: numbers by the names of their scalars.
-            hparam_domain_discrete: the values that are tried, by name.
-            run_name: the folder in the writer's; the time, without it.
+            hparam_domain_discrete: the possible values, by name.
+            run_name: its folder within the writer's; by default the time.
             global_step: of the metrics.
 
         Raises:
-            DTypeError: a hyperparameter that is no number, text or truth value.
+            DTypeError: a hyperparameter is not a number, string or boolean.
         """
         values = {name: _plain(value) for name, value in hparam_dict.items()}
         parts = [
@@ -339,10 +339,10 @@ class SummaryWriter(MediaLog, ProfileLog):
                 writer.add_scalar(tag, value, global_step)
 
     def add_custom_scalars(self, layout: plugin.Layout) -> None:
-        """Say which scalars stand in one chart: `{category: {title: ["Multiline", tags]}}`.
+        """Lay out scalars in charts: `{category: {title: ["Multiline", tags]}}`.
 
         Raises:
-            ArgumentError: a chart that is neither `"Multiline"` nor `"Margin"` with three tags.
+            ArgumentError: a chart is neither `"Multiline"` nor `"Margin"` with three tags.
         """
         value = plugin.layout(layout)
         self._add(lambda: value, None, None)

@@ -17,7 +17,7 @@ def figure_of(logs: Logs | None, monitor: str, what: str) -> float | None:
     found = (logs or {}).get(monitor)
     if found is None:
         told = ", ".join(sorted(logs or {}))
-        warnings.warn(f"{what}: expected the figure {monitor!r}, there are {told}", stacklevel=3)
+        warnings.warn(f"{what}: expected the metric {monitor!r}, there are {told}", stacklevel=3)
         return None
     return float(found)
 
