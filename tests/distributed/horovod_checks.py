@@ -235,6 +235,28 @@ def check_elastic_state(rank: int, size: int) -> None:
     assert net.weight.tolist() == kept
 
 
+def joined(lists: list[list[int]]) -> set[int]:
+    return {i for each in lists for i in each}
+
+
+def check_elastic_sampler(rank: int, size: int) -> None:
+    """Processed samples do not come again in their epoch, also on other numbers of ranks."""
+    sampler = hvd.elastic.ElasticSampler(range(22), seed=1)
+    every = hvd.allgather_object(list(sampler))
+    assert len(sampler) == -(-22 // size) == len(every[0]) and joined(every) == set(range(22))
+    sampler.record_batch(0, 2)
+    sampler.record_batch(1, 2)
+    seen = hvd.allgather_object(sampler.get_indices(0, 2) + sampler.get_indices(1, 2))
+    assert sampler.processed_indices == joined(seen)
+    state = hvd.elastic.TorchState(sampler=sampler)
+    state.sync()  # goes on with what is left
+    left = hvd.allgather_object(list(sampler))
+    assert joined(left) == set(range(22)) - sampler.processed_indices
+    sampler.set_epoch(1)
+    again = hvd.allgather_object(list(sampler))
+    assert joined(again) == set(range(22)) and again != every
+
+
 def check_mnist(rank: int, size: int) -> None:
     """Horovod's PyTorch example, on the bundled digits; its import apart."""
     images, answers = load_digits()

@@ -115,7 +115,8 @@ class KerasMethods:
         data = self._batches("fit", x, y, sample_weight, size, shuffle, steps_per_epoch)
         own = validation_batch_size or size
         validation = self._validation(validation_data, own, validation_steps)
-        params = {"epochs": epochs, "batch_size": size, "steps": steps_per_epoch}
+        steps = steps_per_epoch or (len(data) if hasattr(data, "__len__") else None)
+        params = {"epochs": epochs, "batch_size": size, "steps": steps}
         history, listeners = self._listeners(callbacks, params)
         trainer = self._new_trainer(
             verbose, max_epochs=epochs, callbacks=listeners,

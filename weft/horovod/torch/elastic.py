@@ -21,6 +21,7 @@ import os
 from typing import Any
 
 from weft.horovod.elastic import ObjectState, State, StatefulState, run
+from weft.horovod.torch.sampler import ElasticSampler
 
 
 class TorchState(StatefulState):
@@ -43,4 +44,4 @@ class TorchState(StatefulState):
         super().__init__({k: v for k, v in objects.items() if v is not None}, folder, **values)
 
 
-__all__ = ["ObjectState", "State", "TorchState", "run"]
+__all__ = ["ElasticSampler", "ObjectState", "State", "TorchState", "run"]

@@ -1,5 +1,6 @@
 """PyTorch's `torch.utils.data`: datasets, samplers, `DataLoader`."""
 
+from weft.utils.data import distributed
 from weft.utils.data.collate import default_collate, default_convert
 from weft.utils.data.dataset import (
     ChainDataset,
@@ -27,5 +28,5 @@ __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler",
     "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
     "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo",
-    "default_collate", "default_convert", "get_worker_info", "random_split",
+    "default_collate", "default_convert", "distributed", "get_worker_info", "random_split",
 ]  # fmt: skip
