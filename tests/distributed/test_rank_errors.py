@@ -8,7 +8,7 @@ from distributed.launching import Running
 import weft as wf
 import weft.distributed as dist
 from weft.cli import launch, main
-from weft.errors import DistributedError, ShapeError
+from weft.errors import ArgumentError, DistributedError, DTypeError, OptimizerError, ShapeError
 
 
 @pytest.fixture
@@ -62,6 +62,26 @@ def test_groups_and_requests(alone):
         ShapeError, match=r"expected a list of 1 tensors float32\[3\], got 2 tensors"
     ):
         dist.all_gather([alone, alone], alone)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda x: dist.new_group([0.5]), DistributedError, r"expected ranks, got \[0.5\]"),
+        (lambda x: dist.new_group("0"), DistributedError, "expected ranks, got '0'"),
+        (lambda x: dist.all_reduce(x, group="all"), DistributedError, "a process group, got 'all'"),
+        (lambda x: dist.get_rank("all"), DistributedError, "get_rank: expected a process group"),
+        (lambda x: dist.all_reduce(x, "sum"), ArgumentError, "expected a ReduceOp, got 'sum'"),
+        (lambda x: dist.all_reduce([1.0]), DTypeError, r"expected a tensor of weft, got \[1.0\]"),
+        (
+            lambda x: wf.optim.ZeroRedundancyOptimizer([], wf.optim.Adam, lr=0.1),
+            OptimizerError, "ZeroRedundancyOptimizer: got no parameters",
+        ),
+    ],
+)  # fmt: skip
+def test_arguments_of_other_kinds(alone, call, kind, text):
+    with pytest.raises(kind, match=text):
+        call(alone)
 
 
 def test_no_mpi(monkeypatch, tmp_path, capsys):

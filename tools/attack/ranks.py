@@ -47,7 +47,10 @@ def case(random: np.random.Generator) -> Verdict:
             return Verdict(OTHER, "the job did not start", f"{told}: {job.said()}")
         time.sleep(late)
         begun = time.monotonic()
-        os.kill(job.pids[victim], number)
+        try:
+            os.kill(job.pids[victim], number)
+        except ProcessLookupError:
+            return Verdict(OTHER, "the job ended by itself", f"{told}: {job.said()}")
         if not job.ends():
             return Verdict(HANG, f"no end after {number.name}", f"{told}: {job.said()}")
         told += f", the end after {time.monotonic() - begun:.1f} s"

@@ -18,7 +18,7 @@ from weft.distributed.process_group import index_of, member
 from weft.distributed.reduce_op import ReduceOp
 from weft.distributed.work import Work, done
 from weft.eager.tensor.tensor import Tensor
-from weft.errors import DTypeError, ShapeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import as_dtype
 from weft.ops.base import at_user_line
 from weft.transport import collective
@@ -284,7 +284,14 @@ def monitored_barrier(group: Group | None = None, timeout: float | timedelta | N
 
 
 def check(op: ReduceOp, x: Array, name: str) -> None:
-    """Refuse a reduction that these elements do not have."""
+    """Check that these elements have a reduction.
+
+    Raises:
+        ArgumentError: it is no `ReduceOp`.
+        DTypeError: they do not have it.
+    """
+    if not isinstance(op, ReduceOp):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f"{name}: expected a ReduceOp, got {op!r}{at_user_line()}")
     try:
         check_reduction(op.value, x.dtype)
     except DTypeError as error:

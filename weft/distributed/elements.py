@@ -12,7 +12,9 @@ from weft.eager.record.mode import no_grad
 from weft.eager.record.state import flush, trace
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
+from weft.errors import DTypeError
 from weft.ir.dtype import as_dtype
+from weft.ops.base import at_user_line
 from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group, bytes_of
@@ -25,7 +27,13 @@ def settle() -> None:
 
 
 def array(tensor: Tensor) -> Array:
-    """A tensor's elements, contiguous; all that was recorded before is computed first."""
+    """A tensor's elements, contiguous; all that was recorded before is computed first.
+
+    Raises:
+        DTypeError: it is no tensor.
+    """
+    if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DTypeError(f"expected a tensor of weft, got {tensor!r:.200}{at_user_line()}")
     settle()
     found = array_of(tensor.lazy)
     return found if found.flags.c_contiguous else found.copy()

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+import numpy as np
+
 from weft import config
 from weft.errors import ArgumentError, DistributedError
 from weft.ops.base import at_user_line
@@ -144,7 +146,7 @@ def get_rank(group: Group | None = None) -> int:
     Raises:
         DistributedError: there is no process group.
     """
-    return (group or session.world()).index
+    return _chosen(group, "get_rank").index
 
 
 def get_world_size(group: Group | None = None) -> int:
@@ -153,13 +155,13 @@ def get_world_size(group: Group | None = None) -> int:
     Raises:
         DistributedError: there is no process group.
     """
-    found = group or session.world()
+    found = _chosen(group, "get_world_size")
     return found.size if found.index >= 0 else -1
 
 
 def get_process_group_ranks(group: Group | None = None) -> list[int]:
     """The ranks of a group, in its order."""
-    return list((group or session.world()).ranks)
+    return list(_chosen(group, "get_process_group_ranks").ranks)
 
 
 def get_group_rank(group: Group, global_rank: int) -> int:
@@ -206,8 +208,19 @@ def new_group(
     world = session.world()
     joined = session.current()
     assert joined is not None
-    chosen = world.ranks if ranks is None else sorted(ranks)
+    chosen = world.ranks if ranks is None else list(ranks)
+    if not all(isinstance(rank, int | np.integer) for rank in chosen):  # pyright: ignore
+        raise DistributedError(f"new_group: expected ranks, got {ranks!r}{at_user_line()}")
+    chosen = sorted(chosen)
     return joined.new_group(chosen, None if timeout is None else _seconds(timeout))
+
+
+def _chosen(group: Group | None, name: str) -> Group:
+    if group is None:
+        return session.world()
+    if not isinstance(group, Group):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise DistributedError(f"{name}: expected a process group, got {group!r}{at_user_line()}")
+    return group
 
 
 def member(group: Group | None, name: str) -> Group:
@@ -216,7 +229,7 @@ def member(group: Group | None, name: str) -> Group:
     Raises:
         DistributedError: this process is no member of it.
     """
-    found = session.world() if group is None else group
+    found = _chosen(group, name)
     if found.index < 0:
         raise DistributedError(
             f"{name}: rank {found.transport.rank} is no member of the group of ranks "

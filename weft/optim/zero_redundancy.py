@@ -52,6 +52,8 @@ class ZeroRedundancyOptimizer:
             raise OptimizerError(
                 f"ZeroRedundancyOptimizer: expected tensors, got groups{at_user_line()}"
             )
+        if not self._params:
+            raise OptimizerError(f"ZeroRedundancyOptimizer: got no parameters{at_user_line()}")
         self._owned = self._divided()
         own = self._owned[self.process_group.index]
         self.optim = optimizer_class(own, **defaults) if own else None

@@ -104,8 +104,8 @@ class Function:
             program = self.program(arrays, state)
         except NoCompilerError:
             program = None
-        if session.monitors and self._together is not None:
-            session.enter(self._together)
+        if session.monitors and self._collectives is not None:
+            session.enter(self._collectives)
         if self._verify:
             _refuse_nan(self.request.feeds, arrays)
         if program is None:
@@ -160,8 +160,8 @@ class Function:
         return plain, varying
 
     @functools.cached_property
-    def _together(self) -> CallSequence | None:
-        """The calls that it makes together with other ranks."""
+    def _collectives(self) -> CallSequence | None:
+        """The collective calls that it makes; `None` if it makes none."""
         request = self.request
         ends = [*request.targets, *(v.node for v in request.fetches)]
         needed = set(toposort(request.graph, ends))

@@ -16,6 +16,7 @@ from weft import config
 from weft.collection import collection_waits
 from weft.eager.record import memory_pool
 from weft.eager.record.async_execution import Ahead
+from weft.eager.record.collective_calls import collective_calls
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled
 from weft.eager.record.dynamic_program import Case, General, Types, shaken
 from weft.eager.record.dynamic_shape import Family, Sample, family_of
@@ -28,7 +29,6 @@ from weft.eager.record.structure import (
     expand,
     interpreted_seconds,
 )
-from weft.eager.record.together import calls_together
 from weft.errors import NoCompilerError, WeftError
 from weft.interrupt import Uninterrupted
 from weft.ir.shape import known
@@ -87,7 +87,7 @@ class Prepared:
         self.watch: Watch | None = None  # set if values computed from `lasting` alone are cached
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
         self._token: object | None = None  # of the last call, if what it read may be kept
-        self.together = calls_together(structure, as_rows)
+        self.collectives = collective_calls(structure, as_rows)
 
     def _general(self, structure: Structure) -> tuple[General, Case] | None:
         """The family's program for many sizes, unless each structure needs a program of its own."""

@@ -110,8 +110,8 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
         settle(structure, inspect(structure, leaves), frozenset())
         return
     program = prepared(structure, as_rows)
-    if program.together is not None:
-        session.enter(program.together)
+    if program.collectives is not None:
+        session.enter(program.collectives)
     found = program.interpreted(structure, leaves)
     if found is None and as_rows and structure.known is None:
         learn(structure)

@@ -1,4 +1,4 @@
-"""Collective calls of a recorded program, which ranks compare before they run it."""
+"""Collective calls of a recorded program, which ranks compare before its first run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weft.transport import session
 from weft.transport.sequence import CallSequence
 
 
-def calls_together(structure: Structure, as_rows: bool) -> CallSequence | None:
+def collective_calls(structure: Structure, as_rows: bool) -> CallSequence | None:
     """The collective calls of a program; `None` if it makes none or there are no other ranks."""
     if not session.monitors:
         return None
