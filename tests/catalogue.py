@@ -127,7 +127,7 @@ def tolerance(case: Case, dtype: DType) -> tuple[float, float]:
 
 
 def assert_close(op: Op, case: Case, found: tuple[Array, ...], expected: tuple[Array, ...]) -> None:
-    """Equal within the case's tolerance; infinities and NaN in the same places."""
+    """Equal within the case's tolerance; infinities and NaN at the same positions."""
     for y, want in zip(found, expected, strict=True):
         y = np.asarray(y)
         if y.shape != want.shape or y.dtype != want.dtype:
@@ -193,7 +193,7 @@ def check_interpreted(op: Op, case: Case) -> None:
         found = run(case.inputs)
         assert_close(op, case, tuple(found), expected)
         for y in found:
-            y.fill(1)  # it is nobody else's memory: the next run gives the same
+            y.fill(1)  # it is no other program's memory: the next run gives the same
 
 
 def check_gradient(op: Op, case: Case) -> None:
@@ -276,7 +276,7 @@ def check_compiled_gradient(op: Op, cases: list[Case]) -> None:
 
 
 def check_gradient_of_unknown_shapes(op: Op, cases: list[Case]) -> None:
-    """Values and gradients are the same, compiled as well, where shapes are told by the feeds only.
+    """Values and gradients are equal, compiled and interpreted, where only feeds give the shapes.
 
     An operation may refuse to be built without a shape that it needs.
     """

@@ -1,4 +1,4 @@
-"""Drawn tests draw the same cases at every run, so that a verdict speaks of the code alone.
+"""Property tests draw the same cases in every run, so that a failure comes from the code alone.
 
 `make soak` draws others. A shell that starts the suite in the background has Ctrl-C ignored;
 here it is heard, as the tests of it need. Pytest's hook for what finalizers raise is not the last.

@@ -1,4 +1,4 @@
-"""The emitter protocol over NumPy arrays: runs lowering rules without the code generator.
+"""The emitter protocol on NumPy arrays: runs lowering rules without the code generator.
 
 A scalar is a whole array here, one entry an output element, so a rule is called once. Half
 precision is held in float32 and rounded when a result is stored, as compiled kernels do.

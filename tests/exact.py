@@ -1,4 +1,4 @@
-"""Elementwise functions in higher precision, and how far results lie from them, over all numbers.
+"""Elementwise functions in higher precision, and errors in units in the last place.
 
 Errors are counted in units in the last place of the exact result, so that a small one must be as
 exact as a large one.
@@ -79,7 +79,7 @@ TWO |= {
 SPECIAL_TWO = {
     name: _narrow(getattr(scipy.special, name)) for name in ("xlogy", "xlog1py", "beta", "betaln")
 }
-CANCELLING = ("logaddexp", "logaddexp2")  # exact relative to what is added up
+CANCELLING = ("logaddexp", "logaddexp2")  # exact relative to the summands
 
 
 def points(dtype, count=300, seed=0):

@@ -1,4 +1,4 @@
-"""Calls of public functions with arguments that they cannot take, drawn by number."""
+"""Random calls of public functions with invalid arguments, by number."""
 
 import inspect
 import random
@@ -114,7 +114,7 @@ def arguments(function: Any, rnd: random.Random) -> tuple[list[Any], dict[str, A
 
 
 def fault(name: str, error: Exception) -> str | None:
-    """What is wrong with a refusal; `None` where it names the operation and is of Weft's tree."""
+    """The fault of an error; `None` if it names the operation and is a Weft error."""
     text = str(error)
     if isinstance(error, WeftError):
         return None if re.match(r"[\w.\[\]]+(\(\))?[^:]*: .", text) else "no operation is named"
@@ -125,7 +125,7 @@ def fault(name: str, error: Exception) -> str | None:
 
 
 def refusals(front: str, count: int, seed: int) -> Iterator[tuple[str, Exception]]:
-    """The refusals of drawn calls, with a name for each."""
+    """The errors of random calls, with a name for each."""
     rnd = random.Random(f"{front} {seed}")
     functions = list(FRONT_ENDS[front]())
     while count:

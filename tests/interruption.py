@@ -1,4 +1,4 @@
-"""Ctrl-C at every single point of a deed at which Python looks for signals, one after another."""
+"""Ctrl-C at every point of an action where Python checks for signals, one after another."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class _Interruption:
             last = self._last[frame]
             self._last[frame] = frame.f_lasti
             code = frame.f_code
-            # What is raised here comes from this instruction, in CPython from the one before: at
-            # the end of a `with`, that is inside, this may be behind it.
+            # What is raised here appears at this instruction, in CPython at the one before: at the
+            # end of a `with`, that one is inside and this one may be after it.
             looks = last is not None and code.co_code[last] in LOOKS
             if looks and _handler(code, last) == _handler(code, frame.f_lasti):
                 self._come(frame)
@@ -49,7 +49,9 @@ class _Interruption:
             self._last[frame] = None
             self._come(frame)
         if event in ("call", "return") and frame.f_back in self._last:
-            self._last[frame.f_back] = None  # nobody looks where a Python function returns
+            self._last[frame.f_back] = (
+                None  # signals are not checked where a Python function returns
+            )
         return self.trace
 
     def _come(self, frame: FrameType) -> None:

@@ -1,4 +1,4 @@
-"""Damage to files, as disks, networks and programs do it, drawn from a seed."""
+"""Random damage to files, as by disks, networks and programs, from a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AVX512_BF16 on machines without it: what its instruction computes, by others."""
+"""AVX512_BF16 on machines without it: its instruction, emulated by others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for whatever takes arrays: shapes, element types, arrays with specials.
+"""Hypothesis strategies for arrays: shapes, dtypes, special values.
 
 >>> from hypothesis import given
 >>> @given(arrays(dtype=dtypes("f"), shape=shapes(max_rank=3)))

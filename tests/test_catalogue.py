@@ -1,4 +1,4 @@
-"""Every operation of the catalogue, by walking the registry: nothing here names an operation."""
+"""Checks every operation of the registry; nothing here names an operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue's checks fail on operations that are declared wrong, each in its own way."""
+"""The registry's checks fail on operations with wrong declarations, each in its own way."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Op, Case]]:
     """Declares `GOOD` with some fields replaced, in a registry of this test's own."""
 
     def declare(**fields: Any) -> tuple[Op, Case]:
-        # A name of its own: kernels are kept by the structure of what they compute.
+        # A unique name: kernels are cached by the structure of what they compute.
         op = replace(GOOD, name=f"planted_{next(NUMBERS)}", **fields)
         monkeypatch.setitem(REGISTRY, op.name, op)
         return op, next(iter(op.cases()))

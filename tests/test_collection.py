@@ -1,4 +1,4 @@
-"""Collection of cycles waits inside the blocks, and only there."""
+"""Garbage collection is postponed inside the blocks, and only there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft import config
 from weft.collection import collection_waits
 
 
-def test_it_goes_on_after_the_last_of_the_blocks():
+def test_it_continues_after_the_last_of_the_blocks():
     assert gc.isenabled()
     with collection_waits():
         with collection_waits():
@@ -23,7 +23,7 @@ def test_it_goes_on_after_the_last_of_the_blocks():
     assert gc.isenabled()
 
 
-def test_it_goes_on_after_an_error():
+def test_it_continues_after_an_error():
     with pytest.raises(ValueError), collection_waits():
         raise ValueError
     assert gc.isenabled()

@@ -1,4 +1,4 @@
-"""Knobs: what the environment says, and what is refused."""
+"""Knobs: values from the environment, and errors."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def test_a_machine_of_many_processors_gets_a_full_team(monkeypatch):
         ("WEFT_THREAD", "2", "unknown knob WEFT_THREAD: expected one of WEFT_THREADS,"),
     ],
 )
-def test_what_no_knob_takes_is_refused(variable, text, expects):
+def test_what_no_knob_takes_raises(variable, text, expects):
     found = read("threads", **{variable: text})
     assert found.returncode == 1 and expects in found.stderr
 

@@ -1,4 +1,4 @@
-"""The comparison in units in the last place sees what an absolute tolerance hides."""
+"""Comparison in units in the last place finds errors that an absolute tolerance hides."""
 
 import exact
 import numpy as np

@@ -1,4 +1,4 @@
-"""What is known of an operation stands in its declaration: nowhere else is decided by its name."""
+"""Facts about an operation are in its declaration: no other code decides by its name."""
 
 import ast
 import re

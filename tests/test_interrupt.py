@@ -1,4 +1,4 @@
-"""What must be whole is: signals have their effect behind it."""
+"""Protected blocks are not interrupted: signals take effect after them."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_signal_in_a_finalizer_comes_behind_it(told, kind, number, error):
     reached = False
     with pytest.raises(error):
         one = None
-        abs(1)  # Python looks for signals behind calls
+        abs(1)  # Python checks for signals after calls
         reached = True
     assert not reached and not told and one is None
     del kept
@@ -152,7 +152,7 @@ def test_a_signal_at_any_point_of_a_finalizer_of_ours_is_not_lost(told):
     assert len([place for place in places if place.startswith(("_Block", "_Pool"))]) > 2
 
 
-def test_other_exceptions_of_finalizers_are_told_as_before(told):
+def test_other_exceptions_of_finalizers_are_reported_as_before(told):
     def fail():
         raise ZeroDivisionError
 

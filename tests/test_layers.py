@@ -125,7 +125,7 @@ def cycles(sources: dict[str, ast.Module]) -> list[str]:
     return [cycle for name in sorted(graph) for cycle in visit(name, ())]
 
 
-# The compiler process knows only llvmlite, and its folder is what it is told.
+# The compiler process imports only llvmlite, and gets its folder as an argument.
 ALONE = {"weft.runtime.compilation.worker"}
 
 

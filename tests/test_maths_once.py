@@ -1,4 +1,4 @@
-"""Formulas stand in `weft/ops` alone: front ends give them names, defaults and errors."""
+"""Formulas are in `weft/ops` alone: front ends add names, defaults and errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Training with automatic casts: products in half precision, weights and losses in float32."""
+"""Training under autocast: matmuls in half precision, weights and losses in float32."""
 
 from __future__ import annotations
 

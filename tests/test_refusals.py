@@ -1,4 +1,4 @@
-"""What is refused is refused in Weft's words: the operation, what it takes, what it was given."""
+"""Errors for invalid arguments name the operation, what it expects, and what it got."""
 
 import re
 import warnings
@@ -67,7 +67,7 @@ REFUSED = {
     "Tanh: expected Tanh(), got Tanh(1); TypeError": (DTypeError, lambda: nn.Tanh(1)),
     "Linear: expected a tensor, an array or a number, got Odd": (
         DTypeError, lambda: nn.Linear(3, 2)(type("Odd", (), {})())),
-    # linear algebra and kin
+    # linear algebra and similar functions
     "det: expected a tensor, an array or a number, got dict": (
         DTypeError, lambda: wf.linalg.det({})),
     "fftn: expected fftn(input, s=None, dim=None, norm=None), got fftn(float32(2, 3), None, 0, [": (

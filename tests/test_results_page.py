@@ -1,4 +1,4 @@
-"""The page of results: made of cells that separate runs measured."""
+"""The page of results is made from cells that separate runs measured."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -56,7 +56,7 @@ def test_ratios_to_another_weft_are_dropped(folder, monkeypatch):
     assert set(row) == {"weft", "torch_tuned"}
 
 
-def test_another_machine_begins_anew(folder, monkeypatch):
+def test_another_machine_starts_again(folder, monkeypatch):
     store.save("first", "ncf", {"empty cache": 1.0, "full cache": 0.1})
     monkeypatch.setattr(store, "machine", lambda: {"processor": "other", "processors": 64,
                                                    "memory_gb": 1})  # fmt: skip
@@ -85,7 +85,7 @@ def test_each_section_has_its_table(folder):
         "6 more" in text and "| ResNet-50 | 3.00 | 4.00 | 0.90 | 1.00 |" in text and "0e+00" in text
     )
     circles = [e for e in ET.parse(folder / "roofline.svg").iter() if e.tag.endswith("circle")]
-    assert len(circles) == 1  # what computes nothing has no place there
+    assert len(circles) == 1  # kernels without arithmetic are not plotted
 
 
 def test_the_axis_has_round_numbers():

@@ -27,7 +27,7 @@ DTYPES += ["float16", "float32", "float64", ml_dtypes.bfloat16]
 
 @settings(max_examples=30, deadline=None)
 @given(st.data())
-def test_what_is_written_comes_back(tmp_path_factory, data):
+def test_what_is_written_round_trips(tmp_path_factory, data):
     names = data.draw(
         st.lists(st.text(min_size=1).filter(lambda n: n != "__metadata__"), unique=True)
     )
@@ -91,7 +91,7 @@ def test_mapped_tensors_are_verified_and_change_without_the_file(tmp_path):
         wf.load(path, mmap=True)
 
 
-def test_types_that_the_format_lacks_are_refused(tmp_path):
+def test_types_that_the_format_lacks_raise(tmp_path):
     with pytest.raises(errors.DTypeError, match="save: 'z': expected numbers, got <U1"):
         write_arrays(tmp_path / "a", {"z": np.array(["x"])})
     assert not list(tmp_path.iterdir())
@@ -140,7 +140,7 @@ def parts(path):
 @pytest.mark.parametrize(
     "gone", [["weft.sha256"], ["weft.crc32"], ["weft.sha256", "weft.crc32", "weft.tree"], []]
 )
-def test_a_file_of_ours_without_its_checksums_is_refused(tmp_path, gone):
+def test_a_file_of_ours_without_its_checksums_raises(tmp_path, gone):
     path = tmp_path / "a"
     write_arrays(path, STATE, {"weft.tree": "[]"})
     header, content = parts(path)
@@ -210,7 +210,7 @@ def entry(dtype="F32", shape=(1,), offsets=(0, 4)):
     ],
     ids=[str(i) for i in range(20)],
 )
-def test_what_no_writer_writes_is_refused(tmp_path, content, why):
+def test_what_no_writer_writes_raises(tmp_path, content, why):
     path = tmp_path / "a"
     path.write_bytes(content)
     with pytest.raises(errors.DataError) as error:

@@ -1,4 +1,4 @@
-"""A folder of checkpoints: whole or not at all, whatever happens to process, disk and files."""
+"""Checkpoint folders are written whole or not at all, whatever fails: process, disk or files."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_no_mutation_goes_unseen(tmp_path):
         files[which].write_bytes(before[which])
 
 
-def test_a_newer_format_is_told_not_passed_over(tmp_path, monkeypatch):
+def test_a_newer_format_is_reported_not_passed_over(tmp_path, monkeypatch):
     filled(tmp_path, 1)
     monkeypatch.setattr(manifest_module, "FORMAT", 2)
     filled(tmp_path, 2)
@@ -183,7 +183,7 @@ def test_a_newer_format_is_told_not_passed_over(tmp_path, monkeypatch):
         held(tmp_path)
 
 
-def test_another_models_checkpoint_is_refused_key_by_key(tmp_path):
+def test_another_models_checkpoint_raises_key_by_key(tmp_path):
     with Checkpointer(tmp_path) as checkpoints:
         checkpoints.save(1, {"model": wf.nn.Linear(2, 2), "w": wf.ones(2)})
     other = wf.nn.Sequential(wf.nn.Linear(2, 2))
@@ -230,7 +230,7 @@ def test_errors_of_the_background_arrive_and_leave_the_old_state(tmp_path):
     assert held(tmp_path) == 3
 
 
-def test_two_writers_and_senseless_arguments_are_refused(tmp_path):
+def test_two_writers_and_invalid_arguments_raise(tmp_path):
     with Checkpointer(tmp_path) as first:
         first.save(1, state(1))
         first.wait()
@@ -315,7 +315,7 @@ def test_slices_are_restored_on_any_number_of_ranks(tmp_path, after):
     assert Checkpointer(tmp_path).restore().state["w"][0].tolist() == whole.tolist()
 
 
-def test_pieces_that_do_not_make_a_whole_are_told(tmp_path):
+def test_pieces_that_do_not_make_a_whole_are_reported(tmp_path):
     with pytest.raises(ShapeError, match=r"expected a piece within \(2, 3\), got \(2, 3\) at"):
         Slice(wf.zeros(2, 3), (2, 3), (1, 0))
     with Checkpointer(tmp_path) as checkpoints:

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and what a path is stays as it was."""
+"""Files are written whole or not at all; links, permissions and owners of a path are kept."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_links_are_followed(tmp_path):
     assert loop.is_symlink()
 
 
-def test_what_is_no_file_is_refused(tmp_path):
+def test_what_is_no_file_raises(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "pipe")

@@ -64,12 +64,12 @@ def test_a_tensor_by_hand(tmp_path):
         "no storage": (tensor((1,), (1,)).replace(b"\0000X", b"\0001X"), "storage '1'"),
     }.values(),
 )  # fmt: skip
-def test_hostile_pickles_are_refused(tmp_path, data, said):
+def test_hostile_pickles_raise(tmp_path, data, said):
     with pytest.raises(DataError, match=said):
         wf.load(write(tmp_path / "a", data))
 
 
-def test_hostile_archives_are_refused(tmp_path):
+def test_hostile_archives_raise(tmp_path):
     path = write(tmp_path / "a", tensor((2,), (1,)), byteorder=b"big")
     with pytest.raises(DataError, match="not little-endian"):
         wf.load(path)

@@ -65,7 +65,7 @@ def test_people_get_a_table(capsys):
     assert "images/s" in said.out and "3,130 parameters" in said.out
 
 
-def test_an_unknown_model_is_refused_with_the_names(capsys):
+def test_an_unknown_model_raises_with_the_names(capsys):
     code, said = run(capsys, "resnet")
     assert code == 2 and not said.out
     assert said.err == (
@@ -74,7 +74,7 @@ def test_an_unknown_model_is_refused_with_the_names(capsys):
     )
 
 
-def test_senseless_numbers_are_refused(capsys):
+def test_invalid_numbers_raise(capsys):
     with pytest.raises(SystemExit):
         run(capsys, "tiny", "--batch", "0")
     assert "expected an integer from 1, got 0" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`weft checkpoint`: what is where, what differs, what is damaged."""
+"""`weft checkpoint`: lists, shows, compares and verifies checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One node, its kernels and its reference, on every target: what the family tests share."""
+"""Shared by the family tests: one node, its kernels and its reference, on every target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs launches on memory that ends at a page that nobody may touch.
+"""Runs launches on memory that ends at a protected page, so that any overrun faults.
 
 The common harness sees writes beside a buffer; here reads beyond its end crash as well, which for
 convolutions is the likelier mistake: tiles hang over edges, vectors over channels.

@@ -1,4 +1,4 @@
-"""The writer of LLVM IR: independent runs of instructions in turns."""
+"""The LLVM IR builder interleaves independent instruction sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slices of elements that lie behind each other are copies by one kernel, wherever they begin."""
+"""Slices of contiguous elements are copied by one kernel, at any offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""float16 conversions in software give what the hardware and NumPy give, for every number."""
+"""float16 conversions in software equal those of the hardware and NumPy, for every number."""
 
 from __future__ import annotations
 

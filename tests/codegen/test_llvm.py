@@ -1,4 +1,4 @@
-"""The door to llvmlite: Ctrl-C comes in before or after it, never between."""
+"""Calls of llvmlite: Ctrl-C takes effect before or after a call, never inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of one structure share their kernels; groups that compute different things do not."""
+"""Groups with the same structure share kernels; groups that compute different things do not."""
 
 from __future__ import annotations
 

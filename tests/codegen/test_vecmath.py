@@ -1,4 +1,4 @@
-"""Vector maths against NumPy in the next larger type: accuracy, special values, every width."""
+"""Vector math against NumPy in the next larger type: accuracy, special values, every width."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def compiled(name: str, type_: str, lanes: int, machine: str, inputs: int = 1):
 
 @np.errstate(all="ignore")
 def hard(dtype) -> np.ndarray:
-    """Zeros, subnormals, the ends of every range, neighbours of powers of two and of n pi/2."""
+    """Zeros, subnormals, the ends of every range, numbers next to powers of two and n pi/2."""
     info = np.finfo(dtype)
     powers = dtype(2.0) ** np.arange(info.minexp - info.nmant, info.maxexp, dtype=dtype)
     turns = (np.arange(1, 2000) * (np.pi / 2)).astype(dtype)
@@ -89,7 +89,7 @@ def sample(dtype, size: int, seed: int = 0) -> np.ndarray:
 
 
 def errors(y: np.ndarray, exact: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances in units in the last place, and where results of special kinds differ."""
+    """Distances in units in the last place, and where special results differ."""
     with np.errstate(all="ignore"):
         rounded = exact.astype(y.dtype)
         unit = np.spacing(np.maximum(np.abs(rounded), np.finfo(y.dtype).tiny))

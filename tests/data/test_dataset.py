@@ -1,4 +1,4 @@
-"""`weft.data.Dataset`: tensors out, tensors and arrays in."""
+"""`weft.data.Dataset`: yields tensors, takes tensors and arrays."""
 
 import numpy as np
 

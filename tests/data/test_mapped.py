@@ -1,4 +1,4 @@
-"""Maps of Weft operations are compiled and called on batches; others are not."""
+"""Map functions of Weft operations are compiled and called on batches; others are not."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_operations_run_once_on_a_batch(threads):
     assert len(shapes) < 10  # traced, not called for each element
 
 
-def test_a_function_that_looks_at_values_is_called_for_each_element():
+def test_a_function_that_reads_values_is_called_for_each_element():
     def looked(x):
         return wf.relu(x) if float(wf.sum(x)) > 1.5 else -wf.relu(x)
 

@@ -29,7 +29,7 @@ def idx(array):
     return head + array.tobytes()
 
 
-def test_mnist_and_its_kin(tmp_path):
+def test_mnist_and_similar_data_sets(tmp_path):
     folder = tmp_path / "FashionMNIST" / "raw"
     folder.mkdir(parents=True)
     (folder / "train-images-idx3-ubyte").write_bytes(idx(PIXELS))

@@ -42,7 +42,7 @@ def test_idx_round_trip(tmp_path, compress, dtype, code):
         (gzip.compress(b"x" * 100, mtime=0)[:20], "expected a gzip file"),
     ],
 )
-def test_damaged_files_are_refused(tmp_path, data, message):
+def test_damaged_files_raise(tmp_path, data, message):
     path = tmp_path / "file"
     path.write_bytes(data)
     with pytest.raises(DataError, match=message):

@@ -1,1 +1,1 @@
-"""Tests of the define-by-run front end."""
+"""Tests of the eager front end."""

@@ -149,7 +149,7 @@ def test_numbers_are_no_part_of_the_program():
 
 
 @pytest.mark.parametrize("product", [lambda: wf.einsum("ij"), wf.chain_matmul])
-def test_a_product_of_nothing_is_refused(product):
+def test_a_product_of_nothing_raises(product):
     with pytest.raises(ShapeError, match="expected at least one operand"):
         product()
 

@@ -1,4 +1,4 @@
-"""Tensors from data, shapes and numbers: NumPy's values, PyTorch's types."""
+"""Tensors from data, shapes and numbers: NumPy's values, PyTorch's dtypes."""
 
 import ml_dtypes
 import numpy as np

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the define-by-run front end run."""
+"""The examples in the docstrings of the eager front end run."""
 
 import doctest
 import importlib

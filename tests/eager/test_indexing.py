@@ -1,4 +1,4 @@
-"""Subscripts and views of tensors, against NumPy's; arrays of NumPy share memory as views do."""
+"""Indexing and views of tensors against NumPy's; NumPy arrays share memory as views do."""
 
 import numpy as np
 import pytest
@@ -220,7 +220,7 @@ def test_assignment_does_not_reach_what_was_computed_before():
         (lambda x: len(wf.tensor(1.0)), DTypeError, "has no length"),
     ],
 )
-def test_what_is_refused(use, error, text):
+def test_errors(use, error, text):
     wf.synchronize()  # an assignment is made at once where nothing is pending
     with pytest.raises(error, match=text):
         use(wf.tensor(numbers((3, 2))))
@@ -236,5 +236,5 @@ def test_a_part_that_is_changed_in_place_is_put_back_once(monkeypatch):
     assert x.tolist() == [0, 11, 12, 3, 4, 5]
     part = x[1:3]
     x += 1
-    x[2:4] = part  # of another place
+    x[2:4] = part  # of another position
     assert x.tolist() == [1, 12, 12, 13, 5, 6]

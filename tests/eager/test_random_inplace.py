@@ -1,4 +1,4 @@
-"""Tensors filled with random numbers: the distributions, and what is refused."""
+"""In-place random functions: the distributions, and errors."""
 
 import math
 
@@ -54,6 +54,6 @@ def test_random_takes_one_bound_or_two():
         lambda x: x.to(wf.int64).cauchy_(),
     ],
 )
-def test_what_is_refused(fill):
+def test_errors(fill):
     with pytest.raises(RuntimeError):
         fill(wf.zeros(3))

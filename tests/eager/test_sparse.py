@@ -77,7 +77,7 @@ def test_order_puts_equal_ids_as_they_come():
     assert sparse.csr_rows(indptr, 6).tolist() == sorted(IDS.tolist())
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_raises():
     x, ids = wf.tensor(X), wf.tensor(IDS)
     with pytest.raises(DTypeError, match="segment_sum: expected ids of integers, got float32"):
         sparse.segment_sum(x, wf.rand(6))

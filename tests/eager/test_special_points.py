@@ -1,4 +1,4 @@
-"""Values and slopes where a formula taken at its word would divide by zero or lose a NaN."""
+"""Values and gradients where a naive formula would divide by zero or lose a NaN."""
 
 from __future__ import annotations
 

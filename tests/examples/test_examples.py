@@ -1,4 +1,4 @@
-"""Every program in `examples/` runs, and learns, in a small setting."""
+"""Every program in `examples/` runs, and learns, with few steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIBRARY = {"common"}  # what the programs share
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """A program's figures: what `main` returns, and what it prints."""
+    """Runs a program: what `main` returns, and what it prints."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
 
     def run(name: str, *arguments: str) -> tuple[Any, str]:

@@ -1,4 +1,4 @@
-"""CRC-32C beside the definition, and the facts that its speed rests on."""
+"""CRC-32C against its definition, and the identities that its fast form uses."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Events that are damaged are refused; batches of damaged examples agree with single ones."""
+"""Damaged events raise errors; batches of damaged examples behave as single ones."""
 
 import random
 

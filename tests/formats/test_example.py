@@ -1,4 +1,4 @@
-"""Examples come back one by one and in batches, in whatever layout they were written."""
+"""Examples round-trip singly and in batches, in every layout."""
 
 import random
 
@@ -43,7 +43,7 @@ EXPECTED = {
 }
 
 
-def test_an_example_comes_back():
+def test_an_example_round_trips():
     found = decode(encode({"a": [1, -300], "b": "xy", "c": 0.5, "d": [b"x\0"], "e": True}))
     assert {k: list(v) for k, v in found.items()} == {
         "a": [1, -300], "b": [b"xy"], "c": [0.5], "d": [b"x\0"], "e": [1],
@@ -62,7 +62,7 @@ def test_numbers_that_are_not_packed_and_lists_in_parts():
     assert {k: v.tolist() for k, v in found.items()} == {"a": [5, 6, 7], "b": [0.5, 1.5]}
 
 
-def test_a_sequence_comes_back():
+def test_a_sequence_round_trips():
     context, lists = decode_sequence(
         encode_sequence({"id": 7}, {"words": [["a", "b"], ["c"]], "n": [[1, 2]], "none": []})
     )
@@ -72,7 +72,7 @@ def test_a_sequence_comes_back():
 
 
 @pytest.mark.parametrize("value", [None, [None, "a"], 1j, {"a": 1}])
-def test_what_no_record_holds_is_refused(value):
+def test_what_no_record_holds_raises(value):
     with pytest.raises(DTypeError, match="feature 'a': expected numbers, text or bytes"):
         encode({"a": value})
 
@@ -128,7 +128,7 @@ def test_another_feature_than_expected(expected, said, count):
         ExampleParser({"a": expected})([encode({"a": [1, 2]})] * count)
 
 
-def test_what_is_missing_is_told():
+def test_what_is_missing_is_reported():
     records = [encode({"a": 1}), encode({"b": 1})]
     with pytest.raises(DataError, match="record 1: feature 'a': it is missing, and has no default"):
         ExampleParser({"a": FixedLenFeature([], "int64")})(records)

@@ -1,4 +1,4 @@
-"""Records as they were read: the same as one by one, whatever is damaged."""
+"""Packed records equal records read one by one, also when damaged."""
 
 import random
 import struct

@@ -1,4 +1,4 @@
-"""TFRecord files: records come back, damage is told or passed over, and costs no memory."""
+"""TFRecord files round-trip; damage raises or is skipped, and costs no memory."""
 
 import random
 import struct
@@ -22,7 +22,7 @@ def write(path, records, compression=""):
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_records_come_back(tmp_path, compression):
+def test_records_round_trip(tmp_path, compression):
     path = write(tmp_path / "a", RECORDS, compression)
     assert list(RecordReader(path, compression)) == RECORDS
     with RecordReader(path, compression) as reader:
@@ -51,7 +51,7 @@ def test_what_was_flushed_is_there(tmp_path):
         writer.write(b"two")
 
 
-def test_a_damaged_record_is_told_or_passed_over(tmp_path):
+def test_a_damaged_record_is_reported_or_passed_over(tmp_path):
     path = write(tmp_path / "a", [b"one", b"two", b"three"])
     raw = bytearray(path.read_bytes())
     second = len(framed(b"one"))
@@ -93,7 +93,7 @@ def test_a_bomb_is_read_piece_by_piece(tmp_path):
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_mutated_files_end_or_are_refused(tmp_path, compression):
+def test_mutated_files_end_or_raise(tmp_path, compression):
     records = [bytes([n]) * n for n in range(40)]
     whole = write(tmp_path / "a", records, compression).read_bytes()
     path = tmp_path / "b"

@@ -1,4 +1,4 @@
-"""The wire format: what is written is read back, and damage is told with its place."""
+"""The protobuf wire format round-trips; errors name the position of damage."""
 
 import numpy as np
 import pytest
@@ -12,14 +12,14 @@ INTEGERS = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
 @given(st.lists(INTEGERS))
-def test_integers_come_back(values):
+def test_integers_round_trip(values):
     raw = b"".join([wire.varint(v) for v in values])
     assert wire.varints(np.array(values, np.int64)) == raw
     assert wire.unpacked_varints(raw).tolist() == values
 
 
 @given(st.integers(1, wire.LARGEST_NUMBER), INTEGERS, st.text(), st.floats(width=32))
-def test_fields_come_back(number, value, text, real):
+def test_fields_round_trip(number, value, text, real):
     message = wire.integer(number, value) + wire.delimited(number, text)
     message += wire.float32(number, real) + wire.float64(number, real)
     message += wire.fixed32(number, 7) + wire.fixed64(number, 8)
@@ -49,7 +49,7 @@ def test_arrays_take_the_bytes_that_their_types_have():
         (b"\x00\x00", "damaged at byte 100: a field numbered 0"),
     ],
 )
-def test_damage_is_told_with_its_place(raw, said):
+def test_damage_is_reported_with_its_place(raw, said):
     with pytest.raises(DataError, match=said):
         list(wire.fields(raw, 100, "event"))
 
@@ -62,7 +62,7 @@ def test_an_array_of_integers_that_is_damaged():
         wire.varint(1 << 64)
 
 
-def test_a_value_of_another_kind_is_refused():
+def test_a_value_of_another_kind_raises():
     (field,) = wire.fields(wire.integer(3, 1))
     with pytest.raises(DataError, match="field 3: expected kind 2, got 0"):
         wire.text(field, "event")

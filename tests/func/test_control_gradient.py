@@ -1,4 +1,4 @@
-"""Gradients of branches and loops: against the unrolled form, to second order, nested, drawn."""
+"""Gradients of branches and loops against unrolled ones: second order, nested, random programs."""
 
 from collections.abc import Callable
 from typing import Any

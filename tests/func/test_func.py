@@ -173,7 +173,7 @@ def test_several_arguments_and_aux():
     assert set(aux) == {"scale"}
 
 
-def test_python_may_look_at_values_under_grad():
+def test_python_may_read_values_under_grad():
     def f(x):
         return x * 2.0 if x.item() > 0 else x * 3.0
 
@@ -304,7 +304,7 @@ def test_constants_of_any_type_are_repeated():
         assert found.dtype == dtype and found.tolist() == [1, 1, 1]
 
 
-def test_jacobians_of_gradient_rules_that_look_at_values():
+def test_jacobians_of_gradient_rules_that_read_values():
     class Looking(wf.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -338,7 +338,7 @@ def test_any_order_of_nesting(nest):
     np.testing.assert_allclose(nest(scalar)(x).numpy(), func.grad(scalar)(x).numpy(), rtol=1e-12)
 
 
-def test_looking_at_a_traced_value_says_what_to_do():
+def test_reading_a_traced_value_says_what_to_do():
     with pytest.raises(TracerError, match=r"where\(\).*test_func\.py"):
         func.jit(lambda x: x * 2 if x > 0 else x)(wf.tensor(1.0))
 
@@ -442,7 +442,7 @@ def test_complex_values_between_real_ones_have_gradients():
         (lambda: func.custom_vjp(vector)(tensor(3)), GradientError, "defvjp"),
     ],
 )
-def test_what_is_refused(run, error, message):
+def test_errors(run, error, message):
     with pytest.raises(error, match=message):
         run()
 
@@ -456,7 +456,7 @@ def test_complex_numbers_inside_are_interpreted_however_often(wrapped):
         np.testing.assert_array_equal(f(x).numpy(), first)
 
 
-def test_what_has_no_derivative_is_refused():
+def test_what_has_no_derivative_raises():
     with pytest.raises(TypeError, match="a real number, got bool, which has no derivative"):
         wf.func.grad(lambda x: (x > 0).all())(wf.ones(2))
     with pytest.raises(TypeError, match="got int64"):

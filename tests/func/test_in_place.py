@@ -1,4 +1,4 @@
-"""Transformed functions that change tensors in place: as a plain call would change them."""
+"""In-place changes inside transformed functions equal those of a plain call."""
 
 import numpy as np
 import pytest
@@ -173,7 +173,7 @@ def test_views_of_views_of_examples():
 
 
 def count_inside(a, c):
-    """Changes an argument inside functions of something else, and sees each change."""
+    """Changes an argument in place inside nested transformations, and reads each change."""
     once = func.vmap(lambda b: (a.add_(1), b * a)[1])(c)
     twice = func.jit(lambda b: a.mul_(2) * b)(c)
     return a, once + twice

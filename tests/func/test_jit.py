@@ -1,4 +1,4 @@
-"""Traced functions: what is recorded once, what is told apart, and what is looked at again."""
+"""`jit`: what is traced once, what retraces, and what is checked at each call."""
 
 import numpy as np
 

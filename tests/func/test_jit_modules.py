@@ -1,4 +1,4 @@
-"""A compiled function follows its modules from training to evaluation and back."""
+"""A `jit` function follows its modules between training and evaluation mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of the user's own with a rule for many examples, as where they are written in NumPy."""
+"""Custom functions with a `vmap` rule, such as those written in NumPy."""
 
 from functools import partial
 from typing import ClassVar
@@ -55,7 +55,7 @@ def cube(x):
     return (Product.apply(x, Product.apply(x, x)) * x).sum()
 
 
-def test_the_rule_is_told_how_many_examples_there_are_and_where():
+def test_the_rule_gets_the_batch_size_and_axes():
     Product.calls.clear()
     found = vmap(lambda x: Product.apply(x, Y) + 1, in_dims=1, randomness="same")(X.mT)
     assert found.tolist() == (X * Y + 1).tolist()

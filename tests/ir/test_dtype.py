@@ -1,4 +1,4 @@
-"""Element types as objects."""
+"""Dtypes as objects."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Numbers that follow from sizes: what they are, and for which sizes code is right."""
+"""Extents: arithmetic on symbolic sizes, and guards."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_extents_of_different_programs_are_different():
 
 
 @pytest.mark.parametrize("operation", [and_, or_, xor, lshift, rshift, pow])
-def test_what_would_hold_for_one_size_is_refused(operation):
+def test_what_would_hold_for_one_size_raises(operation):
     n = Extents().base(64)
     with pytest.raises(TypeError):
         operation(n, 3)

@@ -32,7 +32,7 @@ def test_names_follow_tensorflow():
         assert add(graph, name="a").name == "s_1/a"
 
 
-def test_foreign_inputs_are_refused():
+def test_foreign_inputs_raise():
     a = add(Graph())
     with pytest.raises(GraphError, match="belongs to another graph"):
         add(Graph(), "op", a)

@@ -1,4 +1,4 @@
-"""The printer's text parses back to the same text, and the parser refuses what is malformed."""
+"""Printed graphs parse back to the same text; the parser rejects malformed text."""
 
 import math
 
@@ -94,7 +94,7 @@ def test_large_integers_stay_exact():
         ("graph {\n\n ; }", "line 3: unexpected ';"),
     ],
 )
-def test_malformed_text_is_refused(text, message):
+def test_malformed_text_raises(text, message):
     with pytest.raises(GraphError, match=message.replace("(", r"\(")):
         parse_graph(text)
 

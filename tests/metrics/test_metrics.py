@@ -1,4 +1,4 @@
-"""Metrics against definitions written out in loops, over batches cut at random places."""
+"""Metrics against definitions written as loops, over randomly split batches."""
 
 import doctest
 import importlib
@@ -216,7 +216,7 @@ def test_bleu():
     assert smooth.compute() == 1.0 and m.BLEU()(["a b"], [["a b"]]) == 0.0
 
 
-# -- behaviour
+# -- behavior
 
 
 def test_a_call_gives_the_batch_alone_and_counts_it():

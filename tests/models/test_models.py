@@ -1,4 +1,4 @@
-"""Every model learns something small, and has the parameters that it says."""
+"""Every model learns a small task, and has the documented number of parameters."""
 
 from itertools import product
 
@@ -102,13 +102,13 @@ SMALL = {
 def test_a_model_learns(name):
     wf.manual_seed(0)
     model, loss = SMALL[name]()
-    optimiser = wf.optim.Adam(model.parameters(), lr=1e-2)
+    optimizer = wf.optim.Adam(model.parameters(), lr=1e-2)
     losses = []
     for _ in range(20):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = loss()
         value.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(value.item())
     assert np.isfinite(losses).all()
     assert np.mean(losses[-3:]) < 0.95 * losses[0]
@@ -130,7 +130,7 @@ def test_parameters(make, parameters):
     assert sum(p.numel() for p in make().parameters()) == parameters
 
 
-def test_generation_goes_on():
+def test_generation_continues():
     wf.manual_seed(0)
     model = models.GPT(20, context=8, layers=1, heads=2, width=16)
     ids = words(2, 3)
@@ -308,7 +308,7 @@ def test_any_module_that_takes_a_cache():
         np.testing.assert_allclose(scores[row, 0].item(), max(totals), rtol=1e-5)
 
 
-def test_too_long_a_text_is_refused():
+def test_too_long_a_text_raises():
     model = models.GPT(20, context=8, layers=1, heads=2, width=16)
     with pytest.raises(ShapeError, match="at most 8 tokens, got 9"):
         model(words(1, 9))

@@ -1,4 +1,4 @@
-"""Lookups in tables: what is refused."""
+"""Errors of embedding lookups."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_bags_lie_within_the_input(offsets):
     assert nn.EmbeddingBag(5, 2)(BAGS, wf.tensor([0, 3])).shape == (2, 2)
 
 
-def test_an_index_that_is_not_computed_yet_is_refused_too():
+def test_an_index_that_is_not_computed_yet_raises_too():
     with pytest.raises(OutOfRangeError, match="one_hot: expected indices from 0 to 2, got 1 other"):
         F.one_hot(BAGS + 0, 3).tolist()
     with pytest.raises(OutOfRangeError, match="one_hot: expected indices from 0 to 2, got 1 other"):

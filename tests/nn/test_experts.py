@@ -1,4 +1,4 @@
-"""Mixtures of experts against a loop over tokens; what is dropped, losses, errors."""
+"""Mixtures of experts against a loop over tokens; dropped tokens, losses, errors."""
 
 import math
 
@@ -109,7 +109,7 @@ def test_the_same_bits_on_any_number_of_threads():
     assert found[0] == found[1] == found[2]
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_raises():
     with pytest.raises(ArgumentError, match="expected 1 <= top_k <= num_experts"):
         nn.MixtureOfExperts(4, 8, 2, top_k=3)
     with pytest.raises(ArgumentError, match="activation: expected relu, gelu, silu, got 'tanh'"):

@@ -1,4 +1,4 @@
-"""Batch norm as part of the layer before it, and modules without initial values."""
+"""Folding batch norm into the preceding layer, and `skip_init`."""
 
 import numpy as np
 import pytest

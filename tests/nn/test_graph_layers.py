@@ -1,4 +1,4 @@
-"""Graph layers against dense matrices; edges to nodes that are not there."""
+"""Graph layers against dense matrices; edges to missing nodes."""
 
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_dropped_edges_do_not_count(x):
 
 
 @pytest.mark.parametrize("make", [nn.GCNConv, nn.SAGEConv, nn.GATConv])
-def test_edges_to_nodes_that_are_not_there_are_refused(x, make):
+def test_edges_to_nodes_that_are_not_there_raise(x, make):
     layer = make(3, 2)
     for end, text in ((0, r"edge_index\[0\]"), (1, r"edge_index\[1\]")):
         edges = EDGES.copy()
@@ -123,7 +123,7 @@ def test_edges_to_nodes_that_are_not_there_are_refused(x, make):
     assert layer(x, wf.zeros(2, 0, dtype=wf.int64)).shape == (NODES, 2)
 
 
-def test_what_there_is_not():
+def test_absent_names():
     with pytest.raises(ArgumentError, match="aggr: expected add, sum, mean, max, got 'median'"):
         nn.SAGEConv(3, 2, "median")(wf.ones(6, 3), wf.tensor(EDGES))
     with pytest.raises(ArgumentError, match="expected heads >= 1"):

@@ -1,4 +1,4 @@
-"""Initial values: ranges, spreads, and what a seed determines."""
+"""Initializers: ranges, variances, and reproducibility by seed."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Layers against their formulas, and what happens to bad input."""
+"""Layers against their formulas, and errors for bad input."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_batch_norm_and_its_statistics():
     close(layer.running_var, 0.9 + 0.1 * var * 32 / 31)
     assert layer.num_batches_tracked.item() == 1
     assert not layer.running_mean.requires_grad
-    y.sum().backward()  # after the statistics have been looked at
+    y.sum().backward()  # after the statistics have been read
     assert layer.bias.grad.tolist() == [32, 32, 32]
 
 

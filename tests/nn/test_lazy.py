@@ -1,4 +1,4 @@
-"""Modules whose parameters have no shape before the first input."""
+"""Lazy modules, whose parameters get their shapes from the first input."""
 
 import copy
 import pickle
@@ -38,7 +38,7 @@ def test_a_module_of_ones_own():
     assert not shift.requires_grad and type(scale) is Scale
     scale(wf.ones(3)).sum().backward()
     assert factor.grad.tolist() == [1, 1, 1]
-    nn.init.constant_(factor, 5)  # ... and only the first call initialises
+    nn.init.constant_(factor, 5)  # ... and only the first call initializes
     assert scale(wf.ones(3)).tolist() == [5, 5, 5]
 
 
@@ -84,7 +84,7 @@ def test_copies(again):
     assert after.running_mean.tolist() == layer.running_mean.tolist()
 
 
-def test_an_optimiser_may_come_first():
+def test_an_optimizer_may_come_first():
     layer = nn.LazyLinear(1)
     optimizer = wf.optim.Adam(layer.parameters())
     layer(wf.ones(2, 3)).sum().backward()
@@ -93,7 +93,7 @@ def test_an_optimiser_may_come_first():
     assert layer.weight.tolist() != before
 
 
-def test_what_is_left_uninitialised_is_said():
+def test_what_is_left_uninitialized_is_said():
     class Half(Scale):
         def initialize_parameters(self, input):
             self.factor.materialize(3)

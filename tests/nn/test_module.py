@@ -1,4 +1,4 @@
-"""Modules: registration, walks, state dicts, modes, hooks, printing."""
+"""Modules: registration, traversal, state dicts, modes, hooks, printing."""
 
 import copy
 import pickle

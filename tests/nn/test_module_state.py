@@ -1,4 +1,4 @@
-"""State dicts of modules that save and load in ways of their own."""
+"""State dicts of modules with custom save and load functions."""
 
 import tracemalloc
 
@@ -124,7 +124,7 @@ def test_loading_what_fits_keeps_no_second_model(watched):
     try:
         model = nn.Sequential(*[nn.Linear(128, 128) for _ in range(count)], nn.BatchNorm1d(128))
         state = {k: v.numpy() + 1 for k, v in model.state_dict().items()}
-        if watched:  # a hook may refuse, so all that is loaded may have to be taken back
+        if watched:  # a hook may raise, so everything that was loaded may have to be restored
             model.register_load_state_dict_post_hook(lambda module, keys: None)
         before, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()

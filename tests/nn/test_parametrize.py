@@ -1,4 +1,4 @@
-"""Parameters that are computed from others."""
+"""Parametrizations: parameters computed from other parameters."""
 
 import copy
 import pickle
@@ -48,8 +48,8 @@ def test_a_value_is_computed_from_the_original_and_trains_it():
     assert isinstance(layer, nn.Linear) and type(layer).__name__ == "ParametrizedLinear"
     assert isinstance(original, nn.Parameter) and original.grad.tolist()[2][:2] == [0, 0]
     assert sorted(layer.state_dict()) == ["bias", "parametrizations.weight.original"]
-    optimiser = wf.optim.SGD(layer.parameters(), lr=0.1)
-    optimiser.step()
+    optimizer = wf.optim.SGD(layer.parameters(), lr=0.1)
+    optimizer.step()
     assert wf.equal(layer.weight, layer.weight.mT)
 
 
@@ -187,7 +187,7 @@ class Pair(nn.Module):
 
 
 class Giving(nn.Module):
-    """Its `right_inverse` gives what it is made with."""
+    """Its `right_inverse` returns the original value."""
 
     def __init__(self, give):
         super().__init__()
@@ -229,7 +229,7 @@ def test_what_right_inverse_gives_for_an_assigned_value_is_checked():
         layer.weight = wf.eye(3)
 
 
-def test_the_original_is_the_parameter_that_an_optimiser_may_have():
+def test_the_original_is_the_parameter_that_an_optimizer_may_have():
     layer = nn.Linear(3, 3)
     weight = layer.weight
     parametrize.register_parametrization(layer, "weight", Doubled())

@@ -1,4 +1,4 @@
-"""Pooling whose windows are drawn, and inputs without pixels."""
+"""Fractional pooling with random windows, and empty inputs."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_unpooling_to_a_size_near_that_of_the_windows(size):
 
 
 @pytest.mark.parametrize("size", [(3, 5), (5, 7), (9, 9), (5,), (1, 5, 5)])
-def test_unpooling_to_another_size_is_refused(size):
+def test_unpooling_to_another_size_raises(size):
     pool, back = nn.MaxPool2d(3, 2, return_indices=True), nn.MaxUnpool2d(3, 2)
     y, places = pool(wf.ones(1, 1, 5, 5))
     with pytest.raises(ShapeError, match="output_size of 4 to 6, 4 to 6, got"):

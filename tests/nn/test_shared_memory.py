@@ -1,4 +1,4 @@
-"""Parameters and buffers share the memory of the tensor that they are made of."""
+"""Parameters and buffers share memory with the tensor that they are made from."""
 
 import numpy as np
 import pytest
@@ -33,12 +33,12 @@ def test_changes_of_either_are_seen_in_both(kind, pending):
 def test_training_is_seen_in_the_tensor():
     weights = wf.tensor([[1.0, 2.0], [3.0, 4.0]])
     layer = nn.Embedding.from_pretrained(weights, freeze=False)
-    optimiser = wf.optim.SGD(layer.parameters(), lr=1.0)
+    optimizer = wf.optim.SGD(layer.parameters(), lr=1.0)
     for _ in range(4):
         before = weights.clone()
         layer(wf.tensor([1])).sum().backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         assert (before - weights).tolist() == [[0, 0], [1, 1]]
     assert layer.weight.tolist() == weights.tolist() == [[1, 2], [-1, 0]]
 

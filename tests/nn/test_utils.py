@@ -1,4 +1,4 @@
-"""Limits of gradients, vectors of parameters, padding of sequences, computed weights."""
+"""Gradient clipping, parameter vectors, sequence padding, weight norm."""
 
 import math
 

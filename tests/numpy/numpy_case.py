@@ -1,4 +1,4 @@
-"""What the tests of arrays share: comparison with NumPy, and gradients by finite differences."""
+"""Shared by the array tests: comparison with NumPy, and gradients by finite differences."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Whole numbers of 64 bits, and Python's beside arrays, against NumPy: values and refusals."""
+"""64-bit integers, and Python numbers beside arrays, against NumPy: values and errors."""
 
 import operator
 
@@ -19,7 +19,7 @@ OPERATORS = [
 
 
 def given(run, *args):
-    """The type and the elements of a result; `None` where the call is refused."""
+    """The dtype and the elements of a result; `None` if the call raises."""
     try:
         y = np.asarray(plain(run(*args)))
     except (OverflowError, TypeError, ValueError):
@@ -52,7 +52,7 @@ def test_numbers_beside_arrays(dtype):
             if op not in (operator.floordiv, operator.mod) or dtype[0] == "u":
                 assert given(op, number, y) == given(op, number, x), (op, number)
         for limits in ((number, None), (None, number), (number, 100)):
-            # NumPy takes a limit on the far side of all numbers; what is between is refused
+            # NumPy accepts a limit beyond all numbers; values in between raise
             assert given(wnp.clip, y, *limits) == given(np.clip, x, *limits), limits
 
 
@@ -70,7 +70,7 @@ def test_signed_beside_unsigned_compares_exactly(dtype, compiled):
                 assert np.array_equal(found, op(x, y)), op
 
 
-def test_what_numpy_takes_for_something_else_is_refused():
+def test_what_numpy_takes_for_something_else_raises():
     x = wnp.ones((2, 2))
     for call in (wnp.rint, wnp.floor, wnp.sqrt, wnp.maximum):
         with pytest.raises(TypeError):

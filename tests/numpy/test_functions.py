@@ -1,4 +1,4 @@
-"""Every function against NumPy: values, shapes and element types over drawn shapes."""
+"""Every function against NumPy: values, shapes and dtypes over random shapes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Factorisations against NumPy, their gradients against finite differences."""
+"""Factorizations against NumPy, their gradients against finite differences."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_of_any_matrices(shape, dtype):
 
 
 def hermitian(function):
-    """A function of Hermitian matrices, of whatever is put in."""
+    """A function of Hermitian matrices, made from any matrix."""
 
     def run(x):
         both = x + wnp.matrix_transpose(wnp.conj(x))

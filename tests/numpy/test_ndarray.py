@@ -1,4 +1,4 @@
-"""The array itself: attributes, methods, conversions, subscripts, text."""
+"""The array class: attributes, methods, conversions, indexing, printing."""
 
 import contextlib
 import doctest

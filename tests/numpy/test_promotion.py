@@ -1,4 +1,4 @@
-"""Element types of results against NumPy's own table."""
+"""Dtypes of results against NumPy's promotion table."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Functions that are written in operations, against NumPy: rows of a table, and what runs them."""
+"""Functions composed of operations, against NumPy: a table of cases, and how to run them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Row:
-    """A function over values, what it should give, and arrays to try."""
+    """A function of values, its expected result, and arrays to try."""
 
     name: str
     function: Callable[..., Any]

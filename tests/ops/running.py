@@ -1,4 +1,4 @@
-"""Short forms for the tests of operations: build a graph, run it over the references."""
+"""Helpers for tests of operations: build a graph, run it on the references."""
 
 from __future__ import annotations
 

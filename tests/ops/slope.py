@@ -1,4 +1,4 @@
-"""Short forms for the tests of numeric operations: values and gradients by the interpreter."""
+"""Helpers for tests of numeric operations: values and gradients by the interpreter."""
 
 from __future__ import annotations
 

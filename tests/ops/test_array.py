@@ -1,4 +1,4 @@
-"""Movement operations against NumPy, over drawn shapes and element types."""
+"""Movement operations against NumPy, over random shapes and dtypes."""
 
 from __future__ import annotations
 

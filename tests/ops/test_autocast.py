@@ -1,4 +1,4 @@
-"""Mixed precision: which element type every operation of the catalogue gets, and the casts."""
+"""Autocast: the dtype in which every operation runs, and the casts."""
 
 from __future__ import annotations
 

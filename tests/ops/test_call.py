@@ -1,4 +1,4 @@
-"""Traced functions: structure, captured values, gradients of their own, rematerialization."""
+"""Traced functions: structure, captured values, custom gradients, rematerialization."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_a_counter_is_counted_once(graph: Graph) -> None:
     assert (first[0] != second[0]).any()
 
 
-# Gradients of their own
+# custom gradients
 
 
 def test_a_custom_gradient(graph: Graph) -> None:

@@ -1,4 +1,4 @@
-"""Chains of movement, sorting, gathering and arithmetic, compiled, with their gradients."""
+"""Compiled chains of movement, sorting, gathering and arithmetic, with gradients."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def ordered(x: Value, rng: np.random.Generator) -> Value:
     return ops.take_along_axis(x, places, axis=-1)
 
 
-def normalised(x: Value, rng: np.random.Generator) -> Value:
+def normalized(x: Value, rng: np.random.Generator) -> Value:
     return x - ops.max(x, axes=[axis_of(x, rng)], keepdims=True) if 0 not in known(x.shape) else x
 
 
@@ -59,7 +59,7 @@ STEPS: tuple[Step, ...] = (
     padded,
     looked_up,
     ordered,
-    normalised,
+    normalized,
     lambda x, rng: ops.tanh(x),
     lambda x, rng: x * ops.sin(x) + 0.5,
     lambda x, rng: ops.flip(x, axes=[axis_of(x, rng)]),

@@ -1,4 +1,4 @@
-"""Complex numbers: types, what is refused, and gradients against central differences."""
+"""Complex numbers: dtypes, errors, and gradients against central differences."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_types() -> None:
         assert not needs_interpreter(graph)
 
 
-def test_what_is_refused() -> None:
+def test_errors() -> None:
     with Graph().as_default():
         z = ops.constant(1 + 2j)
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""Every function over values that is written in operations, against NumPy and its own slopes."""
+"""Every function composed of operations against NumPy, its gradients against differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products: NumPy's values, all transpositions, batches, unknown sizes, errors."""
+"""Matmul: NumPy's values, all transpositions, batches, unknown sizes, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of products against NumPy: values of drawn specifications, gradients, order, errors."""
+"""Einsum against NumPy: values of random specifications, gradients, order, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gathers and scatters against NumPy, and what they say of positions that lie outside."""
+"""Gather and scatter against NumPy, and their errors for indices out of range."""
 
 from __future__ import annotations
 

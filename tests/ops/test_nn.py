@@ -1,4 +1,4 @@
-"""Softmax, losses, normalisation and dropout: stability, gradients, errors."""
+"""Softmax, losses, normalization and dropout: stability, gradients, errors."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_sigmoid_cross_entropy_is_stable() -> None:
     assert dz == [-1000.0, 1000.0, 0.0]
 
 
-# Normalisation
+# Normalization
 def test_batch_norm_gives_moments() -> None:
     x = RNG.standard_normal((6, 4, 4, 3)) * 3 + 1
     graph = Graph()
@@ -131,7 +131,7 @@ def test_the_moments_of_batch_norm_are_differentiable() -> None:
     check_gradients(lambda *a: ops.batch_norm.all(*a)[1:], [x, scale, offset], order=2)
 
 
-def test_layer_norm_normalises_rows() -> None:
+def test_layer_norm_normalizes_rows() -> None:
     found = interpreted(ops.layer_norm, LOGITS, np.ones(5), np.full(5, 2.0))
     np.testing.assert_allclose(found.mean(1), 2.0)
 

@@ -1,4 +1,4 @@
-"""Doors: what becomes of an exception that leaves a function of the package."""
+"""Doors: how they translate an exception that leaves a function of the package."""
 
 import functools
 import warnings
@@ -13,7 +13,7 @@ from weft.ops.refusal import REFUSALS, is_guarded, refusing, shown
 
 
 def _behind_a_door(error):
-    """A function whose door sees an exception as if only the package had been passed."""
+    """A function whose door treats an exception as if it came from inside the package."""
 
     def fails(x=None):
         raise error
@@ -168,6 +168,6 @@ def test_warnings_that_are_errors_stay_warnings():
         ),
     ],
 )
-def test_what_is_no_truth_value_is_refused_where_it_is_recorded(call, told):
+def test_what_is_no_truth_value_raises_where_it_is_recorded(call, told):
     with pytest.raises(errors.DTypeError, match=told):
         call()

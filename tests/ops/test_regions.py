@@ -1,4 +1,4 @@
-"""Branches and loops in the graph: types, text, equality, composites and unknown shapes inside."""
+"""Branches and loops in the graph: types, text, equality, composites and unknown shapes."""
 
 import itertools
 import signal

@@ -1,4 +1,4 @@
-"""Sorting, selection and running sums against NumPy, NaN and ties included."""
+"""Sorting, selection and cumulative sums against NumPy, NaN and ties included."""
 
 from __future__ import annotations
 

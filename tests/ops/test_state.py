@@ -1,4 +1,4 @@
-"""Feeds, constants, variables, counters and calls into Python, run by the interpreter."""
+"""Feeds, constants, variables, counters and Python calls, run by the interpreter."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_constants() -> None:
             ops.constant("text")
 
 
-def test_bare_numbers_take_the_type_of_their_neighbours() -> None:
+def test_bare_numbers_take_the_type_of_their_neighbors() -> None:
     with Graph().as_default():
         x = ops.placeholder(dtype="bfloat16", shape=(2,))
         assert (2 * x).dtype.name == "bfloat16"

@@ -1,4 +1,4 @@
-"""Updates of the rows that have a gradient, against updates of whole tables."""
+"""Lagged tables: sparse updates equal updates of whole tables."""
 
 import copy
 

@@ -11,7 +11,7 @@ from weft.errors import OptimizerError
 from weft.optim import lr_scheduler
 
 
-def optimiser(lr=1.0, **options):
+def optimizer(lr=1.0, **options):
     p = wrap(leaf(np.ones(1, np.float32))).requires_grad_()
     opt = optim.SGD([p], lr=lr, **options)
     opt.step()  # a scheduler that steps before it warns
@@ -19,7 +19,7 @@ def optimiser(lr=1.0, **options):
 
 
 def rates(make, steps, **options):
-    opt = optimiser(**options)
+    opt = optimizer(**options)
     scheduler = make(opt)
     found = []
     for _ in range(steps):
@@ -34,9 +34,9 @@ def test_warm_up_then_cosine():
     np.testing.assert_allclose(found, [0.5, 1.0, *part, 0.1])
 
 
-def test_a_scheduler_goes_on_from_its_state():
+def test_a_scheduler_continues_from_its_state():
     whole = rates(lambda o: lr_scheduler.CosineAnnealingLR(o, 10), 10)
-    opt = optimiser()
+    opt = optimizer()
     first = lr_scheduler.CosineAnnealingLR(opt, 10)
     for _ in range(4):
         first.step()
@@ -47,7 +47,7 @@ def test_a_scheduler_goes_on_from_its_state():
 
 
 def test_one_cycle_turns_the_momentum():
-    opt = optimiser(momentum=0.9)
+    opt = optimizer(momentum=0.9)
     scheduler = lr_scheduler.OneCycleLR(opt, 1.0, total_steps=10)
     assert opt.param_groups[0]["momentum"] == 0.95
     for _ in range(2):
@@ -64,9 +64,9 @@ def test_one_cycle_turns_the_momentum():
         (lambda o: rates(lambda _: lr_scheduler.OneCycleLR(o, 1.0, 2), 4), "2 steps at most"),
     ],
 )
-def test_what_is_refused(make, message):
+def test_errors(make, message):
     with pytest.raises(OptimizerError, match=message):
-        make(optimiser())
+        make(optimizer())
 
 
 def test_a_scheduler_that_steps_first_warns():
@@ -77,7 +77,7 @@ def test_a_scheduler_that_steps_first_warns():
 
 
 def test_a_step_to_an_epoch_is_deprecated():
-    scheduler = lr_scheduler.StepLR(optimiser(), 2)
+    scheduler = lr_scheduler.StepLR(optimizer(), 2)
     with pytest.warns(UserWarning, match="step.epoch"):
         scheduler.step(4)
     assert scheduler.get_last_lr() == pytest.approx([0.01])
@@ -99,8 +99,8 @@ def test_the_state_of_functions_that_are_objects():
         def __call__(self, t):
             return self.factor * t
 
-    first = lr_scheduler.LambdaLR(optimiser(), Times(3))
-    second = lr_scheduler.LambdaLR(optimiser(), Times(4))
+    first = lr_scheduler.LambdaLR(optimizer(), Times(3))
+    second = lr_scheduler.LambdaLR(optimizer(), Times(4))
     second.load_state_dict(first.state_dict())
     assert second.rates(2) == [6.0]
 
@@ -124,6 +124,6 @@ def test_the_state_of_functions_that_are_objects():
         lambda o: optim.swa_utils.SWALR(o, 1.0, anneal_strategy="cats"),
     ],
 )
-def test_options_that_are_refused(make):
+def test_options_that_raise(make):
     with pytest.raises(OptimizerError):
-        make(optimiser())
+        make(optimizer())

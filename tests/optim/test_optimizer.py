@@ -1,4 +1,4 @@
-"""Optimisers against their formulas, and what they refuse."""
+"""Optimizers against their formulas, and their errors."""
 
 import numpy as np
 import pytest
@@ -104,7 +104,7 @@ def test_a_step_flushes_before_the_next_record():
     assert y.item() == 1.0
 
 
-def test_state_goes_over_to_another_optimiser():
+def test_state_goes_over_to_another_optimizer():
     grads = drawn(6, 3, seed=1)
     whole = run(lambda ps: optim.Adam(ps, lr=0.1), np.ones(3), grads)
     p = parameter(np.ones(3))
@@ -148,7 +148,7 @@ def test_a_closure_computes_the_loss():
         (lambda p: optim.ExponentialMovingAverage([p], 2), "expected decay from 0 to 1"),
     ],
 )
-def test_what_is_refused(make, message):
+def test_errors(make, message):
     with pytest.raises((OptimizerError, TypeError), match=message):
         make(parameter([1.0]))
 
@@ -170,44 +170,44 @@ def test_averages_follow_the_parameters():
 
 def test_hooks_around_steps_and_state():
     p = wf.ones(2, requires_grad=True)
-    optimiser, seen = wf.optim.SGD([p], lr=0.5), []
+    optimizer, seen = wf.optim.SGD([p], lr=0.5), []
     handles = [
-        optimiser.register_step_pre_hook(lambda o, args, kwargs: seen.append(("pre", args))),
-        optimiser.register_step_post_hook(lambda o, args, kwargs: seen.append(("post", kwargs))),
-        optimiser.register_state_dict_pre_hook(lambda o: seen.append("before")),
-        optimiser.register_state_dict_post_hook(lambda o, state: {**state, "more": 1}),
-        optimiser.register_load_state_dict_pre_hook(lambda o, state: seen.append(sorted(state))),
-        optimiser.register_load_state_dict_post_hook(lambda o: seen.append("loaded")),
+        optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(("pre", args))),
+        optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(("post", kwargs))),
+        optimizer.register_state_dict_pre_hook(lambda o: seen.append("before")),
+        optimizer.register_state_dict_post_hook(lambda o, state: {**state, "more": 1}),
+        optimizer.register_load_state_dict_pre_hook(lambda o, state: seen.append(sorted(state))),
+        optimizer.register_load_state_dict_post_hook(lambda o: seen.append("loaded")),
     ]
     p.sum().backward()
-    optimiser.step()
-    state = optimiser.state_dict()
-    optimiser.load_state_dict(state)
+    optimizer.step()
+    state = optimizer.state_dict()
+    optimizer.load_state_dict(state)
     assert p.tolist() == [0.5, 0.5] and state["more"] == 1
     listed = ["more", "param_groups", "state"]
     assert seen == [("pre", ()), ("post", {}), "before", listed, "loaded"]
     for handle in handles:
         handle.remove()
-    optimiser.step()
-    assert "more" not in optimiser.state_dict() and len(seen) == 5
+    optimizer.step()
+    assert "more" not in optimizer.state_dict() and len(seen) == 5
 
 
 def test_a_step_may_get_another_closure():
     p = wf.ones(1, requires_grad=True)
-    optimiser = wf.optim.LBFGS([p], max_iter=1)
+    optimizer = wf.optim.LBFGS([p], max_iter=1)
 
     def closure():
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = (p * 3).square().sum()
         loss.backward()
         return loss
 
-    optimiser.register_step_pre_hook(lambda o, args, kwargs: ((closure,), {}))
-    assert optimiser.step(lambda: 1 / 0).item() == 9
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: ((closure,), {}))
+    assert optimizer.step(lambda: 1 / 0).item() == 9
 
 
 def test_a_parameter_in_two_groups_has_one_number():
     p, q = (wf.ones(1, requires_grad=True) for _ in range(2))
-    optimiser = wf.optim.SGD([p, q], lr=0.1)
-    optimiser.param_groups.extend(optimiser.param_groups)
-    assert [g["params"] for g in optimiser.state_dict()["param_groups"]] == [[0, 1], [0, 1]]
+    optimizer = wf.optim.SGD([p, q], lr=0.1)
+    optimizer.param_groups.extend(optimizer.param_groups)
+    assert [g["params"] for g in optimizer.state_dict()["param_groups"]] == [[0, 1], [0, 1]]

@@ -1,4 +1,4 @@
-"""Reductions over ranks in a program: they begin early, end late, and keep their order."""
+"""Reductions over ranks in a program: they start early, end late, and keep their order."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_buckets_begin_between_gradients_and_end_behind_all_of_them() -> None:
     assert len(begins) == len(ends) == LAYERS and max(begins) < min(ends)
     products = [i for i, op in enumerate(order) if op == "matmul"]
     after = [sum(i > begin for i in products) for begin in begins]
-    assert after[0] > after[1] > 0, order  # of 11; behind the last gradients nothing is left
+    assert after[0] > after[1] > 0, order  # of 11; after the last gradients nothing is left
 
 
 def test_equal_reductions_are_neither_merged_nor_left_in_another_order() -> None:

@@ -1,4 +1,4 @@
-"""What shares a kernel, and what must not."""
+"""Fusion: nodes that share a kernel, and nodes that must not."""
 
 import numpy as np
 import pytest
@@ -180,7 +180,7 @@ def test_groups_come_after_what_they_read():
         ready.update(group.outputs)
 
 
-def test_writers_wait_for_readers_and_a_cycle_is_told():
+def test_writers_wait_for_readers_and_a_cycle_is_reported():
     def build(v, x):
         new = ops.exp(v)
         return new, ops.matmul(v, x)

@@ -1,4 +1,4 @@
-"""Attention between transposes reads and writes heads where they lie."""
+"""Attention between transposes reads and writes heads in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule by which transposes to channels first sink: where it fires, and where it must not."""
+"""Every layout rule that moves transposes: where it fires, and where it must not."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def run(build, *arrays):
 
 
 CASES = {
-    # what it computes between channels first and channels last, and what is left of it
+    # what it computes between channels first and channels last, and what remains of it
     "unary": (lambda x: ops.relu(x), ["relu"]),
     "scalar": (lambda x: x * 2.0, ["multiply"]),
     "cast": (lambda x: ops.cast(ops.greater(x, 0.0), dtype="float32"), ["greater", "cast"]),

@@ -1,4 +1,4 @@
-"""Which groups compute what another one asked for, because they read the same arrays."""
+"""Which groups take over another group's computation because they read the same arrays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def feed(*shape: int) -> Value:
 
 
 def check(graph: Graph, feeds: list[Value]) -> None:
-    """Compare what is compiled with what is interpreted."""
+    """Compares compiled with interpreted results."""
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(known(v.shape), np.float32) for v in feeds]
     found = Function(graph, list(graph.outputs), feeds=feeds)(arrays, State())

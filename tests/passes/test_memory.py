@@ -75,7 +75,7 @@ def test_the_checker_finds_a_broken_plan(program, draw):
         return
     victim = draw.choice(sorted(needed))
     life = good.lives[victim]
-    # A new writer between the victim's first writer and its last reader, at the victim's place.
+    # Another writer, at the victim's offset, between the victim's first writer and its last reader.
     intruder = 2000
     steps = [*steps[: life.last], Step((), (intruder,)), *steps[life.last :]]
     offsets = {**good.offsets, intruder: good.offsets[victim]}

@@ -1,4 +1,4 @@
-"""Which gradients become one kernel."""
+"""Pairs of gradients that become one kernel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RULES: dict[str, Any] = {
 
 
 def names_of(graph: Graph) -> list[tuple[str, ...]]:
-    """The operations of every group, those beside behind a bar."""
+    """The operations of every group, with paired ones after a bar."""
     feeds = tuple(n.name for n in graph.nodes if n.op == "placeholder")
     found: list[tuple[str, ...]] = []
     for group in grouped(Step(graph, feeds, ())).groups:

@@ -1,4 +1,4 @@
-"""What a group computes again instead of reading it, and what it must not."""
+"""Values that a group recomputes instead of reading them, and values that it must read."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def groups(build, *shapes):
     return names, [v.node.op for g in fused for v in g.outputs]
 
 
-def normalised(x, g):
+def normalized(x, g):
     """Columns with mean 0, and a sum with the same distances that comes later."""
     distance = x - ops.sum(x, axes=(0,)) * (1 / 256)
     y = ops.matmul(ops.exp(distance), g)
@@ -38,13 +38,13 @@ def normalised(x, g):
 
 
 def masked(x, w):
-    """A ReLU that a product reads, and whose sign is asked for beside what it was made from."""
+    """A ReLU that a matmul reads, and whose mask is needed beside its input."""
     y = ops.relu(x + 1.0)
     return ops.sum(ops.select(ops.greater(y, 0.0), ops.matmul(y, w), 0.0) * x, axes=(0,))
 
 
 def test_a_distance_is_taken_again_and_never_stored():
-    names, stored = groups(normalised, LARGE, (128, 128))
+    names, stored = groups(normalized, LARGE, (128, 128))
     assert names[1] == ("subtract", "exp")
     assert names[2] == ("matmul", "subtract", "multiply") and "subtract" not in stored
 
@@ -75,10 +75,10 @@ def test_a_first_layer_reads_planes():
     names, _ = groups(build, (2, 3, 96, 96), (1, 1, 3, 32))
     assert names == [("transpose",), ("conv",)]
 
-    def grey(x, w):
+    def gray(x, w):
         return build(ops.broadcast_to(x, shape=(2, 3, 96, 96)), w)
 
-    names, _ = groups(grey, (2, 1, 96, 96), (3, 3, 3, 32))
+    names, _ = groups(gray, (2, 1, 96, 96), (3, 3, 3, 32))
     assert len(names) == 2 and names[-1] == ("conv",)
 
     def trained(x, w, g):
@@ -185,7 +185,7 @@ def test_other_reductions_do_not_share_a_pass():
     assert ("sum",) in names and ("multiply", "sum") in names
 
 
-@pytest.mark.parametrize("build", [normalised, masked])
+@pytest.mark.parametrize("build", [normalized, masked])
 def test_results_are_the_references(build):
     graph, feeds = graph_of(build, LARGE, (128, 128))
     draw = np.random.default_rng(0)

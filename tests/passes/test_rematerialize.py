@@ -1,4 +1,4 @@
-"""What is computed twice so that it need not be kept, and what is not."""
+"""Values that are computed twice to save memory, and values that are not."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ LAYERS = 5
 
 
 def training_step() -> Step:
-    """Dense layers; all updates are made after all gradients, as optimisers do."""
+    """Dense layers; all updates are made after all gradients, as optimizers do."""
     graph = Graph()
     with graph.as_default():
         x = y = ops.placeholder(dtype="float32", shape=(256, 256))

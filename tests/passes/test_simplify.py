@@ -1,4 +1,4 @@
-"""Every rule of the algebra: once where it must fire, once where it must not."""
+"""Every algebraic rule: a case where it fires, and one where it must not."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ B = np.array([True, False])
 
 
 def padded(x, columns):
-    """The sum of some columns of exp(x), each in its place between zeros."""
+    """The sum of some columns of exp(x), each padded with zeros to its position."""
     y = ops.exp(x)
     parts = [ops.slice(y, begin=(0, i), end=(2, i + 1)) for i in columns]
     ends = [(2, i + 1) for i in columns]

@@ -1,4 +1,4 @@
-"""Sources that read files: what they give, that they resume, and how they name what is broken."""
+"""File sources: elements, resuming, and errors that name the damaged place."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Parquet files: rows by number, over row groups and files, and errors that name both."""
+"""Parquet files: random access over row groups and files, and errors that name both."""
 
 import random
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""A pass that is stopped anywhere and resumed elsewhere gives the elements of one that was not."""
+"""A pass that is stopped anywhere and resumed yields the elements of an uninterrupted one."""
 
 import json
 import random
@@ -125,7 +125,7 @@ def test_between_epochs_the_state_is_the_next_epochs():
     assert [plain(x) for x in other] != second  # the third
 
 
-def test_a_state_of_another_pipeline_is_refused():
+def test_a_state_of_another_pipeline_raises():
     state = slices().shuffle(57).batch(4).state_dict()
     with pytest.raises(StateError, match=r"expected the state of this pipeline, batch\(8\) < shu"):
         slices().shuffle(57).batch(8).load_state_dict(state)

@@ -1,4 +1,4 @@
-"""Generators whose elements were said to be of some types and shapes."""
+"""Generators with declared types and shapes."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_numbers_get_the_types_that_were_said():
         ("a", "float32", None, DTypeError, "expected element of type float32, got 'a'"),
     ],
 )  # fmt: skip
-def test_other_elements_are_refused_and_the_pass_goes_on(element, types, shapes, error, message):
+def test_other_elements_raise_and_the_pass_continues(element, types, shapes, error, message):
     elements = given([element, element], types, shapes)
     with pytest.raises(error, match=message) as caught:
         next(iter(elements))

@@ -1,4 +1,4 @@
-"""Transformations give what tf.data's give; errors say where."""
+"""Transformations yield what tf.data's yield; errors name the stage and element."""
 
 import threading
 import time
@@ -28,7 +28,7 @@ def test_a_permutation_has_every_place_once(size, seed, epoch):
 
 
 def test_permutations_are_uniform():
-    # Each element in each place equally often: chi-squared of 49 cells, 36 degrees of freedom.
+    # Each element at each position equally often: chi-squared of 49 cells, 36 degrees of freedom.
     counts = np.zeros((7, 7))
     for epoch in range(4000):
         counts[np.arange(7), Permutation(7, 5, epoch).take(np.arange(7))] += 1
@@ -230,7 +230,7 @@ def test_bad_elements_are_named():
 
 @pytest.mark.parametrize("threads", [None, 2])
 @pytest.mark.parametrize("source", [Pipeline.range(6), Pipeline.from_generator(lambda: range(6))])
-def test_an_error_has_its_position_and_the_pass_goes_on(threads, source):
+def test_an_error_has_its_position_and_the_pass_continues(threads, source):
     def third(x):
         if x == 3:
             raise KeyError("label")

@@ -1,4 +1,4 @@
-"""Ctrl-C interrupts, also where whoever started the tests ignores it, as a shell's `&` does."""
+"""Ctrl-C interrupts the tests, even if their parent ignores SIGINT, as a shell's `&` does."""
 
 import signal
 from collections.abc import Iterator

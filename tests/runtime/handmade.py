@@ -95,7 +95,7 @@ def block_of(array: np.ndarray) -> mmap.mmap:
 def make(
     calls: Sequence[Call], arena: Arena, threads: int = 1, externals: int = 0, long: bool = False
 ) -> Program:
-    """A program; `long` makes it large enough for the team, whatever it does."""
+    """A program; `long` makes it large enough for the team."""
     if long:
         calls = [replace(call, flops=LONG) for call in calls]
     kernels = [call.function for call in calls if isinstance(call.function, Kernel)]

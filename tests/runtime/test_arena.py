@@ -1,4 +1,4 @@
-"""The arena: resident, aligned, freed with its last view, refused politely."""
+"""The arena: resident, aligned, freed with its last view; errors if it does not fit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_view_keeps_the_memory():
     assert watch() is None
 
 
-def test_views_beyond_the_end_are_refused():
+def test_views_beyond_the_end_raise():
     with pytest.raises(TypeError):
         Arena(64).view(32, np.dtype(np.float32), (16,))
 

@@ -1,4 +1,4 @@
-"""The cache on disk runs nobody else's code, touches nobody's files, and never ends a program."""
+"""The disk cache runs no foreign code, touches no foreign files, and never ends a program."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_folder_that_lies_in_anothers_is_not_used(tmp_path, give_away):
     folder = filled(tmp_path / "outer" / "cache")
     (tmp_path / "outer").chmod(0o777)
     is_refused(folder, "others may write to .*outer;")
-    (tmp_path / "outer").chmod(0o1777)  # as /tmp: what is there is its owner's
+    (tmp_path / "outer").chmod(0o1777)  # as /tmp: files in it belong to their owner
     assert Cache(str(folder)).load(A) == b"code"
     (tmp_path / "outer").chmod(0o755)
     give_away(tmp_path / "outer")

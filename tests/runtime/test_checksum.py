@@ -1,4 +1,4 @@
-"""Checksums by native kernels beside zlib and the definition, for each width of vectors."""
+"""Native checksum kernels against zlib and the definition, for each vector width."""
 
 import zlib
 

@@ -1,4 +1,4 @@
-"""Compiler processes and Ctrl-C: none is lost, and none is misunderstood."""
+"""Compiler processes and Ctrl-C: no process is lost, and no answer is misread."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_ctrl_c_at_any_point_leaves_no_process_and_no_file_behind(tmp_path):
 
 
 def test_compiler_processes_do_without_numpy():
-    """Importing it would take more than half of what it takes to start one."""
+    """Importing it would take more than half of a process's start."""
     command = [sys.executable, "-I", "-S", "-X", "importtime", worker.__file__, *child.folders()]
     said = subprocess.run(command, input=b"", capture_output=True, check=True)
     imported = {line.split("|")[-1].strip() for line in said.stderr.decode().splitlines()}

@@ -1,4 +1,4 @@
-"""Compilation in child processes, and the cache on disk, under attack."""
+"""Compilation in child processes and the disk cache, under faults."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_no_interpreter_to_start(compiler, monkeypatch, executable):
         ):
             compiler.compile([kernel], current())
     assert not compiler.available
-    with pytest.raises(NoCompilerError):  # nobody tries again at once
+    with pytest.raises(NoCompilerError):  # there is no immediate retry
         compiler.compile([kernel], current())
     compiler.begin(kernel, current())
     assert not compiler._children
@@ -429,7 +429,7 @@ def test_kernels_are_begun_before_anybody_waits(compiler, monkeypatch):
     for kernel in kernels:
         compiler.begin(kernel, current())
     assert names
-    found = compiler.compile(kernels[1:], current())  # nobody wants the first any more
+    found = compiler.compile(kernels[1:], current())  # the first is no longer needed
     assert all(works(found[k], 2.0, float(i)) for i, k in enumerate(kernels) if i)
     assert len(names) <= len(kernels)
     count = len(names)

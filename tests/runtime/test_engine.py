@@ -201,7 +201,7 @@ def test_bad_feeds_name_the_users_line(array, message):
     assert np.array_equal(function([A], State())[0], A * 2)
 
 
-def test_nan_feeds_are_refused_when_verifying():
+def test_nan_feeds_raise_when_verifying():
     graph = Graph()
     with graph.as_default():
         x = ops.placeholder(dtype="float32", shape=(4,))
@@ -385,7 +385,7 @@ def test_a_target_without_effect_is_computed_and_checked():
         step([A, np.array([4], np.int32)], State())
 
 
-def test_the_program_that_was_not_used_for_longest_goes(monkeypatch):
+def test_the_least_recently_used_program_is_evicted(monkeypatch):
     monkeypatch.setattr(engine, "MOST_PROGRAMS", 2)
     graph = Graph()
     with graph.as_default():

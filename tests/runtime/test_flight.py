@@ -1,4 +1,4 @@
-"""Programs that go on after their caller has left: whole and right, whatever comes in between."""
+"""Asynchronous programs are complete and correct, whatever happens meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What earlier processes tell of a program's memory: kept, corrected, never needed."""
+"""Memory forecasts from earlier processes: kept, corrected, never required."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.runtime.memory.forecast import WORTH, Forecast
 
 @pytest.fixture
 def expected(tmp_path, monkeypatch):
-    """What was asked for, with a cache of its own."""
+    """The requested memory, with a separate cache."""
     found: list[int] = []
     monkeypatch.setattr(forecast, "expect", found.append)
     with config.override(cache=str(tmp_path)):

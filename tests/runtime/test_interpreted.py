@@ -1,4 +1,4 @@
-"""Where no compiler process can be had, programs are interpreted: the same results, and a line."""
+"""Without compiler processes, programs are interpreted: the same results, and a warning."""
 
 from __future__ import annotations
 
@@ -65,5 +65,5 @@ def test_programs_do_without_a_compiler(tmp_path, code):
     assert found.stdout == wanted.stdout and found.returncode == 0, found.stderr
     (line,) = found.stderr.splitlines()
     assert "RuntimeWarning: nothing is compiled: cannot start a compiler process" in line
-    found = run(code, broken, WEFT_CACHE=str(tmp_path / "a"))  # what is on disk needs none
+    found = run(code, broken, WEFT_CACHE=str(tmp_path / "a"))  # programs on disk need none
     assert (found.stdout, found.stderr) == (wanted.stdout, "")

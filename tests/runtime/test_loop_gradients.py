@@ -1,4 +1,4 @@
-"""Gradients of loops that end by themselves: as interpreted, as differences, on any threads."""
+"""Gradients of `while_loop` equal interpreted ones and differences, on any threads."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_memory_grows_with_the_iterations(first: int, monkeypatch: pytest.Monkey
         np.testing.assert_allclose(found, by_hand(limit, 0.5), rtol=1e-12)
 
 
-def test_too_many_iterations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_iterations_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tape, "capacity", lambda: 1 << 20)
     x = wf.full((101,), 0.5, dtype=wf.float64)
     wanted = slope_of_loop(1000, x).tolist()
@@ -115,7 +115,7 @@ def test_an_endless_gradient_is_stopped() -> None:
 
 
 def test_a_loop_that_calls_python_has_gradients() -> None:
-    """It runs in Python; the loop backward, which does not, reads what it stacked."""
+    """It runs in Python; the backward loop, which does not, reads its stack."""
     with tf.Graph().as_default(), tf.Session() as session:
         x, n = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.int32, [])
 

@@ -1,4 +1,4 @@
-"""Step programs: addresses, faults, Python in the middle, signals, and what a step costs."""
+"""Programs: addresses, faults, Python calls inside, signals, and overhead."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_external_without_an_address_is_an_error_and_nothing_runs():
         (Scratch(8), "scratch memory has no place"),
     ],
 )
-def test_places_outside_what_there_is_are_refused(argument, text):
+def test_places_outside_what_there_is_raise(argument, text):
     with pytest.raises(ValueError, match=text):
         make([Call(nothing(), (argument,), ())], Arena(BYTES), externals=1)
 
@@ -145,7 +145,7 @@ def test_an_exception_in_python_keeps_variables_and_is_raised_after_the_step(thr
     assert values.tolist() == [[2] * 8, [1] * 8]
 
 
-def test_a_program_that_calls_itself_is_refused():
+def test_a_program_that_calls_itself_raises():
     programs: list[module.Program] = []
     program = make([Call(lambda: programs[0].run() and None, (), ())], Arena(0))
     programs.append(program)
@@ -264,7 +264,7 @@ def test_the_overhead_of_a_short_program_is_below_a_microsecond():
             program.run()
         return (time.thread_time() - start) * 100
 
-    # 0.15 where nothing else runs; neighbours may slow a processor down for seconds.
+    # 0.15 on an idle machine; other tenants may slow a processor down for seconds.
     assert any(microseconds() < 1.0 for _ in range(1000))
 
 

@@ -1,4 +1,4 @@
-"""Loops and branches in programs: as interpreted, on any number of threads, stopped by Ctrl-C."""
+"""Loops and branches in programs: as interpreted, on any number of threads, with Ctrl-C."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_an_endless_loop_is_stopped(
 def test_programs_with_loops_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     first = Loops(7)
     wanted = [np.asarray(y).tobytes() for y in first.compiled()]
-    monkeypatch.setattr(finish, "_made", None)  # whoever plans it anew fails
+    monkeypatch.setattr(finish, "_made", None)  # planning it anew would fail
     assert [np.asarray(y).tobytes() for y in Loops(7).compiled()] == wanted
 
 
@@ -180,7 +180,7 @@ def test_loops_of_numbers_are_one_kernel(
 
 
 def test_work_leaves_loops(graph: Graph) -> None:
-    """Products with weights over all steps, weights in panels, and what nobody reads."""
+    """Matmuls with weights over all steps, packed weights, and unused results."""
     h, w, x = (ops.placeholder(dtype="float32", shape=s) for s in ((8, 64), (64, 64), (6, 8, 64)))
 
     def cell(h: Value, unused: Value, x: Value, w: Value) -> tuple[Value, ...]:

@@ -1,4 +1,4 @@
-"""The thread team: equal results on any number of threads, under every kind of disturbance."""
+"""The thread team: equal results on any number of threads, under disturbances."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_without_barriers_the_comparison_fails(monkeypatch):
 
 
 def test_many_runs_count_right():
-    """Every chunk of every run is done once, whoever does it."""
+    """Every chunk of every run is done exactly once, by any thread."""
     arena, counts = Arena(100 * 8), 10_000
     cells = InArena(0, 100 * 8)
     calls = [Call(increment(), (cells,), (0,), 100) for _ in range(3)]

@@ -209,7 +209,7 @@ def test_values_are_exact_at_every_size(dtype, compiled):
 def defined(name, args):
     """Where the conventions of SciPy are not in question."""
     wide = np.array([x.astype(np.float64) for x in args])
-    if name.startswith("beta"):  # it has limits of its own at poles and at infinity
+    if name.startswith("beta"):  # it has its own limits at poles and at infinity
         return np.all((wide > 0) & (wide < 1e100), axis=0)
     if name == "rgamma":  # its sign is lost far below
         return wide[0] > -1e10

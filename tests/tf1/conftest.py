@@ -1,4 +1,4 @@
-"""Every test begins with an empty default graph."""
+"""Every test starts with an empty default graph."""
 
 import pytest
 

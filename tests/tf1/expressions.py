@@ -1,4 +1,4 @@
-"""What TensorFlow makes of expressions: name, type, element type, shape and value of the result.
+"""TensorFlow's results for expressions: name, op type, dtype, shape and value.
 
 Written down from TensorFlow 2.21 in its version 1 mode, without resource variables. An ellipsis
 stands for a value that is random, long or absent.

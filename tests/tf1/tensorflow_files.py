@@ -1,4 +1,4 @@
-"""Checkpoints that TensorFlow 2.21 has written: compressed by zlib, in base 85."""
+"""Checkpoints written by TensorFlow 2.21, compressed by zlib, in base 85."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoints: read as TensorFlow wrote them, written as it would write them."""
+"""TensorFlow's checkpoint formats: read what TensorFlow wrote, write the same bytes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_saver_writes_and_restores_both_formats(tmp_path):
         tf.train.Saver(write_version=tf.train.SaverDef.V1)
 
 
-def test_every_type_and_many_names_come_back(tmp_path):
+def test_every_type_and_many_names_round_trip(tmp_path):
     types = ["f4", "f8", "f2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?", "c8", "c16"]
     arrays = {t: np.arange(6).reshape(2, 3).astype(t) for t in types}
     arrays |= {"bf": np.ones(3, ml_dtypes.bfloat16), "none": np.zeros((2, 0), np.float32)}
@@ -138,7 +138,7 @@ def test_damage_is_found(tmp_path, name):
         assert found == before  # the padding of the footer
 
 
-def test_hostile_tables_are_refused(tmp_path):
+def test_hostile_tables_raise(tmp_path):
     path = tmp_path / "a"
     for raw in (b"", bytes(48), table_bytes([(b"a", b"b")])[:-20]):
         path.write_bytes(raw)

@@ -1,4 +1,4 @@
-"""Branches and loops in TensorFlow 1 programs: results, effects in order, gradients, errors."""
+"""Branches and loops in TensorFlow 1 programs: results, order of effects, gradients, errors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -179,7 +179,7 @@ def test_arrays_that_grow(session: Any) -> None:
     np.testing.assert_array_equal(rows, np.outer([1, 0, 3, 0, 5], row))
     assert (size, last) == (5, 7)
     np.testing.assert_array_equal(g, 2 * row * (1 + 9 + 25))
-    wider = a.write(4, x)  # behind the end, outside of the loop
+    wider = a.write(4, x)  # after the end, outside of the loop
     np.testing.assert_array_equal(
         session.run(wider.stack(), {n: 2, x: row}), np.outer([1, 0, 0, 0, 1], row)
     )
@@ -219,7 +219,7 @@ def test_growth_that_only_the_loop_knows(session: Any) -> None:
     assert (rows.tolist(), size) == ([1.0, 2.0, 4.0, 8.0, 0.0, 0.0], 4)
 
 
-def test_an_index_behind_the_end_is_refused(session: Any) -> None:
+def test_an_index_behind_the_end_raises(session: Any) -> None:
     at = tf.placeholder(tf.int32, [])
     a = tf.TensorArray(tf.float32, 2, element_shape=[]).write(at, 1.0)
     assert session.run(a.stack(), {at: 1}).tolist() == [0.0, 1.0]
@@ -331,7 +331,7 @@ def test_shape_invariants(session: Any) -> None:
         )
 
 
-def test_what_is_refused() -> None:
+def test_errors() -> None:
     x = tf.zeros([3])
     with pytest.raises(DTypeError, match="got a Python bool"):
         tf.cond(True, lambda: x, lambda: x)

@@ -1,4 +1,4 @@
-"""CTC beside sums over all paths: losses, gradients, decoders; sparse tensors fed and fetched."""
+"""CTC against sums over all paths: losses, gradients, decoders; sparse tensors."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Names, types and values of single expressions, as TensorFlow has them."""
+"""Names, dtypes and values of single expressions, as in TensorFlow."""
 
 import numpy as np
 import pytest

@@ -63,7 +63,7 @@ CASES = {
     "pooling": (
         lambda x: tf.nn.max_pool(x, 2, 2, "SAME") * tf.nn.avg_pool(x, 3, 2, "SAME"), IMAGE,
     ),
-    "batch normalisation": (
+    "batch normalization": (
         lambda x: tf.nn.fused_batch_norm(x, GAIN, GAIN * 2.0)[0] * x, IMAGE,
     ),
     "matrices": (

@@ -1,4 +1,4 @@
-"""`tf.layers`: shapes, values and gradients, against numbers that TensorFlow gives."""
+"""`tf.layers`: shapes, values and gradients against TensorFlow's numbers."""
 
 import re
 

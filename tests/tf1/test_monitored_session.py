@@ -1,4 +1,4 @@
-"""Monitored sessions and hooks: TensorFlow's order of calls, and what becomes of errors."""
+"""Monitored sessions and hooks: TensorFlow's order of calls, and errors."""
 
 import json
 import logging
@@ -119,7 +119,7 @@ def test_order_of_calls(how, tmp_path):
     assert not tf.get_default_graph().finalized
 
 
-def test_goes_on_where_it_was_saved(tmp_path):
+def test_continues_where_it_was_saved(tmp_path):
     w, _, train = halving()
     tf.get_local_variable("passes", [], initializer=tf.zeros_initializer())
     beginnings = []
@@ -214,7 +214,7 @@ def test_the_end_of_data_ends_the_loop():
     assert found == [4.0, 5.0]
 
 
-def test_what_is_refused(tmp_path):
+def test_errors(tmp_path):
     x = tf.placeholder(tf.float32, [])
     feeding = tf.train.FeedFnHook(lambda: {x: 1.0})
     with tf.train.MonitoredSession(hooks=[feeding]) as session:

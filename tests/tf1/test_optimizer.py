@@ -1,4 +1,4 @@
-"""Optimizers: four steps as TensorFlow takes them, slots, names, learning rates, clipping."""
+"""Optimizers: four steps against TensorFlow's, slots, names, learning rates, clipping."""
 
 import numpy as np
 import pytest
@@ -216,7 +216,7 @@ def test_exponential_moving_average(session):
     np.testing.assert_allclose(session.run(average.average(w)), [11.0], rtol=1e-6)
 
 
-def test_what_is_refused():
+def test_errors():
     a = tf.constant([1.0, 2.0])
     optimizer = tf.train.GradientDescentOptimizer(0.1)
     with pytest.raises(errors.GraphError, match="there are none"):

@@ -1,4 +1,4 @@
-"""Random tensors: reproducible by seeds, new in every run, of the right distribution."""
+"""Random tensors: reproducible by seed, new in every run, correct distributions."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def sequence(tensor, runs=3):
         return [sess.run(tensor) for _ in range(runs)]
 
 
-def test_every_run_draws_anew_and_a_seed_repeats_in_every_session():
+def test_every_run_draws_again_and_a_seed_repeats_in_every_session():
     x = tf.random_uniform([4], seed=7)
     first, second = sequence(x), sequence(x)
     assert np.array_equal(first, second)
@@ -101,7 +101,7 @@ def test_dropout(session):
     assert tf.nn.dropout(x, 1.0) is x
 
 
-def test_what_is_refused():
+def test_errors():
     with pytest.raises(errors.GraphError, match="maxval"):
         tf.random_uniform([2], dtype=tf.int32)
     with pytest.raises(errors.DTypeError, match="floating"):

@@ -1,4 +1,4 @@
-"""Records by TensorFlow's names: written, read, parsed."""
+"""Records under TensorFlow's names: written, read, parsed."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_records_written_and_parsed(tmp_path, options):
     np.testing.assert_array_equal(found["x"], [[n / 2, 1.5] for n in range(4)])
 
 
-def test_examples_come_back():
+def test_examples_round_trip():
     made = example(300, [b"a", b"b"])
     back = train.Example.FromString(made.SerializeToString())
     feature = back.features.feature
@@ -50,7 +50,7 @@ def test_examples_come_back():
     assert again.features.feature["new"].int64_list.value == [-1, 2]
 
 
-def test_sequences_come_back():
+def test_sequences_round_trip():
     steps = [train.Feature(int64_list=train.Int64List(value=[n])) for n in range(3)]
     made = train.SequenceExample(
         context=example(1, []).features,

@@ -1,4 +1,4 @@
-"""Results of operations on larger arrays, against those of TensorFlow.
+"""Results on larger arrays, against TensorFlow's.
 
 Each row: an expression, then shape, element type and fingerprint of each result, written down from
 TensorFlow 2.21 in its version 1 mode.

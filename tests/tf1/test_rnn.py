@@ -210,7 +210,7 @@ def test_raw_rnn_emits_what_the_function_says(session: Any) -> None:
         tf.nn.raw_rnn(cell, loop_fn)
 
 
-def test_what_is_refused() -> None:
+def test_errors() -> None:
     cell = tf.nn.rnn_cell.GRUCell(2)
     with pytest.raises(ArgumentError, match="an initial_state, or a dtype"):
         tf.nn.dynamic_rnn(cell, tf.zeros([1, 2, 3]))

@@ -1,4 +1,4 @@
-"""Checkpoints: what is saved comes back, and nothing else changes."""
+"""`Saver`: saved variables are restored, and nothing else changes."""
 
 import contextlib
 import itertools
@@ -35,7 +35,7 @@ def test_save_and_restore(tmp_path):
         assert found[1].dtype == ml_dtypes.bfloat16
 
 
-def test_training_goes_on_where_it_was(tmp_path):
+def test_training_continues_where_it_was(tmp_path):
     w = tf.Variable([1.0, -2.0])
     train = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(w * w))
     saver = tf.train.Saver()
@@ -67,7 +67,7 @@ def test_old_checkpoints_are_removed(tmp_path):
     assert [tf.train.checkpoint_exists(p) for p in paths] == [False, False, True, True]
 
 
-def test_what_is_refused(tmp_path):
+def test_errors(tmp_path):
     with pytest.raises(errors.GraphError, match="there are none"):
         tf.train.Saver()
     a = tf.Variable([1.0, 2.0], name="a")
@@ -151,7 +151,7 @@ def test_a_saver_leaves_files_of_other_names_alone(tmp_path):
     assert len(list(tmp_path.glob("best*"))) == 4
 
 
-def test_savers_are_told_what_to_manage(tmp_path):
+def test_savers_get_what_to_manage(tmp_path):
     tf.Variable(1.0)
     restarted(tmp_path / "m", range(3))
     paths = [str(tmp_path / f"m-{i}") for i in range(3)]
@@ -229,7 +229,7 @@ def test_savers_that_are_killed_leave_a_bounded_folder_and_a_latest_checkpoint(t
 
 
 def test_the_state_file_is_right_wherever_a_save_is_cut_off(tmp_path, monkeypatch):
-    """After each of its deeds: the latest checkpoint is there, and whatever is there is listed."""
+    """After each operation, the latest checkpoint exists, and every existing one is listed."""
     tf.Variable(1.0)
     for keep, cut in itertools.product((1, 2), range(8)):
         folder = tmp_path / f"{keep}-{cut}"

@@ -1,4 +1,4 @@
-"""Places and classes that there are not: what is left out, and what is refused."""
+"""Negative and out-of-range segments and classes: what is dropped, and what raises."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("place", ABSENT)
 @pytest.mark.parametrize("name", REFUSED)
-def test_absent_places_are_refused(session, name, place):
+def test_absent_places_raise(session, name, place):
     with pytest.raises(errors.InvalidArgumentError, match="expected"):
         fed(session, REFUSED[name], np.array([0, place], np.int64))
 

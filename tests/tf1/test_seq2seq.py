@@ -1,4 +1,4 @@
-"""tf.contrib.seq2seq: attention by its formulas, decoding by hand, beam search by trying all."""
+"""tf.contrib.seq2seq: attention against formulas, decoding by hand, exhaustive beam search."""
 
 import itertools
 from collections.abc import Iterator
@@ -259,13 +259,13 @@ def test_scheduled_outputs(session: Any, time_major: bool) -> None:
             np.testing.assert_array_equal(ids, np.repeat(chance[:, None], steps, 1))
 
 
-def test_a_matrix_of_probabilities_is_refused() -> None:
+def test_a_matrix_of_probabilities_raises() -> None:
     with pytest.raises(ShapeError, match="ScheduledOutputTrainingHelper: expected sampling_prob"):
         S.ScheduledOutputTrainingHelper(np.zeros((2, 3, 4), np.float32), [3, 3], [[0.5]])
 
 
 def every_text(start: int, steps: int, weight: float) -> list[tuple[float, list[int]]]:
-    """All texts of so many tokens at most, with their scores, the best first."""
+    """All texts of at most `length` tokens, with their scores, the best first."""
     found: list[tuple[float, list[int]]] = []
     for text in itertools.product(range(5), repeat=steps):
         end = text.index(END) + 1 if END in text else steps
@@ -364,7 +364,7 @@ def test_sequence_loss(session: Any) -> None:
         S.sequence_loss(x[0], y, w)
 
 
-def test_what_is_refused(session: Any) -> None:
+def test_errors(session: Any) -> None:
     cell = tf.nn.rnn_cell.GRUCell(5)
     with pytest.raises(ShapeError, match=r"of 2 and 6; .* tile_batch|got 2 and 6"):
         S.AttentionWrapper(cell, S.LuongAttention(5, MEMORY), initial_cell_state=tf.zeros([6, 5]))

@@ -1,4 +1,4 @@
-"""Sessions: nested fetches, feeds, plans, threads, and what must be refused."""
+"""Sessions: nested fetches, feeds, plans, threads, errors."""
 
 import collections
 import threading
@@ -22,7 +22,7 @@ def test_fetches_keep_their_nesting(session):
     assert isinstance(session.run(ordered, {x: 1}), collections.OrderedDict)
 
 
-def test_like_fetches_of_other_kinds_are_told_apart(session):
+def test_like_fetches_of_other_kinds_are_distinguished(session):
     pair = collections.namedtuple("pair", "left right")
     a, b = tf.constant(1), tf.constant(2)
     for _ in range(2):
@@ -162,7 +162,7 @@ def test_threads_over_overlapping_subgraphs():
         assert sess.run(count) == 4 * 29
 
 
-# What must be refused, and that the session goes on
+# What must raise; the session continues
 def test_a_missing_feed_is_named(session):
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     y = x + 1.0

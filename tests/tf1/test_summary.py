@@ -1,4 +1,4 @@
-"""`tf.summary`: what a session gives, and what stands in the files."""
+"""`tf.summary`: fetched summaries, and the contents of files."""
 
 import numpy as np
 import pytest
@@ -142,7 +142,7 @@ def test_writers_are_kept_by_folder(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_summary_comes_back():
+def test_a_summary_round_trips():
     image = tf.Summary.Image(height=1, width=2, encoded_image_string=b"\x89PNG" + bytes(30))
     made = tf.Summary(value=[tf.Summary.Value(tag="i", image=image)])
     (value,) = tf.Summary.FromString(made.SerializeToString()).value

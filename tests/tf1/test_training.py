@@ -1,4 +1,4 @@
-"""Whole programs, step by step, against the numbers that TensorFlow gives.
+"""Whole programs, step by step, against TensorFlow's numbers.
 
 The numbers were written down from TensorFlow 2.21 in its version 1 mode.
 """

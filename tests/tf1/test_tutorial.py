@@ -1,4 +1,4 @@
-"""Programs as the tutorials of TensorFlow 1 wrote them, compiled and run."""
+"""Programs of TensorFlow 1 tutorials, compiled and run."""
 
 import numpy as np
 

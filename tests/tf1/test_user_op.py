@@ -1,4 +1,4 @@
-"""Operations that users write, and Python functions inside a graph."""
+"""Custom operations, and Python functions inside a graph."""
 
 import numpy as np
 import pytest
@@ -150,7 +150,7 @@ def test_an_exception_inside_leaves_the_session_usable(session):
     assert session.run([y, v], {x: [0, 0]})[1] == 1.0
 
 
-def test_what_is_refused():
+def test_errors():
     class Empty(tf.Operation):
         pass
 

@@ -127,7 +127,7 @@ def test_random_initial_values_are_shared_by_initialized_value(session):
     assert np.array_equal(first, second)
 
 
-def test_what_is_refused():
+def test_errors():
     v = tf.Variable([1.0, 2.0], name="v")
     with pytest.raises(
         errors.ShapeError, match=r"Assign: expected a value of shape \(2,\) for v:0, got \(3,\)"

@@ -1,4 +1,4 @@
-"""Faults that tests of the attacks plant in a worker: each must be told."""
+"""Faults that tests of the attacks plant in a worker; each must be reported."""
 
 import faulthandler
 import os
@@ -30,7 +30,7 @@ def hangs() -> None:
 
 
 def raises_plainly() -> None:
-    """A function refuses in words that say nothing."""
+    """A function raises an error without information."""
     _calls(lambda x: [][1])
 
 
@@ -40,7 +40,7 @@ def compiles_wrongly() -> None:
 
 
 def compiles_nothing() -> None:
-    """A function refuses where it is compiled."""
+    """A function raises when it is compiled."""
 
     def function(x):
         if weft.config.get("compile"):
@@ -78,7 +78,7 @@ def loads_anything() -> None:
 
 
 def loads_with_plain_errors() -> None:
-    """A loader that lets NumPy tell what is wrong."""
+    """A loader that passes NumPy's error on."""
     weft.load = lambda path: np.load(path)
 
 
@@ -145,7 +145,7 @@ def _halve(optimizer) -> None:
 
 
 def believes_the_cache() -> None:
-    """A result depends on what is in the folder, and may be none at all."""
+    """A result depends on the contents of the folder, and may be missing."""
     right = caches.result
 
     def result(name, size, cache):

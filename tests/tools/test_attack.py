@@ -1,4 +1,4 @@
-"""The attacks: small ones of each find nothing, and each finds what is planted."""
+"""The attacks: small runs find nothing, and each finds its planted fault."""
 
 import functools
 import importlib
@@ -61,7 +61,7 @@ def kinds(tmp_path):
 
 @pytest.fixture
 def attack(monkeypatch, tmp_path):
-    """Runs the command; its exit status and what it wrote as JSON."""
+    """Runs the command; returns its exit status and its JSON."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))  # of planted faults
 
     def run(*arguments, **options):
@@ -73,7 +73,7 @@ def attack(monkeypatch, tmp_path):
     return run
 
 
-def test_there_is_a_small_one_of_each():
+def test_each_has_a_small_variant():
     assert SMALL.keys() == ATTACKS.keys()
 
 
@@ -103,12 +103,12 @@ def test_a_small_one_finds_nothing(name, kinds):
         ("ranks", planted.ends_late, 1, {HANG}),
     ],
 )
-def test_a_planted_fault_is_told(name, fault, count, expected, kinds):
+def test_a_planted_fault_is_reported(name, fault, count, expected, kinds):
     assert {found.split()[0] for found in kinds(name, count, fault)} >= expected
 
 
 @pytest.mark.slow
-def test_a_death_is_told_with_what_led_to_it(attack, capsys):
+def test_a_death_is_reported_with_what_led_to_it(attack, capsys):
     fault = "planted:dies_of_what_was_before"
     status, found = attack("--only", "calls", "--count", "4", plant=fault)
     (row,) = found["findings"]
@@ -123,7 +123,7 @@ def test_a_death_is_told_with_what_led_to_it(attack, capsys):
 
 
 @pytest.mark.slow
-def test_a_hang_is_told(attack):
+def test_a_hang_is_reported(attack):
     _, found = attack("--only", "calls", "--count", "1", plant="planted:hangs", seconds=0.5)
     (row,) = found["findings"]
     assert (row["kind"], row["case"]) == (HANG, 0)
@@ -138,7 +138,7 @@ def test_a_case_comes_out_again_alone(attack):
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_where_it_was_stopped(attack, tmp_path):
+def test_a_run_continues_where_it_was_stopped(attack, tmp_path):
     rows, fault = tmp_path / "run" / ROWS, "planted:passes"
     status, found = attack("--only", "calls", "--count", "20", "--minutes", "0", plant=fault)
     assert (status, found["counts"]) == (2, {"calls": {}})

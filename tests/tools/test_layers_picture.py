@@ -1,4 +1,4 @@
-"""The picture of the packages shows what they import now."""
+"""The picture of the packages agrees with the imports."""
 
 from tools import layers_picture
 from tools.layers_picture import package_of, picture, reduced

@@ -1,4 +1,4 @@
-"""The stubs that editors read are those that the table of names gives."""
+"""The stubs for editors agree with the table of names."""
 
 from tools import stubs
 from weft import Tensor

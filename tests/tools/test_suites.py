@@ -1,4 +1,4 @@
-"""The runner of other projects' suites, on made-up checkouts."""
+"""The runner of other projects' suites, on synthetic checkouts."""
 
 import json
 import subprocess
@@ -204,7 +204,7 @@ def outcomes(checkout, *arguments):
     return {o["test"].partition("::")[2]: o for o in json.loads(found.read_text())}, status
 
 
-def test_every_kind_of_outcome_is_told(checkout, capsys):
+def test_every_kind_of_outcome_is_reported(checkout, capsys):
     found, status = outcomes(checkout, "test_it", "--timeout", "1", "--list-failures")
     assert status == 1
     told = {test: o["outcome"] for test, o in found.items()}
@@ -316,7 +316,7 @@ def test_errors_that_cause_each_other_are_described_once():
     assert described(first) == "ValueError: one\nbecause of ValueError: two"
 
 
-def test_what_ran_before_the_command_was_stopped_is_told(checkout, capsys, monkeypatch):
+def test_what_ran_before_the_command_was_stopped_is_reported(checkout, capsys, monkeypatch):
     def stopped(order, scratch):
         row = {"test": "T::test_a", "outcome": "passed", "error": ""}
         Path(order.out).write_text(json.dumps(row) + '\n{"start": "T::test_b"}\n')

@@ -1,4 +1,4 @@
-"""A drawn program in PyTorch and in Weft: values and gradients."""
+"""A random program in PyTorch and in Weft: values and gradients."""
 
 import warnings
 
@@ -64,7 +64,7 @@ def check(seed, steps, runs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         values, slopes = outcome(program, torch)
-        # What comes of integers is float32 in any program.
+        # Results from integers are float32 in any program.
         close = max(CLOSE.get(str(y.dtype).removeprefix("torch."), 0) for y in values)
         close = max(close, CLOSE[program.dtype])
         for _ in range(runs):

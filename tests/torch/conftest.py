@@ -1,4 +1,4 @@
-"""What the modules of this folder share."""
+"""Fixtures shared by the modules of this folder."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Random eager programs that run as they are in PyTorch and in Weft.
+"""Random eager programs that run unchanged in PyTorch and in Weft.
 
 A program is a list of steps; each takes the library and the values so far, and gives a new value
 or changes one in place. Steps are drawn while PyTorch runs them: what it refuses is left out.
@@ -133,7 +133,7 @@ def axis(p, x):
 
 
 def moderate(x):
-    """Whether rounding stays small in what is made of it."""
+    """Whether rounding stays small in results computed from it."""
     return not x.is_floating_point() or bool((x.detach().abs() < 100).all())
 
 
@@ -158,7 +158,7 @@ def near_a_step(x):
 
 
 def overlaps(x):
-    """Whether some of its elements are one element of memory; Weft refuses to change these."""
+    """Whether some elements overlap in memory; Weft does not change these in place."""
     count = x.untyped_storage().nbytes() // x.element_size()
     places = torch.arange(count).as_strided(x.shape, x.stride(), x.storage_offset())
     return places.unique().numel() != x.numel()
@@ -335,7 +335,7 @@ def product(p, values):
 
 
 @drawn
-def normalise(p, values):
+def normalize(p, values):
     i = p.value(values, rank=1)
     n = 0 if i is None or not values[i].numel() else values[i].shape[-1]
     if n < 2 or bool((values[i].detach().std(-1) < 0.1).any()):
@@ -406,7 +406,7 @@ def untracked(p, values):
 
 @drawn
 def branch(p, values):
-    """Python looks at a value and goes on accordingly."""
+    """Python reads a value and branches on it."""
     i, j = p.value(values), p.value(values)
     if abs(float(values[i].detach().double().sum()) - 0.123) < 1e-3:
         return None
@@ -414,4 +414,4 @@ def branch(p, values):
 
 
 def discard(_changed):
-    """A change in place makes no new value."""
+    """An in-place change creates no new value."""

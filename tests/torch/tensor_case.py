@@ -1,4 +1,4 @@
-"""One function of tensors in PyTorch and in Weft: results, types, shapes, gradients agree."""
+"""One function in PyTorch and in Weft: results, dtypes, shapes and gradients agree."""
 
 import numpy as np
 import torch

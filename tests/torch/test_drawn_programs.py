@@ -1,4 +1,4 @@
-"""Random eager programs beside PyTorch: views, changes in place, branches, gradients."""
+"""Random eager programs beside PyTorch: views, in-place changes, branches, gradients."""
 
 import pytest
 from beside_torch import check

@@ -1,4 +1,4 @@
-"""Networks written for PyTorch, run by the command that compares both."""
+"""Networks written for PyTorch, run by the comparison command."""
 
 import os
 import subprocess
@@ -128,12 +128,12 @@ def test_differences_are_named(folder, capsys):
     assert "gradient weight: " in said
 
 
-def test_failures_are_told(folder):
+def test_failures_are_reported(folder):
     with pytest.raises(SystemExit, match="made for nothing"):
         main(["some_networks.Unlike()"])
 
 
-def test_what_cannot_be_run_is_refused(capsys):
+def test_what_cannot_be_run_raises(capsys):
     with pytest.raises(SystemExit, match="there is no package nothing_of_that_name"):
         main(["nothing_of_that_name.Net()"])
     with pytest.raises(SystemExit, match="2"):

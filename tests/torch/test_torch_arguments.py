@@ -1,4 +1,4 @@
-"""Arguments that functions take or refuse, as PyTorch's do."""
+"""Valid and invalid arguments of functions, as in PyTorch."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def test_given(name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
+def test_errors(name):
     for m in (torch, wf):
         with pytest.raises((RuntimeError, TypeError, ValueError, NotImplementedError)):
             REFUSED[name](m)
@@ -97,7 +97,7 @@ def test_formats_are_for_numbers():
         format(wf.ones(2), ".3f")
 
 
-def test_a_generator_goes_on_from_its_state():
+def test_a_generator_continues_from_its_state():
     generator = wf.Generator().manual_seed(3)
     assert generator.device == wf.device("cpu")
     state = generator.get_state()

@@ -1,4 +1,4 @@
-"""Gradients of eager programs against PyTorch's: drawn programs, hooks, accumulation, orders."""
+"""Gradients of eager programs against PyTorch's: random programs, hooks, accumulation, orders."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Backward passes against PyTorch's: what is kept, what is called, what is added up where."""
+"""Backward passes against PyTorch's: retained graphs, hooks, accumulation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Views of bits, subscripts that are masks, `out=` and shapes, against PyTorch."""
+"""Bit views, boolean masks as indices, `out=` and shapes, against PyTorch."""
 
 import pickle
 
@@ -80,7 +80,7 @@ def test_bits_as_another_type(source, to):
         lambda t, x: t.view_as_real(x),
     ],
 )
-def test_views_that_need_a_copy_are_refused(change):
+def test_views_that_need_a_copy_raise(change):
     for t in BOTH:
         with pytest.raises(RuntimeError):
             change(t, t.arange(12.0).reshape(3, 4))
@@ -174,7 +174,7 @@ def test_out_of_several_results():
         same(a, b)
 
 
-def test_out_that_is_refused():
+def test_out_that_raises():
     for t in BOTH:
         with pytest.raises(RuntimeError):
             t.add(t.ones(2), 1.5, out=t.zeros(2, dtype=t.int64))

@@ -1,4 +1,4 @@
-"""Arguments and edge cases that programs written for PyTorch use: they mean the same here."""
+"""Arguments and edge cases in programs written for PyTorch mean the same here."""
 
 import numpy as np
 import pytest
@@ -242,7 +242,7 @@ def test_functions_of_networks_beside_those_of_tensors():
 
 
 @pytest.mark.parametrize("name", ["Adam", "AdamW", "SGD", "RMSprop", "Adagrad"])
-def test_how_an_optimiser_is_to_compute_has_no_influence(name):
+def test_how_an_optimizer_is_to_compute_has_no_influence(name):
     results = []
     for options in ({}, {"foreach": True}) + (({"fused": True},) if name != "RMSprop" else ()):
         x = wf.ones(3, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Gradients of complex numbers against PyTorch's, in every place where users see them."""
+"""Complex gradients against PyTorch's, in every API that returns them."""
 
 import numpy as np
 import pytest
@@ -152,7 +152,7 @@ def test_first_and_second_gradients(name):
         np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-9)
 
 
-def test_who_looks_on_the_way_sees_the_same():
+def test_intermediate_reads_give_the_same():
     found = []
     for m in BOTH:
         x, seen = m.tensor(V, requires_grad=True), []

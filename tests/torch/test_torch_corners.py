@@ -1,4 +1,4 @@
-"""Small things that PyTorch's own tests ask for: the same values, types and errors here."""
+"""Corner cases from PyTorch's own tests: the same values, dtypes and errors."""
 
 import operator
 import warnings
@@ -337,11 +337,11 @@ def test_complex_parameters_are_trained_alike(name):
     found = []
     for m in (wf, torch):
         p = m.tensor([[1 + 2j, 3 - 1j], [0.5j, -2]], requires_grad=True)
-        optimiser = getattr(m.optim, name)([p], lr=0.1)
+        optimizer = getattr(m.optim, name)([p], lr=0.1)
         for _ in range(4):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             ((p * p.conj()).real.sum() + (p * (1 + 1j)).abs().sum()).backward()
-            optimiser.step()
+            optimizer.step()
         found.append(m.view_as_real(p).detach())
     same(*found, rtol=1e-4)
 

@@ -1,4 +1,4 @@
-"""Tensors from data and shapes, conversions and texts against PyTorch's."""
+"""Tensors from data and shapes, conversions and printing against PyTorch's."""
 
 import itertools
 import re

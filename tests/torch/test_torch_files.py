@@ -1,4 +1,4 @@
-"""`wf.load` reads what `torch.save` writes, and runs none of it."""
+"""`wf.load` reads files of `torch.save` without running any of their pickle."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_model_and_its_optimizer_are_taken_over(tmp_path):
     wf.optim.Adam(own.parameters()).load_state_dict(found["optimizer"])
 
 
-def test_objects_and_other_formats_are_refused_by_name(tmp_path):
+def test_objects_and_other_formats_raise_by_name(tmp_path):
     path = tmp_path / "a.pt"
     torch.save(torch.nn.Linear(2, 2), path)
     with pytest.raises(DataError, match=r"got torch.nn.modules.linear.Linear|instruction NEWOBJ"):

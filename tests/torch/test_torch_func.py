@@ -289,7 +289,7 @@ def test_numbers_by_name():
     assert wf.vmap(lambda x, scale=1, how="": x * scale)(x, scale=2, how="a").tolist() == [0, 2, 4]
 
 
-def test_a_neighbour_moves_with_the_number():
+def test_a_neighbor_moves_with_the_number():
     x, y = np.array([[1.0], [2.0]]), np.array([2.0, 2.0, 0.0])
 
     def run(library):

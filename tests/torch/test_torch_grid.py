@@ -1,4 +1,4 @@
-"""Images read at places that are data, against PyTorch's."""
+"""`grid_sample` and `affine_grid` against PyTorch's."""
 
 import numpy as np
 import pytest

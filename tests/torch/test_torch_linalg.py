@@ -1,4 +1,4 @@
-"""Linear algebra against PyTorch: values, element types, shapes and gradients."""
+"""Linear algebra against PyTorch: values, dtypes, shapes and gradients."""
 
 import math
 
@@ -265,8 +265,8 @@ def test_few_of_the_singular_values(shape):
         np.testing.assert_allclose((u * s.unsqueeze(-2) @ v.mT).numpy(), a.numpy(), atol=1e-9)
         np.testing.assert_allclose(s[..., :2].numpy(), wf.linalg.svdvals(a)[..., :2].numpy())
     u, s, v = wf.pca_lowrank(a)
-    centred = a - a.mean(-2, keepdim=True)
-    np.testing.assert_allclose((u * s.unsqueeze(-2) @ v.mT).numpy(), centred.numpy(), atol=1e-9)
+    centered = a - a.mean(-2, keepdim=True)
+    np.testing.assert_allclose((u * s.unsqueeze(-2) @ v.mT).numpy(), centered.numpy(), atol=1e-9)
     less = wf.svd_lowrank(a, 3, M=a / 2).S
     np.testing.assert_allclose(less[..., 0].numpy(), wf.linalg.svdvals(a)[..., 0].numpy() / 2)
 

@@ -1,4 +1,4 @@
-"""Divisors, powers of 2, positions, parts of complex numbers and memory formats against PyTorch."""
+"""gcd, powers of 2, indices, complex parts and memory formats against PyTorch."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What PyTorch's tables of sample inputs ask of operations: values, gradients and errors."""
+"""PyTorch's sample inputs of operations: values, gradients and errors."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
+def test_errors(name):
     call, error = REFUSED[name]
     for m in (torch, wf):
         with pytest.raises(error):

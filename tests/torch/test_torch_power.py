@@ -1,4 +1,4 @@
-"""Gradients of powers by the base and by the exponent at all special points, as in PyTorch."""
+"""Gradients of powers at all special points of base and exponent, as in PyTorch."""
 
 import numpy as np
 import pytest

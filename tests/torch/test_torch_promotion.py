@@ -1,4 +1,4 @@
-"""Element types of results, and what is refused, as in PyTorch."""
+"""Dtypes of results, and errors, as in PyTorch."""
 
 import itertools
 import operator
@@ -64,7 +64,7 @@ def test_alpha_is_of_the_kind_of_the_result(name):
 
 
 @pytest.mark.parametrize("name", ["addcmul", "addmm"])
-def test_factors_with_a_fraction_are_refused_for_integers(name):
+def test_factors_with_a_fraction_raise_for_integers(name):
     def function(m, dtype, factor):
         x = ones(m, dtype, (2, 2))
         option = "value" if name == "addcmul" else "beta"

@@ -1,4 +1,4 @@
-"""Quantiles whose parts take gradients, or are examples of `vmap`, as PyTorch has them."""
+"""Quantiles with gradients or `vmap`, as in PyTorch."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_parts_of_examples(name):
 
 
 @names
-def test_parts_outside_are_refused_when_they_are_known(name):
+def test_parts_outside_raise_when_they_are_known(name):
     x = wf.ones(2, 3)
     with pytest.raises(wf.errors.OutOfRangeError, match=r"from 0 to 1, got 1\.5"):
         wf.func.vmap(getattr(wf, name))(x, wf.tensor([0.5, 1.5])).tolist()

@@ -1,4 +1,4 @@
-"""What PyTorch refuses by value: places outside, numbers that are no probabilities, and the like.
+"""Value-dependent errors as in PyTorch: indices out of range, invalid probabilities.
 
 A call must be refused where PyTorch refuses it, interpreted and compiled, and give the same else.
 """
@@ -14,7 +14,7 @@ from weft import config  # noqa: E402
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4, 5)).astype(np.float32)
-PLACES = [-1, 3, 0, -4, 5, 4, -6, 2**40]  # every second one compiled
+PLACES = [-1, 3, 0, -4, 5, 4, -6, 2**40]  # every second one is compiled
 
 
 def at(m, i, *shape):
@@ -134,7 +134,7 @@ OF_NUMBERS = {
 
 
 def found(m, call, value):
-    """What a call gives, looked at; `None` where it is refused."""
+    """The computed result of a call; `None` if it raises."""
     try:
         y = call(m, value)
         return tuple(y) if not hasattr(y, "detach") else as_array(y.detach())
@@ -165,7 +165,7 @@ def test_numbers_outside(name, compiled):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_a_loss_that_nobody_looks_at_is_refused_by_its_gradient(compiled):
+def test_the_gradient_of_an_unread_loss_raises(compiled):
     x = wf.tensor([0.5, 1.5], requires_grad=True)
     with config.override(compile=compiled):
         wf.nn.functional.binary_cross_entropy(x * 1.0, wf.ones(2)).backward()
@@ -199,7 +199,7 @@ OF_WHOLE = {
 def test_numbers_that_a_type_does_not_hold(name, dtype):
     for v in WHOLE:
         if name in ("pad", "arange", "linspace") and abs(v) > 2**53:
-            continue  # what PyTorch passes through float64
+            continue  # which PyTorch computes in float64
         if name == "linspace" and dtype == "uint8" and v < 0:
             continue  # PyTorch wraps it around
 

@@ -1,4 +1,4 @@
-"""What functions along an axis make of scalars, of empty indices and of bools, as in PyTorch."""
+"""Functions along an axis on scalars, empty indices and bools, as in PyTorch."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Windows, short-time Fourier transforms and slopes against PyTorch."""
+"""Windows, short-time Fourier transforms and `gradient` against PyTorch."""
 
 import numpy as np
 import pytest

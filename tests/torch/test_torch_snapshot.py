@@ -1,4 +1,4 @@
-"""Memory that others write to at any line: values are those of a program that runs line by line."""
+"""Shared memory overwritten at any line: values are those of line-by-line execution."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_gradients_are_those_of_what_was_read():
 
 
 def _changed(lib):
-    """What changes memory in place that an array shows, and that array."""
+    """An operation that changes shared memory in place, and the array that shows it."""
     layer, norm = lib.nn.Linear(2, 1), lib.nn.BatchNorm1d(2)
     w = lib.ones(2, requires_grad=True)
     w.grad = lib.ones(2)

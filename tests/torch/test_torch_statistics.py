@@ -1,4 +1,4 @@
-"""Statistics, integrals, combinations and replaced parts against PyTorch."""
+"""Statistics, integrals, combinations and scatter functions against PyTorch."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every operation on tensors against PyTorch: values, element types, shapes and gradients."""
+"""Every operation on tensors against PyTorch: values, dtypes, shapes and gradients."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Random programs of views and in-place changes: every live tensor is PyTorch's, at every look."""
+"""Random programs of views and in-place changes: every live tensor equals PyTorch's."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def a_view(dims, draw):
 
 
 def a_change(dims, draw, value):
-    """A function that changes a tensor in place; `value` is of its type."""
+    """A function that changes a tensor in place; `value` has its dtype."""
     key = key_for(dims, draw)
     options = [
         lambda m, x: x.add_(value), lambda m, x: x.mul_(value), lambda m, x: x.zero_(),
@@ -89,7 +89,7 @@ def test_programs_of_views_and_changes(data):
             change(torch, theirs)
             change(wf, ours)
         elif kind == "use":
-            # PyTorch's result has the strides of what it was computed from, Weft's is contiguous.
+            # PyTorch's result has the strides of its input, Weft's is contiguous.
             live.append(((theirs * 2 + 1).contiguous(), ours * 2 + 1))
         else:
             np.testing.assert_array_equal(as_array(ours), as_array(theirs))
@@ -120,7 +120,7 @@ def test_gradients_of_programs_with_changes(data):
         expected = total(live)
         expected.backward()
     except RuntimeError:
-        return  # PyTorch refuses some changes of views that it made several at a time
+        return  # PyTorch raises for some changes of views that one call made
     ours = wf.tensor(start, requires_grad=True)
     mine = [ours * 1]
     for place, is_view, step in steps:
@@ -138,7 +138,7 @@ def total(tensors):
 
 
 def a_linear_change(dims, draw, value):
-    """A function that changes a tensor in place, which PyTorch can differentiate afterwards."""
+    """A function that changes a tensor in place, differentiably in PyTorch."""
     key = key_for(dims, draw)
     options = [
         lambda x: x.add_(value), lambda x: x.mul_(value), lambda x: x.zero_(), lambda x: x.neg_(),
@@ -149,7 +149,7 @@ def a_linear_change(dims, draw, value):
     return draw(st.sampled_from(options))
 
 
-def test_changing_a_leaf_that_needs_a_gradient_is_refused():
+def test_changing_a_leaf_that_needs_a_gradient_raises():
     w = wf.ones(3, requires_grad=True)
     for change in (lambda: w.add_(1), lambda: w[0].zero_(), lambda: w.__setitem__(0, 1.0)):
         with pytest.raises(RuntimeError, match="inside no_grad"):
@@ -188,16 +188,16 @@ def test_changes_of_shape_and_at_positions(number):
 
 
 def trained(m, make):
-    """A leaf that is a view of something, trained; what its base holds; whether it is a leaf."""
+    """A leaf that is a view, trained; the contents of its base; whether it is a leaf."""
     base = m.tensor([0.3, -0.5, 0.7], requires_grad=True) * 2
     leaf = make(base).requires_grad_()
-    optimiser = m.optim.Adam([leaf], lr=0.1)
+    optimizer = m.optim.Adam([leaf], lr=0.1)
     gradients = []
     for _ in range(5):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         (leaf * leaf).sum().backward()
         gradients.append(leaf.grad.tolist())
-        optimiser.step()
+        optimizer.step()
     return [*gradients, base.tolist(), leaf.tolist(), [leaf.is_leaf]]
 
 

@@ -1,4 +1,4 @@
-"""Functions whose results have a known shape, whatever the values: under `vmap` as in a loop."""
+"""Value-dependent functions with static result shapes: `vmap` equals a loop."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_gradients_of_scattered_examples():
     np.testing.assert_allclose(slopes(wf), slopes(torch), rtol=1e-5)
 
 
-def test_what_has_no_gradient_is_refused_in_the_backward_pass():
+def test_what_has_no_gradient_raises_in_the_backward_pass():
     x = wf.tensor(X, requires_grad=True)
     found = wf.func.vmap(lambda x: wf.geqrf(x)[0] + x)(x)
     with pytest.raises(wf.errors.UndefinedRuleError, match="geqrf: has no gradient"):
@@ -69,7 +69,7 @@ def test_what_has_no_gradient_is_refused_in_the_backward_pass():
         x.grad.tolist()
 
 
-def test_what_does_not_fit_is_refused_when_it_is_known():
+def test_what_does_not_fit_raises_when_it_is_known():
     x = wf.tensor(X)
     with pytest.raises(wf.errors.WeftError, match="expected 0 <= index < 4, got 4"):
         wf.func.vmap(lambda x: wf.masked_scatter(x, x > -9, x[0]))(x).tolist()

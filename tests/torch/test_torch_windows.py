@@ -49,7 +49,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("name, args, options", REFUSED)
-def test_refused(name, args, options):
+def test_errors(name, args, options):
     for m in (torch, wf):
         given = {**options}
         if "dtype" in given:

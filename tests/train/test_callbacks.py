@@ -1,4 +1,4 @@
-"""Callbacks: saving, stopping, averages, rates, time, bars."""
+"""Callbacks: saving, stopping, averaging, rates, timing, progress bars."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ from weft.train import callbacks as c
 from .line import Classifier, batches, quiet, weights
 
 
-def test_a_run_goes_on_from_the_folder_it_was_saved_to(tmp_path):
+def test_a_run_continues_from_the_folder_it_was_saved_to(tmp_path):
     whole = None
     for kind in ("at once", "last", "folder", "middle"):
         wf.train.seed_everything(1)

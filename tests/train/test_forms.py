@@ -1,4 +1,4 @@
-"""Forms: of optimizers, of optimization, of data."""
+"""Accepted forms of `configure_optimizers`, of manual optimization, and of data."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The order of all hooks is Lightning's: callbacks before the module, what monitors last."""
+"""The order of all hooks is Lightning's: callbacks before the module, monitors last."""
 
 import weft as wf
 from weft.train.callbacks import Callback
@@ -86,7 +86,7 @@ def test_every_event_has_a_method():
     assert {n for n in EVENTS if not hasattr(Hooks, n)} == only_callbacks
 
 
-def test_an_exception_is_told_and_ends_the_run():
+def test_an_exception_is_reported_and_ends_the_run():
     seen = []
 
     class Failing(Classifier):

@@ -1,4 +1,4 @@
-"""The loop: limits, validation, accumulation, logging, going on, stopping."""
+"""The training loop: limits, validation, accumulation, logging, resuming, stopping."""
 
 import csv
 import doctest
@@ -299,7 +299,7 @@ def resumed(tmp_path, step, loader, **options):
     return found
 
 
-def test_what_goes_on_is_bitwise_what_was_not_interrupted(tmp_path):
+def test_what_continues_is_bitwise_what_was_not_interrupted(tmp_path):
     for step in (3, 5, 7, 12):
         (a, figures, steps), (b, others, same) = resumed(tmp_path, step, lambda: Shuffled(5))
         assert steps == same == 15
@@ -319,7 +319,7 @@ def test_a_pipeline_keeps_its_own_place(tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_window_that_was_open_goes_on(tmp_path):
+def test_a_window_that_was_open_continues(tmp_path):
     for cut in (1, 3):
         found = []
         for parts in (1, 2):
@@ -357,7 +357,7 @@ def test_states_that_do_not_fit(tmp_path):
 # -- ends
 
 
-def test_ctrl_c_finishes_the_step_saves_and_tells_how_to_go_on(tmp_path, capsys):
+def test_ctrl_c_finishes_the_step_saves_and_tells_how_to_continue(tmp_path, capsys):
     class Interrupted(Classifier):
         def training_step(self, batch, batch_idx):
             if self.global_step == 6:

@@ -1,4 +1,4 @@
-"""Rates and batch sizes found by trying."""
+"""The tuner: learning rates and batch sizes."""
 
 import numpy as np
 import pytest

@@ -1,11 +1,11 @@
-"""NumPy's products on one thread."""
+"""NumPy's matmul runs on one thread."""
 
 import numpy as np
 
 from weft.transform import blas
 
 
-def test_the_number_of_threads_comes_back():
+def test_the_number_of_threads_is_restored():
     if blas._set is None:  # another library: nothing to set, and nothing to put back
         assert np.show_config("dicts")["Build Dependencies"]["blas"]["name"] != "scipy-openblas"
         return

@@ -1,4 +1,4 @@
-"""The gradient checker: what it accepts, and that wrong gradients do not get past it."""
+"""The gradient checker accepts correct gradients and finds wrong ones."""
 
 from __future__ import annotations
 

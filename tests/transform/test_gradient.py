@@ -213,7 +213,7 @@ def test_the_gradient_of_a_row_sparse_gradient(graph: Graph) -> None:
 def test_unknown_shapes_and_computed_attributes(
     graph: Graph, f: Callable[[Value, Value], Value], shape: tuple[int | None, ...]
 ) -> None:
-    """Gradients to second order equal central differences, whatever is known of the shape."""
+    """Gradients to second order equal central differences, for any static shape."""
     x, n = placeholder(*shape), placeholder(dtype="int32")
     y = f(x, n)
     loss = ops.sum(ops.sin(y) * y)

@@ -1,4 +1,4 @@
-"""A prepared interpretation: it equals the oracle, leaves feeds alone, and names errors."""
+"""Prepared interpretations equal the reference interpreter, keep feeds, and name errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_drawn_graphs_and_their_gradients_equal_the_oracle(seed: int) -> None:
 
 
 def test_memory_is_reused_where_nothing_else_sees_it() -> None:
-    """A chain of ufuncs takes one array; a view keeps what it looks at."""
+    """A chain of ufuncs needs one array; a view keeps its base alive."""
     with Graph().as_default() as graph:
         x = ops.placeholder(dtype="float32", shape=(4, 2))
         y = x + 1.0
@@ -131,7 +131,7 @@ def test_what_a_reference_raises_arrives_as_what_it_is(monkeypatch, raised, expe
             assert "sinh: not enough memory: an allocation failed (node look" in str(caught.value)
 
 
-def test_effects_are_refused() -> None:
+def test_effects_raise() -> None:
     with Graph().as_default() as graph:
         w: Any = ops.variable(key="w", dtype="float32", shape=(3,), name="w")
         y = ops.read(w)
@@ -177,7 +177,7 @@ print("mapped" if flags & 2 else "kept")
     ("keep", "size", "found"),
     [("1", 1000, "mapped"), ("1", 100_000, "kept"), ("0", 100_000, "mapped")],
 )
-def test_the_c_library_is_told_to_keep_memory_for_large_arrays_only(
+def test_the_c_library_is_reported_to_keep_memory_for_large_arrays_only(
     keep: str, size: int, found: str
 ) -> None:
     environment = {**os.environ, "WEFT_KEEP_FREED": keep}

@@ -1,4 +1,4 @@
-"""The interpreter itself: depth, errors, and the promises its references are held to."""
+"""The interpreter: depth, errors, and what it requires of references."""
 
 from __future__ import annotations
 

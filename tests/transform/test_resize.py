@@ -1,4 +1,4 @@
-"""Interpretations for other sizes: equal to those that are planned anew, or refused."""
+"""Interpretations derived for other sizes equal newly planned ones, or are rejected."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def test_numbers_follow_from_sizes() -> None:
 @pytest.mark.parametrize(
     "sizes", [(9, 3, 24, 2, 7), (8, 4, 40, 2, 8), (8, 4, 32, 2, 7), (8, 1, 8, 2, 5)]
 )
-def test_sizes_that_are_related_otherwise_are_refused(sizes: tuple[int, ...]) -> None:
+def test_sizes_that_are_related_otherwise_raise(sizes: tuple[int, ...]) -> None:
     fit = Fit([(8, 3, 24, 2, 7), (8, 5, 40, 6, 9), (8, 11, 88, 7, 15)])
     with pytest.raises(UnfitError):
         fit.values(sizes)
 
 
 @pytest.mark.parametrize("samples", [[(3,), (5,), (5,)], [(1,), (2,), (3,)]])
-def test_samples_that_say_too_little_are_refused(samples: list[tuple[int, ...]]) -> None:
+def test_samples_that_say_too_little_raise(samples: list[tuple[int, ...]]) -> None:
     with pytest.raises(UnfitError):
         Fit(samples)
 
@@ -71,12 +71,12 @@ def test_another_size_gives_the_bits_of_a_new_interpretation() -> None:
             np.testing.assert_array_equal(a, b)
 
 
-def test_what_is_called_in_another_order_is_refused() -> None:
+def test_what_is_called_in_another_order_raises() -> None:
     with pytest.raises(UnfitError):
         Template([((n,), _attention(n, split=True)) for n in (3, 7, 12)])
 
 
-def test_a_number_that_does_not_follow_is_refused() -> None:
+def test_a_number_that_does_not_follow_raises() -> None:
     def run(n: int) -> Interpretation:
         with Graph().as_default() as graph:
             x = ops.placeholder(dtype="float32", shape=(n,))

@@ -231,7 +231,7 @@ def test_axes_that_do_not_fit() -> None:
         batch(trace(lambda x: x, [w.type]), [], 3)
 
 
-def test_unknown_shapes_are_refused() -> None:
+def test_unknown_shapes_raise() -> None:
     function = trace(lambda x: ops.exp(x), [TensorType(float64, (None,))])
     with pytest.raises(ShapeError, match="expected known dimensions"):
         batch(function, [True], 3)
@@ -449,7 +449,7 @@ def test_shapes_inside_are_those_of_one_example() -> None:
     np.testing.assert_allclose(y, normal(4, 2) / 2, 1e-6)
 
 
-def test_every_pair_of_lanes_is_told_apart() -> None:
+def test_every_pair_of_lanes_is_distinguished() -> None:
     """Indices outside one example's rows are outside, even where the next example has rows."""
     from_rows = vmap(lambda x, i: ops.gather(x, i))
     add_rows = vmap(lambda x, i, u: ops.scatter_add(x, i, u))

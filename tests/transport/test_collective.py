@@ -1,4 +1,4 @@
-"""Collectives among threads: the same bits on every rank, whatever their number."""
+"""Collectives among threads: equal bits on every rank, for any number of ranks."""
 
 import numpy as np
 import pytest

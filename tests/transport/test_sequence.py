@@ -1,4 +1,4 @@
-"""Programs of two ranks are compared call by call, however each cuts its calls into programs."""
+"""The calls of two ranks are compared one by one, however each cuts them into programs."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Collectives in memory that ranks share, here threads: the bits that messages give."""
+"""Collectives in shared memory, here of threads, give the bits of those by messages."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ COUNTS = [0, 1, 7, 20_000, 600_001]  # nothing, small, more than all read whole,
 
 
 def sharing(size, work):
-    """What `work` gives on each of so many ranks that share memory."""
+    """The result of `work` on each of `ranks` ranks that share memory."""
     memory = [np.zeros(REGION_BYTES, np.uint8) for _ in range(size)]
 
     def run(transport):

@@ -1,4 +1,4 @@
-"""Parts computed again give what they gave, and keep less."""
+"""Checkpointed blocks give the same results and keep less memory."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _network() -> nn.Sequential:
 def _trained(forward, steps=4):
     """Parameters and buffers after a few steps."""
     network = _network()
-    optimiser = wf.optim.SGD(network.parameters(), lr=0.1)
+    optimizer = wf.optim.SGD(network.parameters(), lr=0.1)
     data = wf.from_numpy(np.random.default_rng(2).standard_normal((5, 6)).astype("float32"))
     for _ in range(steps):
         forward(network, data).square().mean().backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
     return [v.numpy() for v in network.state_dict().values()]
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints of functions that look at values, which are called again in the backward pass."""
+"""Checkpoints of functions that read values, which run again in the backward pass."""
 
 from contextlib import contextmanager, nullcontext
 
@@ -14,14 +14,14 @@ WEIGHT = wf.tensor([[3.0, 1.0], [2.0, 0.5]], requires_grad=True)
 
 
 def looking(x, other=None, *, scale):
-    """Looks at a value; returns what it was given and captured, too."""
+    """Reads a value; also returns its argument and what it captured."""
     y = x @ WEIGHT
     y = y.sin() * scale if y.sum() > 0 else y * other
     return {"y": nn.functional.dropout(y, 0.5), "w": WEIGHT, "number": 3, "found": y > 0}
 
 
 def gradients(run, start):
-    """First and second derivatives by the argument, by what is behind it and by the weight."""
+    """First and second derivatives by the argument, by what follows it, and by the weight."""
     wf.manual_seed(3)
     start = wf.tensor(start, requires_grad=True)
     WEIGHT.grad = None
@@ -98,7 +98,7 @@ def test_without_gradients_nothing_is_called_again():
     assert calls == [True, True]
 
 
-def test_another_result_the_second_time_is_refused():
+def test_another_result_the_second_time_raises():
     sizes = [2, 3]
 
     def run(x):

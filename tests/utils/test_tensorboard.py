@@ -1,4 +1,4 @@
-"""SummaryWriter: each method's file, read back; a graph's scopes; crashes and errors."""
+"""SummaryWriter: each method's file, read back; graph scopes; crashes and errors."""
 
 import os
 import signal
@@ -230,7 +230,7 @@ def test_a_graph_of_a_function(capsys, writer):
         (lambda w: SummaryWriter(w.log_dir, max_queue=-1), ArgumentError, "at least 0, got -1"),
     ],
 )
-def test_what_cannot_be_written_is_refused(writer, call, error, said):
+def test_what_cannot_be_written_raises(writer, call, error, said):
     with pytest.raises(error, match=said):
         call(writer)
 
@@ -283,7 +283,7 @@ def test_events_appear_after_some_time(tmp_path):
         assert len(list(read_events(path))) == 2
 
 
-def test_a_failing_write_is_told_at_the_next_call(tmp_path):
+def test_a_failing_write_is_reported_at_the_next_call(tmp_path):
     def fail():
         raise OSError(28, "No space left on device")
 

@@ -1,4 +1,4 @@
-"""Profiles for TensorBoard: the graph of kernels, their times and memory, texts and traces."""
+"""Profiles for TensorBoard: the kernel graph, times and memory, tables and traces."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Matrix products: every kernel against NumPy in float64, in any division of the work."""
+"""Matmul kernels against NumPy in float64, for any division of the work."""
 
 from __future__ import annotations
 
@@ -105,7 +105,9 @@ def test_products(
 @pytest.mark.parametrize("dtype", [types.float32, types.bfloat16], ids=str)
 def test_large_products_in_panels(turns: tuple[bool, bool], dtype: DType) -> None:
     check_product(262, 1024, 160, turns, dtype)
-    check_product(264, 1024, 160, turns, dtype)  # rows of x read in place though crowded
+    check_product(
+        264, 1024, 160, turns, dtype
+    )  # rows of x read in place although they share a cache set
     check_product(512, 530, 129, turns, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Products of bfloat16 by instructions on pairs, emulated so that any AVX-512 machine will do."""
+"""bfloat16 matmuls by pair instructions, emulated on machines without AVX512_BF16."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def array(*shape: int) -> Value:
     return ops.placeholder(dtype=as_dtype("float32"), shape=shape)
 
 
-def normalised(shape: tuple[int, ...]) -> Value:
+def normalized(shape: tuple[int, ...]) -> Value:
     """Batch norm and ReLU of an array."""
     raw = array(*shape)
     mean, factor, offset = array(shape[-1]), array(1, 1, 1, shape[-1]), array(shape[-1])
@@ -57,7 +57,7 @@ def moved(shape: tuple[int, ...]) -> Value:
 
 
 def fused(
-    kind: str, case: str, made_of: Callable[[tuple[int, ...]], Value] = normalised
+    kind: str, case: str, made_of: Callable[[tuple[int, ...]], Value] = normalized
 ) -> tuple[Group, dict[Value, Array]]:
     """A product that reads what, most often, batch norm and ReLU make of an array."""
     x, w, attrs = SHAPES[case]

@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's transforms: the matrices, the kernels, when they are chosen."""
+"""Winograd convolution: the transform matrices, the kernels, and when they are chosen."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def problem_of(example: Example) -> Correlation:
         {"dtype": "float64"},
     ],
 )
-def test_neighbours_along_both_axes_only(other: dict[str, Any]) -> None:
+def test_neighbors_along_both_axes_only(other: dict[str, Any]) -> None:
     plain: dict[str, Any] = {"x": (1, 12, 12, 32), "w": (3, 3, 32, 32), "padding": "same"}
     target = replace(targets.current(), winograd="auto")
     assert sizes(problem_of(Example(**plain)), target) == OUTPUTS

@@ -1,4 +1,4 @@
-"""Gather and scatter kernels against the references, and what they do with a bad index."""
+"""Gather and scatter kernels against the references, and their errors for bad indices."""
 
 from __future__ import annotations
 

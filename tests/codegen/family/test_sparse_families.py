@@ -1,4 +1,4 @@
-"""Kernels of compressed rows against the references, and what they do with bad indices."""
+"""Kernels on compressed sparse rows against the references, and their errors for bad indices."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ BAD: Final = [
 
 
 @pytest.mark.parametrize(("op", "arrays", "attrs", "text"), BAD)
-def test_bad_rows_are_refused_alike(
+def test_bad_rows_raise_equally(
     op: str, arrays: tuple[Array, ...], attrs: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(OutOfRangeError) as compiled:

@@ -1,4 +1,4 @@
-"""The last vector of a row writes its own elements only, however few and small they are."""
+"""The last, partial vector of a row writes only its own elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Epilogues: what a kernel stores through them equals the references of the group's tail."""
+"""Epilogues: stored results equal the references of the group's tail."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_in_place_only_where_the_same_element_is_read() -> None:
     assert Epilogue(second, kernel_builder()).inplace == ()
 
 
-def test_wrong_register_is_refused() -> None:
+def test_wrong_register_raises() -> None:
     graph = Graph()
     with graph.as_default():
         x = ops.placeholder(dtype=types.float32, shape=(8, 8))

@@ -1,4 +1,4 @@
-"""Fused groups through the loop generator: drawn shapes, types and targets against NumPy."""
+"""Fused groups through the loop generator: random shapes, types and targets against NumPy."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_transpose_and_add(rows: int, columns: int, dtype: DType) -> None:
 @SOME
 @given(st.integers(2, 7), dims(1, 40), dims(1, 80), NUMBERS)
 def test_transpose_to_a_short_last_axis(taps: int, channels: int, rows: int, dtype: DType) -> None:
-    """As an optimiser reads a gradient by weights: taps outermost there, innermost here."""
+    """As an optimizer reads a gradient by weights: taps outermost there, innermost here."""
 
     def build(g: Any, old: Any) -> Any:
         new = old + ops.transpose(g, perm=(3, 2, 0, 1))
@@ -129,9 +129,9 @@ def softmax(x: Any) -> Any:
 def test_layer_norm(rows: int, columns: int) -> None:
     def build(x: Any, scale: Any, shift: Any) -> Any:
         mean = ops.sum(x, axes=(1,), keepdims=True) * (1.0 / columns)
-        centred = x - mean
-        variance = ops.sum(centred * centred, axes=(1,), keepdims=True) * (1.0 / columns)
-        return centred * ops.rsqrt(variance + 1e-5) * scale + shift, mean, variance
+        centered = x - mean
+        variance = ops.sum(centered * centered, axes=(1,), keepdims=True) * (1.0 / columns)
+        return centered * ops.rsqrt(variance + 1e-5) * scale + shift, mean, variance
 
     run(build, [(rows, columns), (columns,), (columns,)], rtol=1e-4)
 

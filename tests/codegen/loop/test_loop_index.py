@@ -100,7 +100,7 @@ def test_substitution_simplifies() -> None:
     assert substituted((x + 2) // 4, {X: fixed(3)}, _no_scalar) == fixed(1)
 
 
-def test_products_of_variables_are_refused() -> None:
+def test_products_of_variables_raise() -> None:
     with pytest.raises(TypeError, match="is not linear"):
         variable(X) * variable(Y)
 

@@ -1,4 +1,4 @@
-"""What the loop generator promises about kernels: sharing, memory, shape of loops, the tester."""
+"""Guarantees of the loop generator about kernels: sharing, memory, loop structure."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_conditions_of_stores_past_the_caches(target: str) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("column", [20, 32])
 def test_columns_within_stores_past_the_caches(column: int, target: str) -> None:
-    """What lies behind a column begins where no vector may be stored past the caches; or does."""
+    """What follows a column is, or is not, aligned for non-temporal vector stores."""
     rows, width = 1 << 16, 96
     where = {"begin": (0, column), "end": (rows, 2 * column)}
     group, launches, (x, y) = lowered(
@@ -164,7 +164,7 @@ def test_loop_tree_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_a_reduction_read_at_another_row_is_refused() -> None:
+def test_a_reduction_read_at_another_row_raises() -> None:
     def build(x: Any) -> Any:
         return ops.sum(x, axes=(1,)) + x  # the sums are spread along the wrong axis
 
@@ -172,7 +172,7 @@ def test_a_reduction_read_at_another_row_is_refused() -> None:
         lowered(build, (40, 40))
 
 
-def test_an_output_of_another_shape_is_refused() -> None:
+def test_an_output_of_another_shape_raises() -> None:
     def build(x: Any) -> Any:
         return ops.sum(x, axes=(1,)), ops.transpose(x, perm=(1, 0))
 

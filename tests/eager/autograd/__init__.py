@@ -1,1 +1,1 @@
-"""Tests of gradients: backward passes, hooks, functions of the user, checks."""
+"""Tests of gradients: backward passes, hooks, custom functions, checks."""

@@ -1,4 +1,4 @@
-"""Where a NaN comes from: the operation, the line, the element; in each phase of a step."""
+"""The report on a NaN names operation, line and element, in each phase of a step."""
 
 import inspect
 
@@ -31,7 +31,7 @@ def backward_step(w, opt):
     return w
 
 
-def optimiser_step(w, opt):
+def optimizer_step(w, opt):
     opt.zero_grad()
     (w * 3e38).sum().backward()
     w.grad.mul_(10)
@@ -53,7 +53,7 @@ def test_the_line_is_found_and_parameters_are_put_back(phase):
     text = repr(report)
     assert text.startswith("find_nan: nan comes out of ") and f"in the {phase} pass" in text
     assert "test_anomaly.py:" in text and "were put back" in text
-    found = step(w, opt)  # everything goes on as before
+    found = step(w, opt)  # everything continues as before
     assert np.isnan(found.detach().numpy()).any()
 
 
@@ -64,17 +64,17 @@ def test_what_an_element_was_computed_from():
     assert np.isnan(nan.value) and nan.inputs == ("input 0, float32 (3,): -6.0 there",)
 
 
-def test_an_infinity_before_it_is_told():
+def test_an_infinity_before_it_is_reported():
     w = wf.tensor([1.0, 2.0, -3.0], requires_grad=True)
     report = wf.find_nan(backward_step, w, wf.optim.SGD([w], lr=0.1))
     assert report.infinity.value == np.inf and "before that, inf comes out of" in repr(report)
 
 
-def test_a_nan_in_the_optimiser():
+def test_a_nan_in_the_optimizer():
     w = wf.tensor([1.0, np.inf], requires_grad=True)
-    report = wf.find_nan(optimiser_step, w, wf.optim.SGD([w], lr=0.1))
+    report = wf.find_nan(optimizer_step, w, wf.optim.SGD([w], lr=0.1))
     assert report.nan.phase == "optimiser" and "in the optimiser's update" in repr(report)
-    assert report.nan.source.line == line_of(optimiser_step, "# here")
+    assert report.nan.source.line == line_of(optimizer_step, "# here")
 
 
 def test_a_nan_that_was_given():
@@ -132,11 +132,11 @@ def test_anomaly_mode_names_the_forward_line():
 
 def test_a_step_that_raises_leaves_everything_as_it_was():
     layer = nn.Linear(2, 1)
-    optimiser = wf.optim.Adam(layer.parameters(), 0.1)
+    optimizer = wf.optim.Adam(layer.parameters(), 0.1)
 
     def step() -> None:
         layer(wf.ones(3, 2)).sum().backward()
-        optimiser.step()
+        optimizer.step()
         raise RuntimeError("the user's")
 
     before = layer.weight.detach().numpy().copy()
@@ -144,7 +144,7 @@ def test_a_step_that_raises_leaves_everything_as_it_was():
         wf.find_nan(step)
     np.testing.assert_array_equal(layer.weight.detach().numpy(), before)
     assert layer.weight.grad is None
-    assert not optimiser.state
+    assert not optimizer.state
 
 
 def test_set_detect_anomaly_as_a_context():

@@ -1,4 +1,4 @@
-"""Anomaly mode sees the gradients of `weft.func`, and what is inside of traced functions."""
+"""Anomaly mode covers gradients of `weft.func` and the inside of traced functions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Forward mode of tensors: dual numbers, and functions of the user's own."""
+"""Forward mode on tensors: dual numbers and custom functions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a function of the user's own has to define, and `Variable`."""
+"""What a custom `Function` must define, and `Variable`."""
 
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_derivatives_under_no_grad_can_be_differentiated(name):
 
 
 @pytest.mark.parametrize("name", ["vjp", "jvp", "jacobian", "hessian", "vhp", "hvp"])
-def test_what_is_no_tensor_is_refused(name):
+def test_what_is_no_tensor_raises(name):
     function = getattr(functional, name)
     with pytest.raises(TypeError, match=f"{name}: expected inputs of tensors alone, got int"):
         function(wf.sum, (leaf(1.0), 1))
@@ -220,7 +220,7 @@ def test_the_tangent_of_a_dual_tensor_is_the_one_it_was_made_with():
         assert wf.autograd.forward_ad.unpack_dual(dual).tangent is given
 
 
-def test_what_has_no_gradient_is_refused_where_others_flow_too():
+def test_what_has_no_gradient_raises_where_others_flow_too():
     def values(x):
         return x.sum()
 

@@ -1,4 +1,4 @@
-"""Functions of the user with gradients of their own, and the check of gradients."""
+"""Custom functions with their own gradients, and `gradcheck` of them."""
 
 import numpy as np
 import pytest
@@ -158,7 +158,7 @@ class Wrong(wf.autograd.Function):
         return {"count": g, "shape": (g.sum(), None)}[ctx.how]
 
 
-def test_functions_with_wrong_gradients_are_told():
+def test_functions_with_wrong_gradients_are_reported():
     with pytest.raises(errors.GradientError, match=r"Wrong.backward: expected 2 gradients, .* 1"):
         Wrong.apply(leaf(1.0), "count").sum().backward()
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Each check of `gradcheck` finds what it is for."""
+"""Each check of `gradcheck` finds the fault that it is for."""
 
 import pytest
 

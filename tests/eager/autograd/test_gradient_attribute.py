@@ -1,4 +1,4 @@
-"""`x.grad`: what may be assigned to it, and what a program is told about it."""
+"""`x.grad`: valid assignments, and errors for others."""
 
 import warnings
 
@@ -8,7 +8,7 @@ import weft as wf
 from weft.errors import DTypeError, GradientError, ShapeError
 
 
-def test_what_is_no_gradient_of_the_tensor_is_refused():
+def test_what_is_no_gradient_of_the_tensor_raises():
     x = wf.ones(2, 3, requires_grad=True)
     with pytest.raises(TypeError, match="expected a tensor or None, got int"):
         x.grad = 0

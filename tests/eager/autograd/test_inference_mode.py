@@ -1,4 +1,4 @@
-"""Tensors that no gradient ever needs."""
+"""`inference_mode`: tensors that never require gradients."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Hooks that see the gradients of several tensors."""
+"""Hooks on the gradients of several tensors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Hooks of the nodes behind tensors, which see all gradients of a call at once."""
+"""Hooks of `grad_fn` nodes, which get all gradients of a call together."""
 
 import weakref
 
@@ -72,7 +72,7 @@ def test_several_results_are_seen_together():
     assert v.grad[1].item() == 2 and v.grad[3].item() in (1, 2)  # one call may be several nodes
 
 
-def test_hooks_of_leaves_are_around_the_accumulation():
+def test_leaf_hooks_run_around_accumulation():
     x = leaf(1.0)
     node = (x * 2).grad_fn.next_functions[0][0]
     seen = []

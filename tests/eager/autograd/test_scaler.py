@@ -1,4 +1,4 @@
-"""Loss scaling: small gradients survive float16, bad steps are left out, the factor adapts."""
+"""Loss scaling: small gradients survive float16, bad steps are skipped, the factor adapts."""
 
 import pytest
 

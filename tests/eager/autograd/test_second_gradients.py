@@ -1,4 +1,4 @@
-"""Gradients of gradients: on what these depend, and what hooks see of it."""
+"""Second-order gradients: their dependencies, and what hooks get."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""Tests of what is recorded, and of when it is computed."""
+"""Tests of lazy recording, and of when values are computed."""

@@ -1,4 +1,4 @@
-"""Training in one go or in parts, each in a process of its own: what `test_determinism` compares.
+"""Training in one run or in parts, each in its own process: compared by `test_determinism`.
 
 `python continued.py FOLDER NAME START STOP SAVED...` trains each network from step START on, from
 what an earlier process has written to FOLDER unless that is 0, to STOP. It writes what there is
@@ -76,7 +76,7 @@ TRAININGS = {
 
 
 class Training:
-    """A network with all that its training goes on from."""
+    """A network with everything that its training resumes from."""
 
     def __init__(self, name):
         make, self.draw, optimizer, self.reads, self.clears_first = TRAININGS[name]
@@ -131,7 +131,7 @@ def train(folder, start, stop, saved):
 
 
 def main(folder, name, start, stop, *saved):
-    """Leave a history of other programs if none is to be left behind, then train."""
+    """Leaves a history of other programs if asked to, then trains."""
     if not saved and not int(start):
         train(Path(folder), 0, 4, ())
     wf.use_deterministic_algorithms(True)

@@ -1,4 +1,4 @@
-"""Running ahead: the caller goes on once the loss is there; nobody sees what is not done yet."""
+"""Asynchronous execution: callers return early, and never see unfinished results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Loop:
         return float(self.loss.detach())
 
     def ahead(self):
-        """After some steps; the last one goes on."""
+        """After some steps, the last of which is still running."""
         for _ in range(4):
             self.step()
         assert flight._aloft
@@ -157,7 +157,7 @@ LOOKS = {
     "pickle": lambda loop: pickle.loads(pickle.dumps(loop.w)).detach().numpy(),
     "save": _saved,
     "state dict": lambda loop: {k: v.numpy() for k, v in loop.model.state_dict().items()},
-    "optimiser's state": _state_of,
+    "optimizer's state": _state_of,
     "interpreted": lambda loop: np.asarray(wnp.linalg.svd(wnp.asarray(loop.w.detach()))[1]),
     "thread": _in_thread,
     "child": _in_child,
@@ -172,7 +172,7 @@ LOOKS = {
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 @pytest.mark.parametrize("name", LOOKS)
-def test_whoever_looks_finds_finished_memory(name):
+def test_readers_find_finished_memory(name):
     look = LOOKS[name]
     np.testing.assert_equal(look(Loop().ahead()), expected(look))
 
@@ -271,7 +271,7 @@ def test_models_that_are_gone_are_trained_to_the_end():
 
 
 @pytest.mark.parametrize("kind", [wf.optim.SGD, wf.optim.AdamW, wf.optim.Adagrad])
-def test_optimisers_give_what_they_give_to_callers_that_stay(kind):
+def test_optimizers_give_what_they_give_to_callers_that_stay(kind):
     ahead, stays = Loop(kind), Loop(kind)
     for _ in range(5):
         first = ahead.step()

@@ -111,7 +111,7 @@ def test_sizes_have_their_own_programs_though_there_is_one_for_many(monkeypatch)
     assert last._case is None
 
 
-def test_the_mode_is_told_and_refuses_what_is_no_truth_value():
+def test_the_mode_is_reported_and_refuses_what_is_no_truth_value():
     assert not wf.are_deterministic_algorithms_enabled()
     wf.use_deterministic_algorithms(True, warn_only=True)
     try:

@@ -1,4 +1,4 @@
-"""One program for many sizes computes what the references do, for all sizes that it admits."""
+"""A program for many sizes equals the references for all sizes that its guards admit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PAGE = mmap.PAGESIZE
 
 
 def _guarded(array):
-    """A copy that ends where memory ends: to read or write behind it is the end of the process."""
+    """A copy at the end of mapped memory: reading or writing beyond it ends the process."""
     pages = -(-max(array.nbytes, 1) // PAGE)
     memory = mmap.mmap(-1, (pages + 1) * PAGE)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -144,7 +144,7 @@ def _counts(x, w, ids, n):
 
 
 def _places(x, w, ids, n):
-    """Written at a place that depends on sizes, in arrays of one size, as generated text is."""
+    """Writes at a position that depends on sizes, in arrays of one size, as in text generation."""
     room = op.exp(op.iota(shape=(200, 2), axis=0, dtype=float32) * 1e-3)
     row = op.reshape(w[0, :2], shape=(1, 2))
     turned = op.transpose(op.slice_update(room, row, begin=(n, 0), end=(n + 1, 2)), perm=(1, 0))
@@ -236,7 +236,7 @@ def test_types_on_a_line_by_chance_serve_only_the_sizes_that_rules_give_them_for
         _every_other((5, 9, 13))
 
 
-def test_what_has_no_kernel_for_many_sizes_is_refused():
+def test_what_has_no_kernel_for_many_sizes_raises():
     with pytest.raises((CompileError, UnfitError)):
         _general(lambda x, w, ids, n: [op.cumsum(x, axis=1)])
 
@@ -252,11 +252,11 @@ def fresh(monkeypatch):
 
 
 def _training():
-    """A step of training on sentences of so many words, and the parameters."""
+    """A training step on sentences of `length` words, and the parameters."""
     wf.manual_seed(0)
     words, norm, out = nn.Embedding(30, 16), nn.LayerNorm(16), nn.Linear(16, 4)
     layers = nn.ModuleList([words, norm, out])
-    optimiser = wf.optim.SGD(layers.parameters(), lr=0.1)
+    optimizer = wf.optim.SGD(layers.parameters(), lr=0.1)
     rng = np.random.default_rng(0)
 
     def step(n, label=0):
@@ -265,8 +265,8 @@ def _training():
         labels = np.append(rng.integers(0, 4, 1), label)
         loss = F.cross_entropy(out(y.mean(1)), wf.from_numpy(labels))
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         return loss.item()
 
     return step, list(layers.parameters())
@@ -307,7 +307,7 @@ def test_a_loop_over_lengths_learns_as_it_does_without(monkeypatch):
 def test_callers_leave_it_once_the_loss_is_there(monkeypatch):
     losses = _losses(LENGTHS)
     TEAM.stop()
-    monkeypatch.setattr(Team, "_start", lambda *_: None)  # what is left waits for its caller
+    monkeypatch.setattr(Team, "_start", lambda *_: None)  # the rest waits for its caller
     monkeypatch.setattr(executable, "AHEAD_NS", 0.0)
     monkeypatch.setattr("weft.eager.record.dynamic_shape._families", type(programs._programs)())
     programs._programs.clear()
@@ -371,7 +371,7 @@ def test_shapes_are_compiled_no_faster_than_they_are_paid_for(monkeypatch):
         return finished(step, threads)
 
     monkeypatch.setattr(programs, "finish", finish)
-    monkeypatch.setattr(Family, "generalise", lambda *_: None)
+    monkeypatch.setattr(Family, "generalize", lambda *_: None)
     monkeypatch.setattr(programs, "_patience", lambda sample: 4.0)
     clock = SimpleNamespace(perf_counter=itertools.count().__next__)  # each run takes a second
     monkeypatch.setattr(programs, "time", clock)
@@ -393,7 +393,7 @@ def test_a_program_that_disagrees_with_the_interpreter_is_not_used(monkeypatch):
     assert len(used) == len([f for f in sizes._families.values() if not f._trials])
 
 
-def test_a_label_out_of_range_is_refused_and_nothing_changes(monkeypatch):
+def test_a_label_out_of_range_raises_and_nothing_changes(monkeypatch):
     used = _used(monkeypatch)
     step, parameters = _training()
     for n in LENGTHS[:20]:

@@ -1,4 +1,4 @@
-"""Loops whose shapes change at every step: what is known from a few sizes serves the others."""
+"""Loops with a new shape at every step: plans for a few sizes serve the others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _train(lengths, heads=2, width=8):
     words, qkv = nn.Embedding(30, width), nn.Linear(width, 3 * width)
     norm, out = nn.LayerNorm(width), nn.Linear(width, 4)
     parameters = [p for m in (words, qkv, norm, out) for p in m.parameters()]
-    optimiser = wf.optim.Adam(parameters, lr=0.01)
+    optimizer = wf.optim.Adam(parameters, lr=0.01)
     rng = np.random.default_rng(0)
     losses = []
     for n in lengths:
@@ -52,8 +52,8 @@ def _train(lengths, heads=2, width=8):
         logits = out(y.transpose(1, 2).reshape(3, n, width).mean(1))
         loss = F.cross_entropy(logits, wf.from_numpy(rng.integers(0, 4, 3)))
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         losses.append(loss.item())
     return losses, [p.detach().numpy().copy() for p in parameters]
 

@@ -1,4 +1,4 @@
-"""Scalars that are changed in place between steps are inputs of the step, not constants."""
+"""Scalars that change in place between steps are inputs of the program, not constants."""
 
 import copy
 
@@ -70,7 +70,7 @@ def test_an_average_of_models_inside_a_training_loop(compiled, multi, determinis
     assert average.n_averaged.item() == 7
 
 
-def test_an_average_where_nobody_looks():
+def test_an_average_that_is_not_read():
     """As before, without reading the parameters in between."""
     wf.manual_seed(0)
     found = []

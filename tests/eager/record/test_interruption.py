@@ -1,4 +1,4 @@
-"""Ctrl-C at any point: what was begun is done or not begun, and the next step is as any other."""
+"""Ctrl-C at any point: each update is done or not begun, and the next step is as usual."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_gradients_are_recorded_after_a_function_of_ones_own():
     assert interrupted_everywhere(run, check) > 20
 
 
-def test_an_optimisers_step_changes_parameters_state_and_counts_or_nothing():
+def test_an_optimizers_step_changes_parameters_state_and_counts_or_nothing():
     wf.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     parameters = list(model.parameters())
@@ -171,7 +171,7 @@ def test_statistics_belong_to_the_step_that_is_done_or_begun():
         loop = Loop()
         where = interrupted_at(int(number), loop.run)
         (steps, values), (batches, statistics) = loop.trained(), loop.seen()
-        assert batches in (steps, steps + 1), where  # as in PyTorch: forward is behind, or not
+        assert batches in (steps, steps + 1), where  # as in PyTorch: after the forward pass, or not
         for found, wanted in zip(values, trained[steps], strict=True):
             np.testing.assert_allclose(found, wanted, 1e-6, 1e-9, err_msg=where)
         for found, wanted in zip(statistics, seen[batches], strict=True):
@@ -219,7 +219,7 @@ def test_a_backward_pass_does_not_leave_gradients_off():
     assert interrupted_everywhere(run, check, stride=5) > 20
 
 
-def test_the_first_step_of_an_optimiser_begins_again():
+def test_the_first_step_of_an_optimizer_begins_again():
     def begin():
         p = wf.ones(3, requires_grad=True)
         p.grad = wf.ones(3)

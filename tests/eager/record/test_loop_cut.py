@@ -1,4 +1,4 @@
-"""Loops in which nobody looks at a value: how they are cut into programs."""
+"""Loops that read no value: how they are cut into programs."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ class Block(nn.Module):
 
 
 class Text(nn.Module):
-    """Predicts the next word, and goes on with a text."""
+    """Predicts the next word, and continues a text."""
 
     def __init__(self, blocks):
         super().__init__()
@@ -83,7 +83,7 @@ def sizes(monkeypatch):
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Counts what is compiled, and has forgotten what was before."""
+    """Counts compilations, starting from empty caches."""
     found = []
     before = programs.finish
 

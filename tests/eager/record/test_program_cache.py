@@ -1,4 +1,4 @@
-"""Recordings that come back: found in one pass, and the same as walking back would find."""
+"""Repeated recordings are recognized in one pass, with the same result as a full walk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Found = list[bool]
 
 @pytest.fixture
 def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[Found]:
-    """Whether what is computed was recognised, each time; then it is what a walk would find."""
+    """Whether each recording was recognized; then the result equals that of a full walk."""
     seen: Found = []
 
     def compared(records: Sequence[Record]) -> Structure | None:
@@ -41,24 +41,24 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[Found]:
 
 
 def _training(found: Found, after: Callable[[int, nn.Module], object]) -> list[float]:
-    """Losses of six steps; `after` is called behind each."""
+    """Losses of six steps; `after` is called after each."""
     wf.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3))
-    optimiser = wf.optim.Adam(model.parameters(), 0.05)
+    optimizer = wf.optim.Adam(model.parameters(), 0.05)
     x = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
     losses: list[float] = []
     for i in range(6):
         found.clear()
         loss = nn.functional.cross_entropy(model(wf.from_numpy(x)), wf.tensor([0, 1, 2, 1]))
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         losses.append(float(loss.detach()))
         after(i, model)
     return losses
 
 
-def test_training_steps_are_recognised(found: Found) -> None:
+def test_training_steps_are_recognized(found: Found) -> None:
     kept: list[Found] = []
     losses = _training(found, lambda i, model: kept.append(list(found)))
     assert kept[-1] == [True] and losses[-1] < losses[0]
@@ -104,7 +104,7 @@ def test_other_links_are_another_recording(found: Found) -> None:
     assert not _twice(found, lambda: x * y * y, lambda: (x * y) * (x * y))
 
 
-def test_links_that_take_turns_are_all_recognised(found: Found) -> None:
+def test_links_that_take_turns_are_all_recognized(found: Found) -> None:
     x, y = wf.ones(3), wf.full((3,), 2.0)
     ways: list[Callable[[], object]] = [
         lambda: x * y + y, lambda: x * y + x, lambda: (z := x * y, z + z)
@@ -120,9 +120,9 @@ def test_links_that_take_turns_are_all_recognised(found: Found) -> None:
 
 def test_there_are_so_many_ways_at_most(found: Found, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_cache, "MOST_WAYS", 2)
-    test_training_steps_are_recognised(found)
+    test_training_steps_are_recognized(found)
     with pytest.raises(AssertionError):
-        test_links_that_take_turns_are_all_recognised(found)
+        test_links_that_take_turns_are_all_recognized(found)
     assert found.count(True) == 2
 
 
@@ -191,7 +191,7 @@ def _run(calls: list[tuple[int, int, int]], values: list[wf.Tensor]) -> None:
         assert y.tolist() == array.tolist()
 
 
-def test_other_sizes_are_recognised(found: Found) -> None:
+def test_other_sizes_are_recognized(found: Found) -> None:
     w = wf.from_numpy(np.ones(4, np.float32))
 
     def mean(length: int) -> float:

@@ -1,4 +1,4 @@
-"""The recording: what is computed when, what is compiled when, and what is kept."""
+"""Lazy recording: what is computed, compiled and kept, and when."""
 
 import gc
 import threading
@@ -72,7 +72,7 @@ def leaf_of(array):
     return wrap(leaf(array))
 
 
-def test_nothing_is_computed_before_someone_looks():
+def test_nothing_is_computed_before_a_value_is_read():
     x = tensor([1.0, 2.0])
     y = x + 1.0
     assert y.lazy.array is None
@@ -95,7 +95,7 @@ def test_the_third_run_of_a_structure_is_compiled(compiled):
     for _ in range(8):
         loop.step().item()
         counts.append(len(compiled))
-    # Adam's state begins with the first step, so iterations are alike from the first on.
+    # Adam's state is created by the first step, so all iterations are equal from the first on.
     assert counts[1] == 0
     assert counts[-1] == 1
 
@@ -177,7 +177,7 @@ def test_one_program_an_iteration():
     assert sum(after) - sum(before[: len(after)]) == 1
 
 
-def test_a_loop_that_never_looks_still_runs():
+def test_a_loop_that_reads_no_value_still_runs():
     loop = Loop(lr=0.1)
     w = loop.w.detach().numpy().copy()
     for _ in range(5):
@@ -235,7 +235,7 @@ def test_recordings_leave_nothing_to_the_garbage_collector():
 
 
 @pytest.mark.parametrize("kept", [0, 1])
-def test_results_are_told_apart_where_others_are_gone(kept):
+def test_results_are_distinguished_where_others_are_gone(kept):
     for _ in range(4):
         y = wf.split(tensor([[1.0, 2.0]]), 1, dim=1)[kept]
         assert (y * 3.0).tolist() == [[3.0 * (1 + kept)]]

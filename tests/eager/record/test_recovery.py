@@ -1,4 +1,4 @@
-"""After a failure: as if the call that failed had raised where it stands."""
+"""After a failure, the state is as if the failing call had raised at its line."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ class Network(nn.Module):
 
 
 def _trained(
-    optimiser: Any, words: int, step_by_step: bool
+    optimizer: Any, words: int, step_by_step: bool
 ) -> tuple[dict[str, wf.Tensor], list[str]]:
     """The state after steps of which some have a word or a label out of range; what was wrong."""
     wf.manual_seed(3)
     net, told = Network(words), list[str]()
-    update = optimiser(net.parameters(), lr=0.01)
+    update = optimizer(net.parameters(), lr=0.01)
     for i in range(12):
         ids, labels = wf.tensor([0, 1, 2, i % 6]), wf.tensor([0, 1, 2, i % 3])
         ids[1] = words if i in (1, 7) else 1
@@ -118,11 +118,11 @@ def _trained(
     return net.state_dict(), told
 
 
-@pytest.mark.parametrize("optimiser", [wf.optim.SGD, wf.optim.Lion, wf.optim.Adam])
+@pytest.mark.parametrize("optimizer", [wf.optim.SGD, wf.optim.Lion, wf.optim.Adam])
 @pytest.mark.parametrize("words", [6, 100_000])  # in large tables few rows are updated
-def test_training_goes_on_behind_a_bad_batch(optimiser, words):
-    wanted, expected = _trained(optimiser, words, True)
-    found, told = _trained(optimiser, words, False)
+def test_training_continues_behind_a_bad_batch(optimizer, words):
+    wanted, expected = _trained(optimizer, words, True)
+    found, told = _trained(optimizer, words, False)
     assert told == expected == ["3", str(words), "3", str(words), "3"]
     for name, value in wanted.items():
         np.testing.assert_allclose(found[name].numpy(), value.numpy(), 1e-4, 1e-5, err_msg=name)
@@ -191,7 +191,7 @@ def test_what_ran_out_of_memory_or_was_interrupted_is_tried_again(monkeypatch):
 
 
 class Interrupting(OrderedDict[Any, Any]):
-    """Ctrl-C right behind the first entry of a table."""
+    """Ctrl-C right after the first entry of a table."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value)

@@ -1,4 +1,4 @@
-"""Where sizes get in which other calls are made, few are looked at, and a program serves the rest.
+"""Sizes that change the recorded calls: few are probed, and a program serves the rest.
 
 A mask that is padded to what a cache holds is cut instead from there on, as in a text that grows.
 """
@@ -21,7 +21,7 @@ MOST = 90
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No program or family of an earlier test; what is interpreted is never for long."""
+    """Without programs of earlier tests; nothing is interpreted for long."""
     monkeypatch.setattr(programs, "_programs", type(programs._programs)())
     monkeypatch.setattr(programs, "_families", {})
     monkeypatch.setattr(dynamic_shape, "_families", type(programs._programs)())

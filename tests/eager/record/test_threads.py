@@ -1,4 +1,4 @@
-"""Tensors of one thread, looked at by others."""
+"""Tensors of one thread, read by others."""
 
 import sys
 import threading
@@ -39,7 +39,7 @@ def in_a_thread(function):
 
 
 @pytest.mark.parametrize("layer, name", [(0, "weight"), (1, "running_mean"), (2, "bias")])
-def test_a_look_leaves_what_pending_values_need(layer, name):
+def test_a_read_keeps_what_pending_values_need(layer, name):
     def values(loop):
         return getattr(loop.model[layer], name).tolist()
 
@@ -54,7 +54,7 @@ def test_a_look_leaves_what_pending_values_need(layer, name):
         np.testing.assert_allclose(value, wanted, rtol=1e-3, atol=1e-5)
 
 
-def test_others_may_look_at_any_time():
+def test_other_threads_may_read_at_any_time():
     before = sys.getswitchinterval()
     loop, failed, stop = Loop(), [], threading.Event()
 

@@ -1,4 +1,4 @@
-"""Types that follow from those for other sizes are those that a call would give."""
+"""Types derived from those for other sizes equal the types of an actual call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors in other libraries, in copies, in other processes; and memory that is used again."""
+"""Tensors in other libraries, in copies, in other processes; and reused memory."""
 
 import copy
 import gc
@@ -40,7 +40,7 @@ def test_numpy_sees_the_memory_behind_a_detached_tensor():
     assert (w * 2).tolist() == [8, 10, 2]
 
 
-def test_numpy_copies_where_it_is_told():
+def test_numpy_copies_on_request():
     x = wf.ones(3)
     assert np.asarray(x, np.float64).dtype == np.float64
     assert address(np.array(x, copy=True)) != address(x.numpy())
@@ -139,7 +139,7 @@ def test_dlpack_of_a_library_without_versions():
     assert wf.from_dlpack(Old()).tolist() == [0, 1, 2]
 
 
-def test_memory_lives_as_long_as_someone_looks():
+def test_memory_lives_as_long_as_its_views():
     a = np.from_dlpack(wf.arange(1000.0) + 1)
     y = wf.from_dlpack(np.arange(1000.0))
     gc.collect()

@@ -37,7 +37,7 @@ def test_texts(data, text):
     assert repr(wf.tensor(data)) == str(wf.tensor(data)) == text
 
 
-def test_what_else_is_said():
+def test_other_output():
     assert repr(wf.zeros(2, dtype=wf.float64)) == "tensor([0., 0.], dtype=float64)"
     assert repr(wf.zeros(2, 0)) == "tensor([], size=(2, 0))"
     x = wf.ones(2, requires_grad=True)

@@ -1,4 +1,4 @@
-"""`save` and `load`: what goes in comes out."""
+"""`save` and `load` round trips."""
 
 import random
 from collections import OrderedDict
@@ -43,7 +43,7 @@ def same(a, b):
 
 @settings(max_examples=40, deadline=None)
 @given(tree=TREES)
-def test_nested_tensors_come_back(tmp_path_factory, tree):
+def test_nested_tensors_round_trip(tmp_path_factory, tree):
     path = tmp_path_factory.mktemp("save") / "x.safetensors"
     wf.save(tree, path)
     assert same(tree, wf.load(path))
@@ -97,14 +97,14 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
      '[["plain",1],["plain",2]]', '[["list",true]]', '[["dict",[["a"]]]]', '[["tensor","x",0]]',
      '[["plain",1],["dict",[[1]]]]', '[["plain",1],["plain",1],["dict",[1,1]]]', "[" * 10**5],
 )  # fmt: skip
-def test_a_damaged_tree_is_told(tmp_path, tree):
+def test_a_damaged_tree_is_reported(tmp_path, tree):
     write_arrays(tmp_path / "a", {"x": np.ones(1)}, {"weft.tree": tree})
     with pytest.raises(errors.DataError, match=r"is damaged: its 'weft.tree'"):
         wf.load(tmp_path / "a")
 
 
 @pytest.mark.parametrize("wrap", [lambda x: {"k": x}, lambda x: [x], lambda x: (x, 1)])
-def test_any_depth_comes_back(tmp_path, wrap):
+def test_any_depth_round_trips(tmp_path, wrap):
     tree, depth = wf.ones(2), 5000
     for _ in range(depth):
         tree = wrap(tree)
@@ -116,7 +116,7 @@ def test_any_depth_comes_back(tmp_path, wrap):
     assert found.tolist() == [1.0, 1.0]
 
 
-def test_what_contains_itself_is_refused(tmp_path):
+def test_what_contains_itself_raises(tmp_path):
     inner: dict = {}
     tree = {"model": [inner, inner]}  # twice is fine
     inner["w"] = wf.ones(1)

@@ -1,4 +1,4 @@
-"""Elements chosen by strides, and tensors that change their size in place."""
+"""`as_strided`, and tensors resized in place."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`tf.data` in graphs: iterators, fed sources, traced functions, texts."""
+"""`tf.data` in graphs: iterators, fed sources, traced functions, strings."""
 
 import gzip
 
@@ -43,7 +43,7 @@ def test_a_one_shot_iterator_trains():
         assert np.allclose(sess.run(w), [[1], [2]], atol=1e-2)
 
 
-def test_a_run_takes_one_element_and_each_session_begins_anew():
+def test_a_run_takes_one_element_and_each_session_starts_again():
     iterator = tf.data.Dataset.range(5).make_one_shot_iterator()
     x = iterator.get_next()
     y = iterator.get_next()
@@ -86,7 +86,7 @@ def test_reinitializable_iterators_go_through_several_datasets():
         iterator.make_initializer(tf.data.Dataset.from_tensor_slices([1, 2]))
 
 
-def test_feedable_iterators_go_where_they_are_told():
+def test_feedable_iterators_follow_their_handle():
     handle = tf.placeholder(tf.string, shape=[])
     train = tf.data.Dataset.range(100).repeat().make_one_shot_iterator()
     test = tf.data.Dataset.range(50, 53).make_initializable_iterator()

@@ -1,4 +1,4 @@
-"""The older pipeline: names, readers, decoders, queues filled by threads."""
+"""Queue-based pipelines: file names, readers, decoders, queues filled by threads."""
 
 import threading
 
@@ -102,7 +102,7 @@ def test_an_error_in_a_thread_is_raised_by_join(tmp_path):
         drained(batch)
 
 
-def test_what_is_forgotten_is_told():
+def test_what_is_forgotten_is_reported():
     row = tf.train.slice_input_producer([np.arange(3)])[0]
     batch = tf.train.batch([row], 2)
     told = pytest.raises(tf.errors.FailedPreconditionError, match="start_queue_runners")

@@ -1,4 +1,4 @@
-"""Every test begins with an empty graph and a session of its own."""
+"""Every test starts with an empty graph and its own session."""
 
 import pytest
 

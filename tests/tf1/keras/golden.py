@@ -1,4 +1,4 @@
-"""What layers must give, in NumPy: one formula each, weights as in Keras' order."""
+"""Expected results of layers, in NumPy: a formula each, weights in Keras' order."""
 
 import numpy as np
 

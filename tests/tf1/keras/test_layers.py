@@ -1,4 +1,4 @@
-"""Every layer against its formula, one program for all; configurations; weights in Keras' order."""
+"""Every layer against its formula, in one program; configurations; Keras' order of weights."""
 
 import json
 
@@ -41,7 +41,7 @@ def depthwise(x, w):
 
 
 def transposed(x, w):
-    """Steps of 2, windows of 2: each place becomes a square of its own."""
+    """Stride 2, windows of 2: each position becomes a separate square."""
     found = np.einsum("nijc,aboc->niajbo", x, w)
     n, i, a, j, b, o = found.shape
     return found.reshape(n, i * a, j * b, o)
@@ -162,7 +162,7 @@ def test_every_layer_is_here():
 
 
 def test_layers_are_their_formulas_and_configurations():
-    """All layers in one model, so that there is one program; made anew from its JSON."""
+    """All layers in one model, so that there is one program; rebuilt from its JSON."""
     inputs, outputs, expected, weights = [], [], [], []
     for layer, (x, formula) in CASES.items():
         own = type(layer).from_config(json.loads(json.dumps(layer.get_config()))) if not isinstance(
@@ -238,7 +238,7 @@ def test_noise_is_of_training_alone(layer):
         assert (found == found[:, :1]).all()
 
 
-def test_states_go_on_from_batch_to_batch():
+def test_states_continue_from_batch_to_batch():
     layer = L.GRU(3, stateful=True, return_state=True)
     x = keras.Input(batch_shape=(2, 2, 1))
     model = keras.Model(x, layer(x))

@@ -1,4 +1,4 @@
-"""Operations between layers: models take them for layers, call them again, save and read them."""
+"""Operations between layers: models wrap them as layers, call them, save and load them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Optimizers by their formulas, written out in NumPy; rates that change between steps."""
+"""Optimizers against formulas in NumPy; learning rates that change between steps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Programs of Keras' guides: several inputs and outputs, subclasses, all data, callbacks."""
+"""Programs of Keras' guides: several inputs and outputs, subclasses, data sources, callbacks."""
 
 import json
 import sys
@@ -65,7 +65,7 @@ def test_several_inputs_and_outputs(tmp_path, capsys):
 
 
 class Own(keras.Model):
-    """A model of one's own, with a loss and a figure beside those of compile."""
+    """A custom model with a loss and a metric beside those of compile."""
 
     def __init__(self):
         super().__init__()

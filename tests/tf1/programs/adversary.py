@@ -18,7 +18,7 @@ def _layer(tf: Any, x: Any, name: str, seed: int, units: int) -> Any:
 
 
 def variational_autoencoder(tf: Any) -> list[float]:
-    """Reparametrised; the noise is fed in place of the random operation that makes it."""
+    """Reparametrized; the noise is fed in place of the random operation."""
     x_data = 1 / (1 + np.exp(-draw(1, 8, 10)))
     x = tf.placeholder(tf.float32, [None, 10])
     h = tf.nn.softplus(_layer(tf, x, "encoder", 2, 8))

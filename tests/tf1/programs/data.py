@@ -1,4 +1,4 @@
-"""Numbers to learn from, the same for every framework."""
+"""Training data, the same for every framework."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def fused_batch_normalized(tf: Any) -> list[float]:
 
 
 def image_optimized(tf: Any) -> list[float]:
-    """Style transfer in small: the picture is what is learned, by Gram matrices."""
+    """A small style transfer: the image is what is learned, by Gram matrices."""
     kernel = tf.constant(draw(16, 3, 3, 3, 5, scale=0.3))
 
     def features(picture: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Regressions, factorisations and clusters, as tutorials of TensorFlow 1 wrote them."""
+"""Regression, factorization and clustering, as in TensorFlow 1 tutorials."""
 
 from __future__ import annotations
 

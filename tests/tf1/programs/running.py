@@ -1,4 +1,4 @@
-"""What sessions do: several of them, several graphs, feeds in the middle, names, saving by hand."""
+"""Uses of sessions: several sessions and graphs, feeds of inner tensors, names, manual saving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words and characters: embeddings with sparse gradients, recurrent cells unrolled by hand."""
+"""Words and characters: embeddings with sparse gradients, manually unrolled recurrent cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classic programs give, step by step, the losses that TensorFlow gives.
+"""Classic programs give TensorFlow's losses at every step.
 
 The expected numbers are those of TensorFlow 2.21, `tensorflow.compat.v1`, on the same functions.
 """

@@ -1,4 +1,4 @@
-"""Random networks over sentences (N, T, D), made alike from `torch.nn` and `weft.nn`."""
+"""Random networks on sequences (N, T, D), built equally from `torch.nn` and `weft.nn`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LAYERS = []
 
 
 class Sentences(Draws):
-    """An embedding, layers that keep N and T, and a score for each word of each place."""
+    """An embedding, layers that keep N and T, and a score for each word at each position."""
 
     def __init__(self, seed, layers):
         self.rng = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def activation(s, d):
 
 
 @drawn
-def normalisation(s, d):
+def normalization(s, d):
     if d < 4:
         return None
     if s.flag():

@@ -1,4 +1,4 @@
-"""Random stacks of layers, made alike from `torch.nn` and `weft.nn`."""
+"""Random stacks of layers, built equally from `torch.nn` and `weft.nn`."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def transposed(s, c, n):
 
 
 @drawn
-def normalisation(s, c, n):
+def normalization(s, c, n):
     kind, affine = s.int(0, 4), s.flag()
     if kind < 2:
         return lambda nn: nn.BatchNorm2d(c, affine=affine), c, n

@@ -1,4 +1,4 @@
-"""One check for every layer: the same as PyTorch's in values, gradients and state."""
+"""One check for every layer: values, gradients and state equal PyTorch's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random stacks of layers beside PyTorch: losses, gradients, updates and moved statistics."""
+"""Random stacks of layers beside PyTorch: losses, gradients, updates, running statistics."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def train(network, library, stack, dtype, steps):
-    """Losses and gradients of some steps, state afterwards, and what it says in `eval` mode."""
+    """Losses and gradients of some steps, the state afterwards, and the output in `eval` mode."""
     optimizer = library.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
     x, labels = library.tensor(stack.inputs), library.tensor(stack.labels)
     if x.is_floating_point():

@@ -1,4 +1,4 @@
-"""Old constructors, lists of tensors, and what of a memory others see, as PyTorch has them."""
+"""Old constructors, lists of tensors, and memory sharing, as in PyTorch."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ MADE = [
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch: lists of arrays are slow
 @pytest.mark.parametrize("number", range(len(MADE)))
-def test_what_is_made(number):
+def test_construction(number):
     ours, theirs = MADE[number](wf), MADE[number](torch)
     assert f"torch.{ours.dtype}" == str(theirs.dtype)
     assert (tuple(ours.shape), ours.tolist()) == (tuple(theirs.shape), theirs.tolist())
@@ -134,14 +134,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)))
-def test_what_is_refused(number):
+def test_errors(number):
     with pytest.raises((TypeError, ValueError, RuntimeError)) as theirs:
         REFUSED[number](torch)
     with pytest.raises(theirs.type):
         REFUSED[number](wf)
 
 
-def test_seeds_of_more_than_64_bits_are_refused():
+def test_seeds_of_more_than_64_bits_raise():
     for seed in (-(1 << 63) - 1, 1 << 64):
         with pytest.raises(RuntimeError, match="manual_seed: expected a number of 64 bits"):
             wf.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Convolutions of integers and of complex numbers beside PyTorch's."""
+"""Integer and complex convolutions beside PyTorch's."""
 
 import numpy as np
 import pytest

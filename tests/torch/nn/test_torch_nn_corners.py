@@ -1,4 +1,4 @@
-"""Corners of layers and losses that PyTorch's own tests look into, beside PyTorch."""
+"""Corner cases of layers and losses from PyTorch's own tests, beside PyTorch."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def alike(run, atol=1e-6):
 
 
 def refused(run, kind=RuntimeError):
-    """Both refuse it."""
+    """Both raise."""
     for m in BOTH:
         with pytest.raises(kind):
             run(m)
@@ -192,7 +192,7 @@ def test_arguments_that_both_refuse(name):
     refused(lambda m: REFUSED[name](m, m.nn.functional))
 
 
-def test_groups_of_one_value_are_refused():
+def test_groups_of_one_value_raise():
     refused(lambda m: m.nn.functional.group_norm(m.ones(1, 10, 1), 10), ValueError)
 
 
@@ -267,7 +267,7 @@ def test_orthogonal_weights(dtype, kind, shape, free):
         alike(run, atol=1e-5)
 
 
-def test_hooks_that_take_keywords_are_told_apart():
+def test_hooks_that_take_keywords_are_distinguished():
     for m in BOTH:
         layer = m.nn.Linear(1, 1)
         with_kwargs = layer.register_forward_hook(lambda *_, **__: None, with_kwargs=True)

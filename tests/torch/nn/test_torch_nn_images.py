@@ -1,4 +1,4 @@
-"""Layers over images and other grids against PyTorch's, over drawn sizes and options."""
+"""Layers on images and other grids against PyTorch's, over random sizes and options."""
 
 import numpy as np
 import pytest

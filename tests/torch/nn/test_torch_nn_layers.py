@@ -1,4 +1,4 @@
-"""Activations, dense layers and normalisation against PyTorch's, over drawn sizes and options."""
+"""Activations, dense layers and normalization against PyTorch's, over random sizes and options."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Losses against PyTorch's, over drawn sizes and options."""
+"""Losses against PyTorch's, over random sizes and options."""
 
 import numpy as np
 import pytest

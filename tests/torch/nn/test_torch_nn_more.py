@@ -155,7 +155,7 @@ def test_gradients_of_zeros_have_a_norm(p):
     np.testing.assert_allclose(clipped(wf), clipped(torch), rtol=1e-5)
 
 
-def test_indices_without_a_class_are_refused():
+def test_indices_without_a_class_raise():
     for m in (wf, torch):
         for indices in ([-1, 1], [5, 1]):
             with pytest.raises(RuntimeError):

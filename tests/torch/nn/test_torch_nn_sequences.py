@@ -1,4 +1,4 @@
-"""Attention and recurrent layers against PyTorch's, over drawn sizes and options."""
+"""Attention and recurrent layers against PyTorch's, over random sizes and options."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def multi_head_attention(d):
 
 
 class Twice:
-    """Calls an attention with one tensor in several places."""
+    """Calls an attention with one tensor as several arguments."""
 
     def __new__(cls, nn, places, width, **options):
         class Net(nn.Module):

@@ -1,4 +1,4 @@
-"""Optimisers and schedulers against PyTorch, step by step."""
+"""Optimizers and schedulers against PyTorch, step by step."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ OPTIMISERS = [
 
 @pytest.mark.parametrize(("name", "options"), OPTIMISERS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_an_optimiser(name, options, dtype):
+def test_an_optimizer(name, options, dtype):
     rng = np.random.default_rng(0)
     starts = [rng.standard_normal(s).astype(dtype) for s in ((3, 4), (5,), ())]
     theirs = [torch.tensor(a, requires_grad=True) for a in starts]
@@ -66,12 +66,12 @@ def test_an_optimiser(name, options, dtype):
 
 def test_the_average_of_asgd():
     p = wrap(leaf(np.zeros(2, np.float32))).requires_grad_()
-    optimiser = optim.ASGD([p], lr=0.1, lambd=0.0, t0=0)
+    optimizer = optim.ASGD([p], lr=0.1, lambd=0.0, t0=0)
     for _ in range(3):
         p.grad = wrap(leaf(np.ones(2, np.float32)))
-        optimiser.step()
+        optimizer.step()
     np.testing.assert_allclose(p.detach().numpy(), -0.3, rtol=1e-6)
-    np.testing.assert_allclose(optimiser.state[p]["ax"].numpy(), -0.25, rtol=1e-6)
+    np.testing.assert_allclose(optimizer.state[p]["ax"].numpy(), -0.25, rtol=1e-6)
 
 
 SCHEDULERS = [
@@ -134,7 +134,7 @@ CHAINS = [
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of")
-def test_schedulers_of_one_optimiser():
+def test_schedulers_of_one_optimizer():
     theirs, ours = both()
     their = [getattr(torch.optim.lr_scheduler, n)(theirs, **o) for n, o in CHAINS]
     our = [getattr(lr_scheduler, n)(ours, **o) for n, o in CHAINS]
@@ -160,9 +160,9 @@ def test_lbfgs(search, history):
     def valley(x, y):
         return (1 - x[0]) ** 2 + 20 * (x[1] - x[0] ** 2) ** 2 + (y - x[0]).square().sum()
 
-    def closure(optimiser, xs):
+    def closure(optimizer, xs):
         def run():
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss = valley(*xs)
             loss.backward()
             return loss
@@ -282,7 +282,7 @@ def test_steps_that_are_tensors():
         (lambda o, p: o.Rprop([p], etas=(1.0, 0.5)), ValueError),
     ],
 )
-def test_options_that_are_refused(make, kind):
+def test_options_that_raise(make, kind):
     with pytest.raises(kind):
         make(optim, wf.ones(2, requires_grad=True))
     with pytest.raises(kind):

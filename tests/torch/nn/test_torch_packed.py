@@ -1,4 +1,4 @@
-"""Sequences of different lengths against PyTorch."""
+"""Packed sequences of different lengths against PyTorch."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_layers_over_packed_sequences(kind, lengths, bidirectional, given):
         lambda u, t: t.nn.GRU(3, 4)(u.pack_sequence([t.ones(2, 3)]), t.zeros(1, 2, 4)),
     ],
 )
-def test_what_is_refused(call):
+def test_errors(call):
     for u, t in ((theirs, torch), (ours, wf)):
         with pytest.raises((RuntimeError, ValueError)):
             call(u, t)

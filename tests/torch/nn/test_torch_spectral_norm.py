@@ -1,4 +1,4 @@
-"""Spectral norms train as PyTorch's do, also where values are looked at between two calls."""
+"""Spectral norms train as PyTorch's do, also if values are read between two calls."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""`DataLoader`: the same batches from processes, threads and none; deaths are errors."""
+"""`DataLoader`: equal batches from processes, threads and neither; dead workers raise."""
 
 import os
 import signal
@@ -65,7 +65,7 @@ def test_workers_change_nothing():
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_resumed_epoch_goes_on(way):
+def test_a_resumed_epoch_continues(way):
     wf.manual_seed(5)
     loader = DataLoader(Noisy(), batch_size=2, shuffle=True, drop_last=True, **way)
     running = iter(loader)

@@ -1,4 +1,4 @@
-"""Datasets made of others, and samplers."""
+"""Composed datasets, and samplers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Programs on disk: what decides them, what a later process makes of them, and damage."""
+"""Programs on disk: their keys, loading in a later process, and damage."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_errors_and_profiles_of_a_loaded_program_tell_as_much(fresh):
     fresh()
     loaded = finish(step_of(), 1)
     for program in (made, loaded):
-        with pytest.raises(OutOfRangeError, match=r"gather: .*9.*test_finish\.py"):
+        with pytest.raises(OutOfRangeError, match=r"gather: .*9.*test_stored_program\.py"):
             run(program, [0, 9])
     assert loaded.summary() == made.summary()
     state = State()
@@ -173,7 +173,7 @@ def test_what_calls_python_is_not_kept(fresh, tmp_path):
 def test_plans_are_the_same_in_every_process(tmp_path):
     code = """
     import hashlib
-    from test_finish import step_of, optimize, plan, Generator, current, recipe_of, dump
+    from test_stored_program import step_of, optimize, plan, Generator, current, recipe_of, dump
     from weft.runtime.compilation.compiler import key_of
     recipe = recipe_of(plan(optimize(step_of()), Generator(current()), 2))
     print(hashlib.sha256(dump(recipe, lambda k: key_of(k, current()))).hexdigest())

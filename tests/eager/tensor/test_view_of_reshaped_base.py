@@ -1,4 +1,4 @@
-"""Views of tensors whose shape changes in place: they go on showing what they showed."""
+"""Views keep their elements when the base's shape changes in place."""
 
 import numpy as np
 import pytest

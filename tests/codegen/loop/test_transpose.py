@@ -1,4 +1,4 @@
-"""Copies that turn an array: right for all shapes and types, and one kernel for many of them."""
+"""Transposing copies: correct for all shapes and types, and one kernel for many of them."""
 
 from __future__ import annotations
 

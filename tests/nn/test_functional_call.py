@@ -1,4 +1,4 @@
-"""Other tensors in place of a module's, for one call."""
+"""`functional_call`: other tensors in place of a module's parameters, for one call."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def test_none_in_place_of_a_bias():
     assert module.inner.bias is bias
 
 
-def test_what_is_no_tensor_is_refused():
+def test_what_is_no_tensor_raises():
     module, x = Shifted(), wf.ones(1, 1)
     module.word = "word"
     with pytest.raises(TypeError, match=r"'inner\.weight', got 'text'"):

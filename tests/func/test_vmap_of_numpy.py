@@ -1,4 +1,4 @@
-"""Functions of NumPy and LAPACK under vmap: all examples in one call, as one after the other."""
+"""NumPy and LAPACK functions under `vmap`: all examples in one call equal a loop."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def parts(y):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_many_at_once_are_one_after_the_other(name):
+def test_vmap_equals_a_loop(name):
     function, x = FUNCTIONS[name]
     each = zip(*[parts(function(part)) for part in x], strict=True)
     for found, wanted in zip(parts(func.vmap(function)(x)), each, strict=True):

@@ -1,4 +1,4 @@
-"""A result that no memory holds is refused at its line, before any table for it is built."""
+"""A result too large for memory raises at its line, before any table for it is built."""
 
 import itertools
 import os
@@ -76,9 +76,9 @@ HUGE = {
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_a_huge_result_is_refused_at_once(name):
+def test_a_huge_result_raises_at_once(name):
     start = time.process_time()
-    with pytest.raises(OutOfMemoryError, match=r"not enough memory: .*test_room\.py:\d+"):
+    with pytest.raises(OutOfMemoryError, match=r"not enough memory: .*test_memory_limits\.py:\d+"):
         HUGE[name]()
     assert time.process_time() - start < 2
 
@@ -104,7 +104,7 @@ def test_views_take_no_memory():
     assert X[:1].expand(MANY).shape == (MANY,)
     wide = X[2:3].expand(SIDE, SIDE).T
     assert wide.shape == (SIDE, SIDE)
-    assert (X + 1).tolist() == [1, 2, 3, 4]  # what is computed meanwhile
+    assert (X + 1).tolist() == [1, 2, 3, 4]  # computed meanwhile
     assert wide[5, :3].tolist() == [*wide[-2:, 7:8].ravel().tolist(), 2] == [2, 2, 2]
     assert wide.numpy().strides == (0, 0)
     with pytest.raises(OutOfMemoryError):
@@ -128,7 +128,7 @@ def test_a_table_has_to_fit_into_what_is_left(monkeypatch):
     shape = (1 << 27,)
     check_table("table", shape, wf.uint8)
     monkeypatch.setattr("weft.ops.declaration.memory_check.available", lambda: (1 << 27) - 1)
-    check_room("result", shape, wf.uint8)  # others may free what it needs
+    check_room("result", shape, wf.uint8)  # others may free the memory that it needs
     with pytest.raises(OutOfMemoryError, match="at most 134,217,727 bytes, got 134,217,728"):
         check_table("table", shape, wf.uint8)
 
@@ -140,7 +140,7 @@ def test_a_machine_is_no_larger_than_it_is():
     assert capacity() <= (min(pages, int(text)) if text.isdigit() else pages)
 
 
-def test_sums_of_neighbours_stop_at_the_first_and_last_channel():
+def test_sums_of_neighbors_stop_at_the_first_and_last_channel():
     x = wf.arange(1.0, 9.0).reshape(1, 2, 4)
     assert F.local_response_norm(x, 2**40, alpha=2.0**40).shape == x.shape
     wide = F.local_response_norm(x, 30, alpha=30.0)
@@ -163,7 +163,7 @@ def test_adaptive_pooling_finds_its_windows_in_tables(size, output):
 
 
 @pytest.mark.parametrize("name", [name for name in vars(wf.special) if "_polynomial_" in name])
-def test_a_degree_that_would_take_forever_is_refused(name):
+def test_a_degree_that_would_take_forever_raises(name):
     degrees = wf.tensor([3, 2**40])
     with pytest.raises(OutOfRangeError, match=r"polynomial_\w+: expected degrees of at most"):
         getattr(wf.special, name)(wf.tensor([0.3, 1.5]), degrees).tolist()

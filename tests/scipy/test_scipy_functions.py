@@ -1,4 +1,4 @@
-"""Special functions that SciPy computes, where it is installed."""
+"""Special functions that call SciPy, where it is installed."""
 
 import numpy as np
 import pytest

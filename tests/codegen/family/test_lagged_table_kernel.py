@@ -1,4 +1,4 @@
-"""Rows that lag behind: the same bits whatever the threads, in place, and whatever the indices."""
+"""Kernels of lagged tables: equal bits on any threads, in place, and for any indices."""
 
 import numpy as np
 import pytest

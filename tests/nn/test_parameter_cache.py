@@ -1,4 +1,4 @@
-"""What follows from parameters alone is kept between runs, and no longer than they stay."""
+"""Results that depend on parameters alone are kept while the parameters are unchanged."""
 
 import copy
 import gc
@@ -40,9 +40,9 @@ def _check(model, call=None):
 
 def _train(model):
     model.train()
-    optimiser = optim.SGD(model.parameters(), lr=0.1)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
     model(wf.randn(4, 3, 5, 5)).square().mean().backward()
-    optimiser.step()
+    optimizer.step()
     model.eval()
 
 

@@ -1,4 +1,4 @@
-"""Shapes that follow from values of feeds: a program for each shape, not for each value."""
+"""Data-dependent shapes: one program for each shape, not for each fed value."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_variable_decides_no_shape() -> None:
         function([], state)
 
 
-def test_decisions_of_long_ago_are_forgotten() -> None:
+def test_old_shape_decisions_are_evicted() -> None:
     with Graph().as_default() as graph:
         shape = fed(1)
         y = ops.broadcast_to(ops.constant(1.0, "float32"), shape=shape)

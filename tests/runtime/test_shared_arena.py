@@ -1,4 +1,4 @@
-"""The arena that programs take turns in: one address, as resident as the largest needs."""
+"""The shared arena: one address, resident up to the largest program's needs."""
 
 from __future__ import annotations
 

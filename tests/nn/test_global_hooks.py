@@ -1,4 +1,4 @@
-"""Hooks of all modules, and what hooks may not give back."""
+"""Global module hooks, and invalid results of hooks."""
 
 import pytest
 
@@ -6,7 +6,7 @@ import weft as wf
 from weft import nn
 
 
-def test_hooks_of_all_modules_come_before_a_modules_own():
+def test_global_hooks_run_before_a_modules_own():
     calls = []
     module = nn.Sequential(nn.Sigmoid())
     handles = [
@@ -30,7 +30,7 @@ def test_hooks_of_all_modules_come_before_a_modules_own():
     assert calls == []
 
 
-def test_hooks_of_all_modules_change_what_they_see():
+def test_global_hooks_change_inputs_and_outputs():
     module = nn.Identity()
     x = wf.ones(2, requires_grad=True)
     with (

@@ -1,4 +1,4 @@
-"""What is known of shapes before anything runs."""
+"""Static shape inference."""
 
 from __future__ import annotations
 
