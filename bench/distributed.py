@@ -27,6 +27,7 @@ MBITS = 1000
 NETWORKS = {"alexnet": 8, "vgg19": 2, "resnet50": 4, "mobilenet": 4, "gnmt": 4, "ncf": 2048}
 """The six networks, and how many examples a step has with `--quick`."""
 OVERLAPPED = {"alexnet": (32, 8), "bert": (512, 64)}  # batch of a rank; the same with `--quick`
+SHARDED_WIDTH, SHARDED_BATCH = 768, 4096  # about as long to compute as to send
 ZERO_WIDTH = 2048  # 12 layers of it: 201 MB of parameters
 GREATEST_SECONDS = 900.0  # of a job
 
@@ -148,6 +149,22 @@ def link(quick: bool) -> None:
                 f"{row['step']:.2f} s: {row['step'] / longer:.2f}x",
                 flush=True,
             )  # fmt: skip
+        _sharded_link(found)
+
+
+def _sharded_link(over: Link) -> None:
+    """`fully_shard` over a link, beside the step without one and what the wire takes."""
+    width, batch = SHARDED_WIDTH, SHARDED_BATCH
+    for way, gathers in {"kept": 1, "again": 2}.items():
+        alone = job(2, 1, "sharded", width, way, batch)
+        row = job(2, 1, "sharded", width, way, batch, link=over)
+        wire = row["parameters"] / 2 * (gathers + 1) * 8 / MBITS / 1e6
+        print(
+            f"  fully_shard, {way:5} batch {batch}, {row['parameters'] / 1e6:.0f} MB: in shared "
+            f"memory {alone['seconds']:.2f} s, the wire {wire:.2f} s, together "
+            f"{row['seconds']:.2f} s: {row['seconds'] / max(alone['seconds'], wire):.2f}x",
+            flush=True,
+        )
 
 
 def tree(quick: bool) -> None:
@@ -155,7 +172,7 @@ def tree(quick: bool) -> None:
     turns = 1 if quick else TURNS
     for name in ("perceptron", "convolutions"):
         print(f"\n{name}: examples/s (bars: 0.95 of one process; shards within 1.15x)")
-        ways = {
+        ways: dict[str, tuple[Any, ...]] = {
             "1 process, 2 threads": (1, 2, name, SECONDS),
             "2 ranks, 1 thread": (2, 1, name, SECONDS),
             "2 ranks, 2 shards": (2, 1, name, SECONDS, 2),

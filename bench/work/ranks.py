@@ -15,7 +15,7 @@ import numpy as np
 import weft as wf
 import weft.distributed as dist
 from bench.work.resident import resident
-from bench.work.sharded import sharded
+from bench.work.sharded import BATCH, sharded
 from bench.work.sizes import SIZES, turns_of
 from weft.cli.workload import training_step, workload
 from weft.transport import collective, session
@@ -153,9 +153,9 @@ def memory(width: int) -> dict[str, float]:
     _zero_steps(64)
     before = resident()
     held = _zero_steps(width)
-    found = {"resident": resident() - before, "parameters": 12 * width * width * 4}
+    after = resident()
     del held
-    return found
+    return {"resident": after - before, "parameters": 12 * width * width * 4}
 
 
 def _zero_steps(width: int) -> Any:
@@ -191,9 +191,10 @@ def main() -> None:
     elif what == "memory":
         found = memory(int(seconds))
     elif what == "sharded":
-        found = sharded(int(seconds), sys.argv[3])
+        batch = int(sys.argv[4]) if len(sys.argv) > 4 else BATCH
+        found = sharded(int(seconds), sys.argv[3], batch)
     else:
-        options = {"shards": int(sys.argv[3])} if len(sys.argv) > 3 else {}
+        options: dict[str, Any] = {"shards": int(sys.argv[3])} if len(sys.argv) > 3 else {}
         found = training(what, seconds, **options)
     if dist.get_rank() == 0:
         print(json.dumps(found))

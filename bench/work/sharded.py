@@ -10,7 +10,7 @@ import weft.distributed as dist
 from bench.work.resident import resident
 from weft.distributed.fsdp import fully_shard
 
-BATCH = 128  # of all ranks
+BATCH = 128  # of all ranks, unless another number is given
 STEPS, WARM = 12, 3
 
 
@@ -26,22 +26,22 @@ def layers(width: int, way: str) -> wf.nn.Module:
     return model
 
 
-def sharded(width: int, way: str) -> dict[str, float]:
+def sharded(width: int, way: str, batch: int = BATCH) -> dict[str, float]:
     """Seconds of a step, bytes above what a small network leaves, and parameters' bytes."""
     wf.config.change("compile", True)  # the interpreter keeps all values of a step
-    _steps(16, way)
+    _steps(16, way, batch)
     before = resident()
-    held, seconds = _steps(width, way)
+    held, seconds = _steps(width, way, batch)
     found = {"resident": resident() - before, "parameters": 12 * width * width * 4}
     del held
     return {**found, "seconds": seconds}
 
 
-def _steps(width: int, way: str) -> tuple[object, float]:
+def _steps(width: int, way: str, batch: int) -> tuple[object, float]:
     """Some steps with Adam; what has to stay, and the time of a step."""
     model = layers(width, way)
     optimizer = wf.optim.Adam(model.parameters(), lr=1e-3)
-    x = wf.randn(BATCH // dist.get_world_size(), width)
+    x = wf.randn(batch // dist.get_world_size(), width)
     times: list[float] = []
     for _ in range(STEPS):
         begin = time.perf_counter()

@@ -2,7 +2,9 @@
 
 import contextlib
 import copy
+import itertools
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -10,8 +12,16 @@ import pytest
 import weft as wf
 import weft.distributed as dist
 from weft.checkpoint import Checkpointer
-from weft.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+from weft.distributed.elements import settle
+from weft.distributed.fsdp import (
+    CPUOffloadPolicy,
+    FSDPModule,
+    MixedPrecisionPolicy,
+    fully_shard,
+    register_fsdp_forward_method,
+)
 from weft.errors import ArgumentError, DistributedError, OptimizerError
+from weft.transport import session
 
 HALF = MixedPrecisionPolicy(param_dtype=wf.bfloat16, reduce_dtype=wf.float32)
 
@@ -210,6 +220,88 @@ def check_units_of_several_modules(rank: int, size: int) -> None:
     net.load_state_dict({name: wf.tensor(x) for name, x in copied.items()}, strict=False)
     with pytest.raises(DistributedError, match="this FSDPEmbedding is sharded already"):
         fully_shard([net.table, net.head])
+
+
+def check_order_of_gathers(rank: int, size: int) -> None:
+    """The next unit's parameters are on their way while one computes, also in a backward pass."""
+    transport = session.world().transport
+    widths = (3, 4, 5, 6)
+    net = wf.nn.Sequential(*[wf.nn.Linear(a * size, b * size, bias=False)
+                             for a, b in itertools.pairwise(widths)])  # fmt: skip
+    for layer in net:
+        fully_shard(layer)
+    fully_shard(net)
+    parts = {12 * size: "a", 20 * size: "b", 30 * size: "c"}
+    seen: list[str] = []
+
+    def calls() -> str:
+        transport.worker.drain()
+        found = [span.what.split() for span in transport.tally.spans or ()]
+        transport.tally.spans = []
+        names = [parts[int(words[-2])] for words in found]
+        pairs = zip(found, names, strict=True)
+        return " ".join([n if words[0] == "all_gather" else n.upper() for words, n in pairs])
+
+    def look(module, args, y) -> None:
+        float(y.sum())
+        seen.append(calls())
+
+    x = wf.ones(2, 3 * size).requires_grad_()
+    hook = net[0].register_forward_hook(look)
+    for first in ("a", "a b"):  # what follows is known after the first call
+        transport.tally.spans = []
+        net(x).sum().backward()
+        float(net[0].weight.grad.sum()) if rank == 0 and net[0].weight.numel() else settle()
+        assert seen.pop() == first
+        assert calls() == f"{'b ' if first == 'a' else ''}c c b C a B A"
+    hook.remove()
+    net[0].set_modules_to_forward_prefetch([net[2], net[1]])
+    net[2].set_modules_to_backward_prefetch([net[1], net[0]])
+    net(x).sum().backward()
+    settle()
+    assert calls() == "a c b c b a C B A"
+    assert type(net[:2]) is wf.nn.Sequential
+    with wf.no_grad():
+        net[0](x)  # what was begun for others ends as well
+        net[0].reshard()
+        settle()
+    assert calls() == "a c b"
+    net.set_reshard_after_backward(False)
+    for wanted in ("a c b C B A", "C B A"):
+        net(x).sum().backward()
+        settle()
+        assert calls() == wanted
+    transport.tally.spans = None
+
+
+def check_what_programs_call(rank: int, size: int) -> None:
+    """A handle of `unshard`, a method besides `forward`, parts kept by neighboring ranks."""
+    net, tokens = sharded(), batch(0, rank, size)
+    wanted = net(tokens).detach()
+    handle = net.unshard(async_op=True)
+    assert net.table.weight.shape != (11, 6)
+    handle.wait()
+    assert net.table.weight.shape == (11, 6)
+    net.reshard()
+    net.unshard(async_op=True)
+    assert net(tokens).tolist() == wanted.tolist()
+    net.unshard(async_op=True)
+    net.reshard()
+    net.look_up = types.MethodType(lambda self, x: self.table(x), net)
+    register_fsdp_forward_method(net, "look_up")
+    assert net.look_up(tokens).shape == (8 // size, 4, 6)
+    with pytest.raises(ArgumentError, match="FSDPNet has no method 'generate'"):
+        register_fsdp_forward_method(net, "generate")
+    with pytest.raises(ArgumentError, match="expected modules that are sharded, got a Linear"):
+        net.set_modules_to_forward_prefetch([wf.nn.Linear(1, 1)])
+    with pytest.raises(ArgumentError, match="expected a bool, got 2"):
+        net.set_reshard_after_forward(2)
+    losses = train(net, rank, size)[0]
+    for count in (1, 2, size):
+        other = sharded(again=count)
+        np.testing.assert_allclose(train(other, rank, size)[0], losses, rtol=1e-5)
+    with pytest.raises(ArgumentError, match=rf"divides {size}, the number of ranks, got 3"):
+        fully_shard(Net(), reshard_after_forward=3, offload_policy=CPUOffloadPolicy())
 
 
 def check_shards_that_cannot_be(rank: int, size: int) -> None:

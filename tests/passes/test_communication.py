@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from weft import distributed as dist
 from weft import ops
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
 from weft.ir.parser import parse_graph
 from weft.ir.printer import format_graph
+from weft.ops.communication.unshard import begin_shards, end_shards
 from weft.passes.pipeline import grouped, optimize
 from weft.passes.schedule import schedule
 from weft.passes.specialize import specialize
@@ -69,3 +71,33 @@ def test_gradients_of_reductions_are_reductions() -> None:
             (g,) = gradients([ops.sum(y * y)], [x])
             assert g.shape == (4,)
     assert len([n for n in graph.nodes if n.op == "all_reduce"]) == 3
+
+
+def sharded_step() -> Step:
+    """Dense layers whose weights are gathered before each use; in a world of one."""
+    graph, shape = Graph(), (256, 256)
+    with graph.as_default():
+        x = y = ops.placeholder(dtype="float32", shape=shape)
+        weights = [ops.variable(key=f"w{i}", dtype="float32", shape=shape) for i in range(LAYERS)]
+        reads = [ops.read(w) for w in weights]
+        for w in reads:
+            (ticket,) = begin_shards(w, shapes=(shape,), group=0)
+            whole, _ = end_shards(ticket, shapes=(shape,), dtypes=(float32,), group=0)
+            y = ops.tanh(ops.matmul(y, ops.unshard.all(whole, w)[0]))
+        found = gradients([ops.sum(y * y)], reads)
+        updates = [ops.assign(w, r - g).node for w, r, g in zip(weights, reads, found, strict=True)]
+    request = Request(graph, (), tuple(updates), (x,))
+    return optimize(specialize(request, [TensorType(float32, shape)], {}, {}))
+
+
+def test_weights_are_gathered_ahead_and_reduced_gradients_awaited_last() -> None:
+    dist.init_process_group()
+    try:
+        order = [g.nodes[0].op for g in schedule(grouped(sharded_step()), ()).groups]
+    finally:
+        dist.destroy_process_group()
+    names = {"begin_gather": "g", "end_gather": "G", "begin_reduce": "r", "end_reduce": "R"}
+    found = "".join([{**names, "matmul": "*"}.get(op, "") for op in order])
+    assert found[: 3 * LAYERS] == "gG*" * LAYERS
+    # Once a layer's weights are there, the next ones are on their way; the first's are not read.
+    assert found[3 * LAYERS :] == "gGg**rGg**rG**r*rRRRR"

@@ -7,8 +7,8 @@ and whoever checks indices runs before every update, so that a bad index changes
 What ranks do together keeps the order of the program.
 
 Among the groups that may run, one that frees at least as much memory as it takes goes first: the
-gradient of a weight, with its update, right after the gradient that it is made from. Otherwise the
-order is the given one.
+gradient of a weight, with its update, right after the gradient that it is made from. One that only
+waits for other ranks goes last. Otherwise the order is the given one.
 """
 
 from __future__ import annotations
@@ -108,17 +108,18 @@ class _Order:
 
     def sorted(self, in_place: AbstractSet[Value] = frozenset()) -> list[Group]:
         """A topological order: first who frees memory, then as given."""
-        position = {group: i for i, group in enumerate(self.groups)}
+        count = len(self.groups)
+        position = {g: i + count * _is_late(g) for i, g in enumerate(self.groups)}
         waiting = dict.fromkeys(self.groups, 0)
         for group in self.groups:
             for following in self.after[group]:
                 waiting[following] += 1
         ledger = _Ledger(self, in_place)
-        ready = [position[g] for g in self.groups if waiting[g] == 0]
-        frugal = [i for i in ready if ledger.is_frugal(self.groups[i])]
+        ready = sorted([position[g] for g in self.groups if waiting[g] == 0])
+        frugal = [i for i in ready if i < count and ledger.is_frugal(self.groups[i])]
         order: dict[Group, None] = {}
         while ready:
-            group = self.groups[heapq.heappop(frugal or ready)]
+            group = self.groups[heapq.heappop(frugal or ready) % count]
             if group in order:
                 continue
             order[group] = None
@@ -129,7 +130,9 @@ class _Order:
                     heapq.heappush(ready, position[following])
                     able.append(following)
             for other in able:
-                if waiting[other] == 0 and other not in order and ledger.is_frugal(other):
+                if waiting[other] or other in order or position[other] >= count:
+                    continue
+                if ledger.is_frugal(other):
                     heapq.heappush(frugal, position[other])
         return list(order)
 
@@ -162,6 +165,10 @@ class _Ledger:
             if len(left) == 1:
                 alone.extend(left)
         return alone
+
+
+def _is_late(group: Group) -> bool:
+    return op_of(group.nodes[0]).facts.late
 
 
 def _bytes(value: Value) -> int:

@@ -73,7 +73,8 @@ class Oracle:
 
 def _is_effect(node: Node) -> bool:
     """Whether to call it a second time would be another call."""
-    return op_of(node) is host_call or op_of(node).facts.ordered
+    op = op_of(node)
+    return op is host_call or op.facts.ordered or op.facts.late
 
 
 def _is_computed(node: Node) -> bool:

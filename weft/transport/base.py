@@ -9,6 +9,7 @@ import abc
 import concurrent.futures
 import itertools
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -140,6 +141,7 @@ class Transport(abc.ABC):
         self.tally = Tally()
         self.tickets: dict[int, Future[Any]] = {}  # of calls that were begun
         self.numbers = itertools.count(1)  # of them
+        self.reductions: deque[Future[Any]] = deque()  # begun with memory for whole gradients
         self.crowded = True  # whether ranks share cores: whoever waits lets others run
         self.place: str | None = None  # the user's line, where the worker does what it asked for
         self.attention = threading.Event()  # there may be something to tell other ranks, or to read

@@ -43,3 +43,4 @@ class Worker:
                 future.set_result(work())
             except BaseException as error:
                 future.set_exception(error)
+            del future, work  # and with them the memory that the call had, before the next comes

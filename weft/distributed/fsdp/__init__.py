@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from weft.distributed.fsdp.fully_shard import FSDPModule, fully_shard
-from weft.distributed.fsdp.policy import MixedPrecisionPolicy
+from weft.distributed.fsdp.fully_shard import (
+    FSDPModule,
+    UnshardHandle,
+    fully_shard,
+    register_fsdp_forward_method,
+)
+from weft.distributed.fsdp.policy import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 
-__all__ = ["FSDPModule", "MixedPrecisionPolicy", "fully_shard"]
+__all__ = [
+    "CPUOffloadPolicy",
+    "FSDPModule",
+    "MixedPrecisionPolicy",
+    "OffloadPolicy",
+    "UnshardHandle",
+    "fully_shard",
+    "register_fsdp_forward_method",
+]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from weft.distributed.device_mesh import DeviceMesh
-from weft.distributed.fsdp.policy import MixedPrecisionPolicy
+from weft.distributed.fsdp.neighbor import neighbors
+from weft.distributed.fsdp.policy import MixedPrecisionPolicy, OffloadPolicy
 from weft.distributed.fsdp.unit import Unit
 from weft.distributed.process_group import member
 from weft.errors import ArgumentError, DistributedError
@@ -32,27 +35,38 @@ class FSDPModule(Module):
     _sharded_unit: Unit
     _sharded_place: str  # before the paths of its parameters in the unit
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A module of its class before: what a slice of a `Sequential` makes."""
+        if not args and not kwargs:  # a copy
+            return super().__new__(cls)
+        before = cls.__mro__[2]
+        return before(*args, **kwargs)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module with whole parameters."""
+        return self.call_whole(super().__call__, args, kwargs)
+
+    def call_whole(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """The result of a function that computes with this module's parameters."""
         unit = self._sharded_unit
         args, kwargs = unit.cast_inputs(args, kwargs)
         with unit.called() as values:
             if unit.opened is not None:
-                return unit.cast_output(super().__call__(*args, **kwargs))
+                return unit.cast_output(function(*args, **kwargs))
             with self._swapped(values):
-                return unit.cast_output(super().__call__(*args, **kwargs))
+                return unit.cast_output(function(*args, **kwargs))
 
-    def unshard(self, async_op: bool = False) -> None:
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
         """Have whole parameters in their places until `reshard`; all ranks of the group call it.
 
-        They are not to be changed. Units below stay as they are.
-
-        Raises:
-            ArgumentError: `async_op`; what is recorded runs later in any case.
+        They are not to be changed. Units below stay as they are. With `async_op` they are only on
+        their way: the module's next call takes them, or `wait()` of the handle that is returned
+        puts them in their places.
         """
-        if async_op:
-            raise ArgumentError(f"unshard: expected async_op=False{at_user_line()}")
         unit = self._sharded_unit
+        if async_op:
+            unit.begin()
+            return UnshardHandle(self)
         if unit.opened is None:
             values, unit.opened = unit.values(again=False), contextlib.ExitStack()
             for module in unit.modules:
@@ -83,9 +97,64 @@ class FSDPModule(Module):
             unit.syncs = requires_gradient_sync
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether the backward pass gathers parameters once more."""
+        """Whether the backward pass gathers parameters once more, from all ranks.
+
+        Raises:
+            ArgumentError: a number, which `fully_shard` alone takes.
+        """
+        if not isinstance(reshard_after_forward, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(
+                f"set_reshard_after_forward: expected a bool, got {reshard_after_forward!r}"
+                f"{at_user_line()}"
+            )
         for unit in self._units(recurse):
-            unit.again = reshard_after_forward
+            unit.again, unit.within = reshard_after_forward, None
+
+    def set_reshard_after_backward(
+        self, reshard_after_backward: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether whole parameters go after a backward pass; if not, the next call needs no gather.
+
+        They stay until they change: through the backward passes whose gradients add up.
+        """
+        for unit in self._units(recurse):
+            unit.kept = not reshard_after_backward
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Taken for programs that call it: nothing is left over after any backward pass."""
+
+    def set_modules_to_forward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
+        """Say which units' gathers begin when this one's has ended, in a call.
+
+        By default it is the one that followed in the last call; more take more memory.
+
+        Raises:
+            ArgumentError: a module that is not sharded.
+        """
+        self._sharded_unit.ahead = self._units_of(modules, "set_modules_to_forward_prefetch")
+
+    def set_modules_to_backward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
+        """Say how many units' gathers begin when this one's has ended, in a backward pass.
+
+        By default it is one. They are those that follow there, in the reverse order of the call.
+
+        Raises:
+            ArgumentError: a module that is not sharded.
+        """
+        found = self._units_of(modules, "set_modules_to_backward_prefetch")
+        self._sharded_unit.ahead_backward = len(found)
+
+    @staticmethod
+    def _units_of(modules: Sequence[Module], name: str) -> list[Unit]:
+        found: list[Unit] = []
+        for module in modules:
+            if not isinstance(module, FSDPModule):
+                raise ArgumentError(
+                    f"{name}: expected modules that are sharded, got a {type(module).__name__}"
+                    f"{at_user_line()}"
+                )
+            found.append(module._sharded_unit)
+        return list(dict.fromkeys(found))
 
     def _units(self, recurse: bool) -> list[Unit]:
         below = self.modules() if recurse else [self]
@@ -93,9 +162,46 @@ class FSDPModule(Module):
         return list(dict.fromkeys(units))
 
 
+@dataclass(frozen=True)
+class UnshardHandle:
+    """What `unshard(async_op=True)` returns."""
+
+    module: FSDPModule
+
+    def wait(self) -> None:
+        """Have whole parameters in their places."""
+        self.module.unshard()
+
+
+def register_fsdp_forward_method(module: Module, method_name: str) -> None:
+    """Have whole parameters in a method besides `forward`, as in `model.generate(x)`.
+
+    A module that is not sharded stays as it is.
+
+    Raises:
+        ArgumentError: there is no such method.
+    """
+    if not isinstance(module, FSDPModule):
+        return
+    method = getattr(module, method_name, None)
+    if not callable(method):
+        raise ArgumentError(
+            f"register_fsdp_forward_method: {type(module).__name__} has no method "
+            f"{method_name!r}{at_user_line()}"
+        )
+    function = getattr(method, "__func__", method)
+
+    @functools.wraps(function)
+    def whole(self: FSDPModule, *args: Any, **kwargs: Any) -> Any:
+        return self.call_whole(functools.partial(function, self), args, kwargs)
+
+    object.__setattr__(module, method_name, types.MethodType(whole, module))
+
+
 def fully_shard(
-    module: M, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | None = None,
-    mp_policy: MixedPrecisionPolicy | None = None, ignored_params: Iterable[Any] | None = None,
+    module: M, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+    mp_policy: MixedPrecisionPolicy | None = None, offload_policy: OffloadPolicy | None = None,
+    ignored_params: Iterable[Any] | None = None,
 ) -> M:  # fmt: skip
     """Divide a module's parameters among ranks; a call gathers them, and its gradients are divided.
 
@@ -112,14 +218,18 @@ def fully_shard(
         mesh: of one dimension; of two, parameters are divided along the second, and gradients
             averaged along the first, too. All ranks if left out.
         reshard_after_forward: whether the backward pass gathers parameters once more, instead of
-            keeping them (ZeRO, stage 2). If left out, all but the outermost unit do.
+            keeping them (ZeRO, stage 2). If left out, all but the outermost unit do. A number:
+            so many neighboring ranks keep parts of what they have gathered, and gather from each
+            other once more, as those of one host.
         mp_policy: element types of computation and traffic.
+        offload_policy: taken for programs that give one: shards are in the host's memory.
         ignored_params: parameters that stay whole, and whose gradients stay this rank's.
 
     Raises:
         DistributedError: a module that is sharded already, a parameter that another unit has, or
             ranks with models of other shapes.
-        ArgumentError: a mesh of more dimensions, scalar parameters, or such without a shape.
+        ArgumentError: a mesh of more dimensions, scalar parameters, or such without a shape; a
+            number of ranks that does not divide theirs.
 
     Source: Rajbhandari et al., "ZeRO" (2020).
 
@@ -152,7 +262,10 @@ def fully_shard(
     for ranks in filter(None, (group, replicas)):
         make_alike("fully_shard", {**paths, **buffers}, ranks)
     policy = mp_policy or MixedPrecisionPolicy()
-    unit = Unit(paths, group, replicas, reshard_after_forward, policy)
+    again, within = reshard_after_forward, None
+    if again is not None and not isinstance(again, bool):
+        again, within = True, neighbors(group, again)
+    unit = Unit(paths, group, replicas, again, within, policy)
     for i, each in enumerate(modules):
         _join(each, unit, f"{i}." if len(modules) > 1 else "")
     return module

@@ -1,4 +1,4 @@
-"""Element types of sharded modules: of their arithmetic, of gradients under way, of results."""
+"""How sharded modules compute: element types of arithmetic and of traffic; where shards lie."""
 
 from __future__ import annotations
 
@@ -24,3 +24,19 @@ class MixedPrecisionPolicy:
     reduce_dtype: DType | None = None
     output_dtype: DType | None = None
     cast_forward_inputs: bool = True
+
+
+@dataclass(frozen=True)
+class OffloadPolicy:
+    """Where shards lie between calls: in the host's memory, as everything."""
+
+
+@dataclass(frozen=True)
+class CPUOffloadPolicy(OffloadPolicy):
+    """The same.
+
+    Args:
+        pin_memory: nothing copies from pinned memory here.
+    """
+
+    pin_memory: bool = True

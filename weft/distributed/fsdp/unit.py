@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -15,13 +16,15 @@ from weft.distributed.recorded import await_result
 from weft.eager.record import memory_pool
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled, no_grad
+from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.hook import watch_backward
 from weft.eager.tensor.dispatch import Recorded, leaf, record, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.func.tree import map_structure
 from weft.ir.dtype import DType
 from weft.ops.base import REGISTRY
-from weft.ops.communication.shard import gather_shards, rows_of, scatter_mean
+from weft.ops.communication.shard import rows_of
+from weft.ops.communication.unshard import begin_shards, end_shards, scatter_mean
 from weft.ops.declaration.fact import Autocast
 from weft.transport.division import Division, Sizes, divide, division_of
 from weft.transport.group import Group
@@ -29,10 +32,13 @@ from weft.transport.group import Group
 Shapes = tuple[Sizes, ...]
 
 
-_GATHER: Final = Recorded(gather_shards, False, False, Autocast.KEPT)
+_BEGIN: Final = Recorded(begin_shards, False, False, Autocast.KEPT)
+_END: Final = Recorded(end_shards, False, False, Autocast.KEPT)
 _SCATTER: Final = Recorded(scatter_mean, False, False, Autocast.KEPT)
 _calls: Final[list[Unit]] = []
 """Units whose modules compute at the moment, the outermost first."""
+_order: Final[list[Unit]] = []
+"""Units that were gathered since the outermost began, in order."""
 
 
 class Unit:
@@ -43,26 +49,37 @@ class Unit:
         group: the ranks that have the parts.
         replicas: the ranks that have the same part as this one, if others do.
         again: whether the backward pass gathers once more; `None` for all but the outermost unit.
+        within: the ranks that it gathers from, where they keep parts of what was gathered.
 
     Attributes:
         modules: those whose parameters they are.
         whole: the shape of each whole parameter.
+        ahead: which units begin to gather when this one has gathered; if `None`, the one that did
+            so next in the last call.
+        ahead_backward: how many units begin to gather again when this one has, in a backward pass.
     """
 
     def __init__(
         self, paths: Mapping[str, Tensor], group: Group, replicas: Group | None, again: bool | None,
-        policy: MixedPrecisionPolicy,
+        within: Group | None, policy: MixedPrecisionPolicy,
     ) -> None:  # fmt: skip
         self.paths = dict(paths)
         self.group = group
         self.replicas = replicas
         self.again = again
+        self.within = within
+        self.kept = False  # whether whole parameters stay after a backward pass
         self.policy = policy
         self.syncs = True
         self.modules: list[Any] = []
         self.params: list[Any] = list({id(p): p for p in paths.values()}.values())
         self.whole: list[Sizes] = [tuple(p.shape) for p in self.params]
+        self._coming: tuple[list[Lazy], Any] | None = None  # shards, and the ticket of their gather
         self._held: tuple[list[Lazy], list[Any]] | None = None  # shards, and what they give
+        self._unused = False  # whether no call has asked for what was gathered
+        self.following: list[Unit] = []  # what gathered next in the last call
+        self.ahead: list[Unit] | None = None
+        self.ahead_backward = 1
         self._local: list[Any] | None = None  # whole ones whose gradients add up on this rank
         self.opened: Any = None  # while `unshard` has put whole ones in their place
         for p in self.params:
@@ -85,24 +102,59 @@ class Unit:
 
     # -- gathering
 
+    def begin(self) -> None:
+        """Begin to gather whole parameters, unless they are there or on their way."""
+        shards = [p.lazy for p in self.params]
+        there = self._coming or self._held
+        if not shards or (there is not None and _are_same(there[0], shards)):
+            return
+        self.finish()
+        static = {
+            "dtype": self.policy.param_dtype, "shapes": tuple(self.whole),
+            "group": self.group.number,
+        }  # fmt: skip
+        (ticket,) = _BEGIN.record(self.params, static)
+        self._coming = shards, wrap(ticket)
+        trace.now.unfinished.append(self.finish)
+
+    def finish(self) -> None:
+        """End a gather that has begun: before what is recorded is computed, or anybody needs it."""
+        if self._coming is None:
+            return
+        (shards, ticket), self._coming = self._coming, None
+        low = self.policy.param_dtype
+        static = {
+            "shapes": tuple(self.whole), "group": self.group.number,
+            "dtypes": tuple([low or p.dtype for p in self.params]),
+        }  # fmt: skip
+        *found, done = _END.record([ticket], static)
+        await_result(done)
+        self._held, self._unused = (shards, [wrap(x) for x in found]), True
+
     def gathered(self) -> list[Any]:
         """The whole parameters, which nobody may change and no gradient flows to."""
-        shards = [p.lazy for p in self.params]
-        if not shards:
+        if not self.params:
             return []
-        if self._held is None or not _are_same(self._held[0], shards):
-            static = {
-                "dtype": self.policy.param_dtype, "shapes": tuple(self.whole),
-                "group": self.group.number,
-            }  # fmt: skip
-            *found, done = _GATHER.record(self.params, static)
-            await_result(done)
-            self._held = shards, [wrap(x) for x in found]
+        self.begin()
+        self.finish()
+        assert self._held is not None
+        if self._unused and _calls and not trace.now.depth:
+            _order.append(self)
+            for unit in self.following if self.ahead is None else self.ahead:
+                unit.begin()
+        self._unused = False
         return self._held[1]
 
     def release(self) -> None:
         """Keep whole parameters no longer."""
-        self._held = None
+        self.finish()
+        self._held, self._unused = None, False
+
+    def release_unused(self) -> None:
+        """The same, if no call has asked for them."""
+        self.finish()
+        if self._unused:
+            self.release()
 
     def values(self, again: bool) -> dict[str, Any]:
         """The whole parameters by path, such that gradients reach the shards."""
@@ -120,6 +172,8 @@ class Unit:
         attrs = {
             "group": self.group.number, "again": again, "reduced": self.policy.reduce_dtype,
             "replicas": -1 if self.replicas is None else self.replicas.number,
+            "ahead": self.ahead_backward,
+            "within": -1 if self.within is None else self.within.number,
         }  # fmt: skip
         lazies = [*[x.lazy for x in found], *[self.params[i].lazy for i in trained]]
         return list(map(wrap, record(REGISTRY["unshard"], lazies, attrs)))
@@ -136,7 +190,7 @@ class Unit:
     @contextmanager
     def called(self) -> Iterator[dict[str, Any]]:
         """Inside, the module computes: gives what is to stand for its parameters."""
-        again = bool(_calls) if self.again is None else self.again
+        again = not self.kept and (bool(_calls) if self.again is None else self.again)
         _calls.append(self)
         try:
             yield self.values(again)
@@ -144,6 +198,8 @@ class Unit:
             _calls.remove(self)
             if again and not is_grad_enabled():
                 self.release()
+            if not _calls:
+                _end_call()
 
     # -- gradients
 
@@ -152,9 +208,13 @@ class Unit:
         own = {id(p) for p in self.params}
         if not any([x.leaf is not None and id(x.leaf()) in own for x in leaves]):
             return
-        self.release()
+        if not self.kept:
+            self.release()
         if self._local is not None and self.syncs:
             self._add_local()
+        for g in [p.grad for p in self.params if p.grad is not None][:1]:
+            with no_grad():
+                await_result(g.reshape(-1)[:1].lazy)  # though this rank may forget its gradients
 
     def _add_local(self) -> None:
         """Reduce gradients that have added up on this rank."""
@@ -193,9 +253,20 @@ class Unit:
         found.modules = [copy.deepcopy(module, memo) for module in self.modules]
         found.params = [copy.deepcopy(p, memo) for p in self.params]
         found.paths = {path: copy.deepcopy(p, memo) for path, p in self.paths.items()}
-        found._held = found._local = found.opened = None
+        found._coming = found._held = found._local = found.opened = found.ahead = None
+        found.following, found._unused = [], False
         watch_backward(found)
         return found
+
+
+def _end_call() -> None:
+    """Remember the order of a call for the next one, and end what was begun in vain."""
+    begun = [unit for each in _order for unit in (each.ahead or each.following)]
+    for unit in dict.fromkeys(begun):
+        unit.release_unused()
+    for unit, then in itertools.zip_longest(_order, _order[1:]):
+        unit.following = [] if then is None else [then]
+    _order.clear()
 
 
 def _are_same(xs: Sequence[Lazy], ys: Sequence[Lazy]) -> bool:

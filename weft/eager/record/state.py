@@ -49,12 +49,13 @@ class State:
     __slots__ = (
         "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth", "duals",
         "due", "grad_mode", "inference", "inspect", "limit", "loop_start", "maps", "outer",
-        "pending", "prompt",
+        "pending", "prompt", "unfinished",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.pending: list[Record] = []
         self.changes: list[Change] = []  # changes that rely on pending records, oldest first
+        self.unfinished: list[Callable[[], None]] = []  # record what belongs to the same program
         self.backward_passes = 0  # since records were last computed
         self.limit = (
             FEW  # pending records from which on `make_room` decides; 0 after an optimizer step
@@ -241,6 +242,8 @@ def set_runner(
 
 def flush(wanted: Lazy | None = None) -> None:
     """Compute all pending values of this thread that a tensor holds; `wanted` is read next."""
+    while trace.now.unfinished:
+        trace.now.unfinished.pop()()
     _runner[0][0](wanted)
 
 

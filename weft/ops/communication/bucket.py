@@ -14,13 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import DistributedError
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape
 from weft.ops.base import NO_GRADIENT, Array
 from weft.ops.communication.collective import all_reduce, exchange, group_of, reduce_into
-from weft.transport import session
+from weft.ops.communication.ticket import begun, ended
 from weft.transport.reduction import check_reduction
 
 
@@ -35,9 +34,7 @@ def _begin_into(xs: Sequence[Array], outs: Sequence[Array], reduction: str, grou
     for x, y in zip(xs, ys, strict=True):
         if not is_same(x, y):
             y[...] = x
-    transport = members.transport
-    ticket[...] = number = next(transport.numbers)
-    transport.tickets[number] = transport.submit(lambda: reduce_into(members, ys, ys, reduction))
+    ticket[...] = begun(members, lambda: reduce_into(members, ys, ys, reduction))
 
 
 def is_same(x: Array, y: Array) -> bool:
@@ -63,12 +60,7 @@ begin_all_reduce = exchange(
 
 
 def _end(ticket: Array, *ys: Array) -> tuple[Array, ...]:
-    joined = session.current()
-    if joined is None:
-        raise DistributedError("the process group has ended before a call that it has begun")
-    transport, number = joined.transport, int(ticket)
-    transport.result_of(transport.tickets[number])
-    del transport.tickets[number]  # what is left here is given up: see `Transport.abandon`
+    ended(ticket)
     return ys
 
 
@@ -99,8 +91,8 @@ def reduced_later(
     parts = [xs[a:b] for a, b in itertools.pairwise(ends)]
     begin = functools.partial(begin_all_reduce.all, reduction=reduction, group=group)
     found: list[Value] = []
-    for begun in [begin(*part) for part in parts]:
-        found += end_all_reduce.all(*begun)
+    for running in [begin(*part) for part in parts]:
+        found += end_all_reduce.all(*running)
     return tuple(found)
 
 

@@ -102,7 +102,7 @@ def exchange(
     name: str, *, reference: Callable[..., Any], vjp: Callable[..., Any],
     dtype: Callable[..., Any] = alike, shape: Callable[..., Any] = alike, inputs: str = "*xs",
     into: Callable[..., None] | None = None, partial: bool = True, compared: bool = True,
-    **attrs: Any,
+    facts: Facts = ORDERED, **attrs: Any,
 ) -> Op:  # fmt: skip
     """Declare what the program does with other ranks, in order, in Python; see `defop`.
 
@@ -110,13 +110,14 @@ def exchange(
         dtype, shape: of the results; those of the inputs by default.
         into: see `weft.ops.declaration.lowering.Opaque`.
         compared: see `weft.ops.communication.exchange_log`.
+        facts: of what only waits, not that it is ordered.
         attrs: attribute names with their defaults.
     """
     noted = None if into is None else logged_into(into, reference, compared)
     return defop(
         name, inputs=inputs, attrs=attrs, dtype=dtype, shape=shape, vjp=vjp,
         reference=logged(reference, compared), lower=Opaque(HOSTED, into=noted), cases=no_cases,
-        outputs=-1, stateful=True, partial=partial, facts=ORDERED,
+        outputs=-1, stateful=True, partial=partial, facts=facts,
     )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ from weft.transport.sequence import CallSequence, Planned
 
 SHOWN: Final = 3  # types of a call with many inputs; the digest is of all
 
+GROUPS: Final = ("group", "replicas", "within")  # attributes that differ between ranks
+
 
 def call_sequence(nodes: Sequence[Node]) -> CallSequence | None:
     """The calls of nodes in the order in which a program makes them; `None` if there are none."""
@@ -24,7 +26,7 @@ def call_sequence(nodes: Sequence[Node]) -> CallSequence | None:
 
 def planned(node: Node) -> Planned:
     """A node's call, as messages name it."""
-    attrs = [f"{k}={v!r}" for k, v in node.attrs.items() if k != "group"]
+    attrs = [f"{k}={v!r}" for k, v in node.attrs.items() if k not in GROUPS]
     types = [str(x.type) for x in node.inputs]
     if len(types) > SHOWN:
         digest = Planned(" ".join(types), "").digest

@@ -78,6 +78,21 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Again:
+    """How outputs are computed once more, in two parts with other work between them.
+
+    Attributes:
+        begin: `begin(ys, xs, **attrs)` gives values; `None` where the outputs are to be kept.
+        end: `end(ys, begun, **attrs)` gives the outputs, from these values.
+        ahead: `ahead(**attrs)` says how many of those that follow begin when this one has ended.
+    """
+
+    begin: Callable[..., Any]
+    end: Callable[..., Any]
+    ahead: Callable[..., int]
+
+
+@dataclass(frozen=True)
 class Facts:
     """The facts of one operation.
 
@@ -94,8 +109,9 @@ class Facts:
         keeps_rows: the gradient of its result is that of its input, rows of a table included.
         work: of a product.
         ordered: it does something with others, in the order of the program.
-        again: `again(ys, xs, **attrs)` computes the outputs once more, for gradient rules that read
-            them, so that they are not kept until then; `None` where they are to be.
+        late: it waits for what others do meanwhile; whatever else may run goes first.
+        again: computes the outputs once more, for gradient rules that read them, so that they are
+            not kept until then.
         runs: how often each function among its attributes runs, from the attributes; about, where
             only the run will tell.
         batching: how it takes many examples, where it is one of these ways. Without it, elementwise
@@ -114,7 +130,8 @@ class Facts:
     keeps_rows: bool = False
     work: Work | None = None
     ordered: bool = False
-    again: Callable[..., Any] | None = None
+    late: bool = False
+    again: Again | None = None
     runs: Callable[..., float] | None = None
     batching: Batching | None = None
     exported: bool = False
