@@ -4,6 +4,7 @@ import sys
 import time
 
 import data_parallel_checks
+import dtensor_checks
 import horovod_checks
 import horovod_graph_checks
 import horovod_keras_checks
@@ -255,9 +256,9 @@ def check_refusals(rank: int, size: int) -> None:
 
 
 MODULES = (
-    sys.modules[__name__], data_parallel_checks, horovod_checks, horovod_graph_checks,
-    horovod_keras_checks, mapped_checks, mesh_checks, pipeline_checks, shard_checks,
-    tensor_parallel_checks,
+    sys.modules[__name__], data_parallel_checks, dtensor_checks, horovod_checks,
+    horovod_graph_checks, horovod_keras_checks, mapped_checks, mesh_checks, pipeline_checks,
+    shard_checks, tensor_parallel_checks,
 )  # fmt: skip
 
 

@@ -1,0 +1,327 @@
+"""Operators and methods of divided tensors: each says how its dimensions go together."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Self
+
+from weft.distributed.device_mesh import DeviceMesh
+from weft.distributed.tensor.placement import Shard
+from weft.distributed.tensor.propagation import Labels, Operand, Rule, applied
+from weft.eager.tensor.tensor import Tensor
+from weft.errors import ArgumentError, DTypeError, ShapeError
+from weft.ops.base import at_user_line
+
+Dims = int | Sequence[int] | None
+_FIRST, _INNER, _LAST = 1 << 20, (1 << 20) + 1, (1 << 20) + 2  # labels of a product's matrices
+
+
+def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function as a method, with the name and the description of that of tensors."""
+    function.__name__, function.__doc__ = name, getattr(Tensor, name).__doc__
+    return function
+
+
+def _unary(name: str) -> Callable[..., Any]:
+    def method(self: Arithmetic, *args: Any, **kwargs: Any) -> Any:
+        return self.by_element(name, *args, **kwargs)
+
+    return _method(name, method)
+
+
+def _binary(name: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    def method(self: Arithmetic, other: Any) -> Any:
+        return self.with_other(name, other, swapped)
+
+    return _method(name, method)
+
+
+class Arithmetic(abc.ABC):
+    """What a divided tensor computes."""
+
+    __slots__ = ()
+    device_mesh: DeviceMesh
+
+    @property
+    @abc.abstractmethod
+    def ndim(self) -> int:
+        """The number of dimensions."""
+
+    @property
+    @abc.abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Of the whole tensor."""
+
+    @abc.abstractmethod
+    def operand(self) -> Operand:
+        """What this rank has, with the placements."""
+
+    @abc.abstractmethod
+    def of(self, found: Operand) -> Self:
+        """A result on the same mesh."""
+
+    def _applied(self, rule: Rule, function: Callable[..., Any], *others: Arithmetic) -> Self:
+        for x in others:
+            if x.device_mesh is not self.device_mesh:
+                raise ArgumentError(
+                    f"{rule.name}: expected tensors on one mesh, got {self.device_mesh} and "
+                    f"{x.device_mesh}{at_user_line()}"
+                )
+        operands = [x.operand() for x in (self, *others)]
+        return self.of(applied(rule, function, operands, self.device_mesh))
+
+    def _labels(self) -> Labels:
+        return tuple(range(self.ndim))
+
+    def _dims(self, name: str, dim: Dims) -> tuple[int, ...]:
+        """Dimensions that are told, all if none is."""
+        found = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        if any([not -self.ndim <= d < self.ndim for d in found]):
+            raise ShapeError(
+                f"{name}: expected dimensions of a tensor that has {self.ndim}, got {dim}"
+                f"{at_user_line()}"
+            )
+        return tuple([d % self.ndim for d in found])
+
+    # -- by element
+
+    def with_other(self, name: str, other: Any, swapped: bool = False) -> Self:
+        """A method of tensors that goes element by element through two; or with a number."""
+
+        def function(x: Any, y: Any) -> Any:
+            return getattr(x, name)(y)
+
+        if not isinstance(other, Arithmetic):
+            if not isinstance(other, int | float):
+                raise DTypeError(
+                    f"{name.strip('_')}: expected a DTensor or a number, got a "
+                    f"{type(other).__name__}; distribute_tensor() makes a DTensor{at_user_line()}"
+                )
+            name = f"__r{name[2:]}" if swapped else name
+            scales = name in ("__mul__", "__rmul__", "__truediv__")
+            rule = Rule(name, (self._labels(),), self._labels(), products=(0,) * scales)
+            return self._applied(rule, lambda x: function(x, other))
+        labels = _aligned(name, self.shape, other.shape)
+        factors = {"__mul__": (0, 1), "__truediv__": (0,)}.get(name, ())
+        additive = name in ("__add__", "__sub__")
+        rank = max(self.ndim, other.ndim)
+        rule = Rule(name, labels, tuple(range(rank)), additive=additive, products=factors)
+        return self._applied(rule, function, other)
+
+    def by_element(self, name: str, *args: Any, **kwargs: Any) -> Self:
+        """A method of tensors that goes element by element."""
+        rule = Rule(name, (self._labels(),), self._labels(), additive=name in _LINEAR)
+        return self._applied(rule, lambda x: getattr(x, name)(*args, **kwargs))
+
+    # -- products
+
+    def matmul(self, other: Any) -> Self:
+        """The matrix product, with batch dimensions as those of `Tensor.matmul`."""
+        if not isinstance(other, Arithmetic):
+            raise DTypeError(
+                f"matmul: expected a DTensor, got a {type(other).__name__}; distribute_tensor() "
+                f"makes one{at_user_line()}"
+            )
+        if not self.ndim or not other.ndim:
+            raise ShapeError(f"matmul: expected vectors or matrices{at_user_line()}")
+        inner = self.shape[-1], other.shape[-2] if other.ndim > 1 else other.shape[0]
+        if inner[0] != inner[1]:
+            raise ShapeError(
+                f"matmul: inner dimensions differ: {self.shape} and {other.shape}{at_user_line()}"
+            )
+        batches = _aligned("matmul", self.shape[:-2], other.shape[:-2])
+        x = (*batches[0], _FIRST, _INNER)[-self.ndim :]
+        y = (*batches[1], _INNER, _LAST) if other.ndim > 1 else (_INNER,)
+        rank = max(self.ndim - 2, other.ndim - 2, 0)
+        sides = (_FIRST,) * (self.ndim > 1) + (_LAST,) * (other.ndim > 1)
+        rule = Rule("matmul", (x, y), (*range(rank), *sides), products=(0, 1))
+        return self._applied(rule, lambda a, b: a @ b, other)
+
+    __matmul__ = mm = bmm = matmul
+
+    # -- reductions
+
+    def sum(self, dim: Dims = None, keepdim: bool = False) -> Self:
+        """The sum over dimensions; ranks that have parts of them have summands afterwards."""
+        dims = self._dims("sum", dim)
+        result = _without(self._labels(), dims, keepdim)
+        rule = Rule("sum", (self._labels(),), result, additive=True)
+        return self._applied(rule, lambda x: x.sum(dims, keepdim) if dims else x.clone())
+
+    def mean(self, dim: Dims = None, keepdim: bool = False) -> Self:
+        """The mean over dimensions."""
+        if not self.operand().local.dtype.is_inexact:
+            raise DTypeError(f"mean: expected floating elements{at_user_line()}")
+        count = 1
+        for d in self._dims("mean", dim):
+            count *= self.shape[d]
+        return self.sum(dim, keepdim).with_other("__truediv__", count)
+
+    def _along(self, name: str, dim: Dims, keepdim: bool | None) -> Self:
+        """What looks at all positions of dimensions, which lie on each rank."""
+        dims, result, options = self._dims(name, dim), self._labels(), {}
+        if keepdim is not None:
+            options["keepdim"] = keepdim
+            result = _without(result, dims, keepdim)
+        rule = Rule(name, (self._labels(),), result, whole=frozenset(dims))
+        chosen = dim if isinstance(dim, int) else dims
+        return self._applied(rule, lambda x: getattr(x, name)(dim=chosen, **options))
+
+    def amax(self, dim: Dims = None, keepdim: bool = False) -> Self:
+        """The largest elements along dimensions, which have to lie on each rank."""
+        return self._along("amax", dim, keepdim)
+
+    def amin(self, dim: Dims = None, keepdim: bool = False) -> Self:
+        """The smallest elements along dimensions, which have to lie on each rank."""
+        return self._along("amin", dim, keepdim)
+
+    def argmax(self, dim: int, keepdim: bool = False) -> Self:
+        """Where the largest elements are along a dimension, which has to lie on each rank."""
+        return self._along("argmax", dim, keepdim)
+
+    def softmax(self, dim: int) -> Self:
+        """The softmax along a dimension, which has to lie on each rank."""
+        return self._along("softmax", dim, None)
+
+    def log_softmax(self, dim: int) -> Self:
+        """The logarithm of the softmax along a dimension, which has to lie on each rank."""
+        return self._along("log_softmax", dim, None)
+
+    # -- movement
+
+    def permute(self, *dims: int) -> Self:
+        """The dimensions in another order."""
+        order = self._dims("permute", dims)
+        if sorted(order) != list(range(self.ndim)):
+            raise ShapeError(f"permute: expected each dimension once, got {dims}{at_user_line()}")
+        rule = Rule("permute", (self._labels(),), order, additive=True)
+        return self._applied(rule, lambda x: x.permute(*order))
+
+    def transpose(self, dim0: int, dim1: int) -> Self:
+        """Two dimensions exchanged."""
+        a, b = self._dims("transpose", (dim0, dim1))
+        order = list(range(self.ndim))
+        order[a], order[b] = order[b], order[a]
+        return self.permute(*order)
+
+    def t(self) -> Self:
+        """A matrix transposed."""
+        if self.ndim > 2:
+            raise ShapeError(f"t: expected a matrix, got shape {self.shape}{at_user_line()}")
+        return self.permute(*range(self.ndim)[::-1])
+
+    @property
+    def T(self) -> Self:
+        """A matrix transposed."""
+        return self.t()
+
+    @property
+    def mT(self) -> Self:
+        """The last two dimensions exchanged."""
+        return self.transpose(-2, -1)
+
+    def unsqueeze(self, dim: int) -> Self:
+        """One more dimension, of size 1."""
+        rank = self.ndim + 1
+        if not -rank <= dim < rank:
+            raise ShapeError(f"unsqueeze: expected a place of {rank}, got {dim}{at_user_line()}")
+        place, own = dim % rank, list(self._labels())
+        labels = (*own[:place], None, *own[place:])
+        rule = Rule("unsqueeze", (self._labels(),), labels, additive=True)
+        return self._applied(rule, lambda x: x.unsqueeze(place))
+
+    def reshape(self, *shape: int) -> Self:
+        """Another shape, of what is cut along no dimension.
+
+        Raises:
+            ArgumentError: it is cut along one.
+        """
+        if any([isinstance(p, Shard) for p in self.operand().placements]):
+            raise ArgumentError(
+                f"reshape: expected a tensor that is cut along no dimension, got "
+                f"{self.operand().placements}; redistribute() it first{at_user_line()}"
+            )
+        found = self.operand()
+        return self.of(Operand(found.local.reshape(*shape), found.placements))
+
+    __add__ = add = _binary("__add__")
+    __sub__ = sub = _binary("__sub__")
+    __mul__ = mul = _binary("__mul__")
+    __truediv__ = div = _binary("__truediv__")
+    __pow__ = pow = _binary("__pow__")
+    __radd__ = _binary("__add__", swapped=True)
+    __rsub__ = _binary("__sub__", swapped=True)
+    __rmul__ = _binary("__mul__", swapped=True)
+    __rtruediv__ = _binary("__truediv__", swapped=True)
+    __rpow__ = _binary("__pow__", swapped=True)
+    __eq__ = _binary("__eq__")
+    __ne__ = _binary("__ne__")
+    __lt__ = _binary("__lt__")
+    __le__ = _binary("__le__")
+    __gt__ = _binary("__gt__")
+    __ge__ = _binary("__ge__")
+    __hash__ = object.__hash__
+    __and__ = _binary("__and__")
+    __or__ = _binary("__or__")
+    maximum = _binary("maximum")
+    minimum = _binary("minimum")
+    __neg__ = _unary("__neg__")
+    __invert__ = _unary("__invert__")
+    abs = _unary("abs")
+    ceil = _unary("ceil")
+    clamp = _unary("clamp")
+    clone = _unary("clone")
+    cos = _unary("cos")
+    detach = _unary("detach")
+    double = _unary("double")
+    erf = _unary("erf")
+    exp = _unary("exp")
+    expm1 = _unary("expm1")
+    float = _unary("float")
+    floor = _unary("floor")
+    isfinite = _unary("isfinite")
+    isnan = _unary("isnan")
+    log = _unary("log")
+    log1p = _unary("log1p")
+    log2 = _unary("log2")
+    logical_not = _unary("logical_not")
+    reciprocal = _unary("reciprocal")
+    relu = _unary("relu")
+    round = _unary("round")
+    rsqrt = _unary("rsqrt")
+    sigmoid = _unary("sigmoid")
+    sign = _unary("sign")
+    sin = _unary("sin")
+    sqrt = _unary("sqrt")
+    square = _unary("square")
+    tan = _unary("tan")
+    tanh = _unary("tanh")
+    to = _unary("to")
+
+
+_LINEAR: Final = frozenset({"__neg__", "clone", "detach"})
+
+
+def _without(labels: Labels, dims: Sequence[int], keepdim: bool) -> Labels:
+    """The labels of what is reduced over dimensions."""
+    return tuple([None if i in dims else i for i in labels if keepdim or i not in dims])
+
+
+def _aligned(name: str, x: Sequence[int], y: Sequence[int]) -> tuple[Labels, Labels]:
+    """Labels of dimensions that are broadcast together: the place in the result."""
+    rank = max(len(x), len(y))
+    padded = [(1,) * (rank - len(z)) + tuple(z) for z in (x, y)]
+    sizes = [b if a == 1 else a for a, b in zip(*padded, strict=True)]
+    found: list[Labels] = []
+    for z in (x, y):
+        labels: list[int | None] = []
+        for place, n in enumerate(z, rank - len(z)):
+            if n not in (1, sizes[place]):
+                raise ShapeError(
+                    f"{name.strip('_')}: shapes {tuple(x)} and {tuple(y)} do not fit together"
+                    f"{at_user_line()}"
+                )
+            labels.append(place if n == sizes[place] else None)
+        found.append(tuple(labels))
+    return found[0], found[1]

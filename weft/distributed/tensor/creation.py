@@ -1,0 +1,83 @@
+"""Divided tensors made of whole ones, or of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from weft.distributed.device_mesh import DeviceMesh
+from weft.distributed.elements import array
+from weft.distributed.process_group import get_process_group_ranks
+from weft.distributed.tensor.dtensor import DTensor
+from weft.distributed.tensor.layout import normalized, own_part
+from weft.distributed.tensor.placement import Placement
+from weft.eager.functions import api
+from weft.eager.tensor.dispatch import leaf, wrap
+from weft.eager.tensor.tensor import Tensor
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
+from weft.transport import collective
+
+
+def distribute_tensor(
+    tensor: Tensor, device_mesh: DeviceMesh | None = None,
+    placements: Iterable[Placement] | None = None, *, src_data_rank: int | None = 0,
+) -> DTensor:  # fmt: skip
+    """Divide a tensor among the ranks of a mesh; all of them call it. The result is a leaf.
+
+    Args:
+        device_mesh: of one dimension with all ranks if left out.
+        placements: for each dimension of the mesh; `Replicate()` if left out.
+        src_data_rank: 0, so that all take the first rank's values; `None` where they have the same.
+
+    Raises:
+        ShapeError: a size that the mesh does not divide.
+        ArgumentError: `Partial()`, or placements that are not one for each dimension of the mesh.
+
+    Example:
+        >>> import weft as wf, weft.distributed as dist
+        >>> from weft.distributed.tensor import Replicate, Shard, distribute_tensor
+        >>> mesh = dist.init_device_mesh("cpu", (1,))
+        >>> x = distribute_tensor(wf.ones(4, 3), mesh, [Shard(0)])
+        >>> (x @ x.T).placements
+        (Shard(dim=0),)
+        >>> dist.destroy_process_group()
+    """
+    if src_data_rank not in (0, None):
+        raise ArgumentError(
+            f"distribute_tensor: expected src_data_rank 0 or None, got {src_data_rank}"
+            f"{at_user_line()}"
+        )
+    mesh = DeviceMesh("cpu", get_process_group_ranks()) if device_mesh is None else device_mesh
+    found = normalized(placements, mesh, tensor.ndim, "distribute_tensor")
+    whole = array(tensor)
+    if src_data_rank is not None:
+        whole = whole.copy()
+        for group in mesh.get_all_groups():
+            what = f"distribute_tensor of {whole.dtype}{list(whole.shape)}"
+            collective.broadcast(group, whole, 0, what)
+    local = wrap(leaf(own_part(whole, found, mesh)))
+    return DTensor(local.requires_grad_(tensor.requires_grad), mesh, found)
+
+
+def _factory(make: Callable[..., Tensor]) -> Callable[..., DTensor]:
+    """`make` as a function of a mesh and placements; drawn numbers are the first rank's."""
+
+    def made(
+        *size: Any, dtype: Any = None, requires_grad: bool = False,
+        device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None,
+    ) -> DTensor:  # fmt: skip
+        whole = make(*size, dtype=dtype)
+        drawn = 0 if make in (api.rand, api.randn) else None
+        found = distribute_tensor(whole, device_mesh, placements, src_data_rank=drawn)
+        return found.requires_grad_(requires_grad)
+
+    made.__name__ = make.__name__
+    made.__doc__ = (
+        f"`weft.{make.__name__}`, divided among the ranks of a mesh; see `distribute_tensor`."
+    )
+    return made
+
+
+zeros, ones, empty, full = map(_factory, (api.zeros, api.ones, api.empty, api.full))
+rand, randn = map(_factory, (api.rand, api.randn))

@@ -1,0 +1,206 @@
+"""A tensor that is divided among the ranks of a mesh, with the values of the whole one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from weft.distributed.device_mesh import DeviceMesh
+from weft.distributed.tensor.arithmetic import Arithmetic
+from weft.distributed.tensor.layout import (
+    Placements,
+    Sizes,
+    moved,
+    normalized,
+    whole_shape,
+)
+from weft.distributed.tensor.placement import Partial, Placement, Replicate
+from weft.distributed.tensor.propagation import Operand
+from weft.distributed.tensor.redistribute import for_divided_work
+from weft.eager.tensor.tensor import Tensor
+from weft.errors import ArgumentError, KindError
+from weft.ir.dtype import DType
+from weft.ops.base import at_user_line
+
+
+class DTensor(Arithmetic):
+    """Parts of a tensor on the ranks of a mesh; arithmetic with it is that with the whole tensor.
+
+    Operations move parts where they have to (`weft.distributed.tensor.propagation`). All ranks make
+    the same calls. It is no `Tensor`: functions that take tensors take `to_local()` or
+    `full_tensor()` of it, which have gradients.
+
+    Attributes:
+        device_mesh: the ranks.
+        placements: for each dimension of the mesh what ranks have of the tensor.
+    """
+
+    __slots__ = ("_local", "device_mesh", "placements")
+
+    def __init__(self, local: Tensor, device_mesh: DeviceMesh, placements: Placements) -> None:
+        self._local = local
+        self.device_mesh = device_mesh
+        self.placements = placements
+
+    @staticmethod
+    def from_local(
+        local_tensor: Tensor, device_mesh: DeviceMesh, placements: Iterable[Placement] | None = None
+    ) -> DTensor:
+        """The tensor that consists of what each rank has.
+
+        Args:
+            placements: `Replicate()` along all dimensions of the mesh if left out; that ranks have
+                the same there, and parts of one shape, is not checked.
+
+        Raises:
+            ArgumentError: placements that are not one for each dimension of the mesh.
+
+        Example:
+            >>> import weft as wf, weft.distributed as dist
+            >>> from weft.distributed.tensor import DTensor, Shard
+            >>> mesh = dist.init_device_mesh("cpu", (1,))
+            >>> DTensor.from_local(wf.ones(2, 3), mesh, [Shard(0)]).sum().full_tensor().item()
+            6.0
+            >>> dist.destroy_process_group()
+        """
+        if not isinstance(local_tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(
+                f"from_local: expected a tensor, got {type(local_tensor).__name__}{at_user_line()}"
+            )
+        ndim = local_tensor.ndim
+        return DTensor(
+            local_tensor, device_mesh, normalized(placements, device_mesh, ndim, "from_local")
+        )
+
+    # -- to tensors, and to other placements
+
+    def to_local(self, *, grad_placements: Iterable[Placement] | None = None) -> Tensor:
+        """What this rank has; gradients flow back.
+
+        Args:
+            grad_placements: how the gradient lies that comes back; as the tensor if left out.
+                `Partial()` where it is `Replicate()`: ranks compute different things of it.
+
+        Raises:
+            ArgumentError: another gradient than that.
+        """
+        if grad_placements is None:
+            return self._local
+        found = normalized(grad_placements, self.device_mesh, self.ndim, "to_local")
+        local = self._local
+        for i, (own, wanted) in enumerate(zip(self.placements, found, strict=True)):
+            if isinstance(own, Replicate) and isinstance(wanted, Partial):
+                local = for_divided_work(local, own, self.device_mesh.get_all_groups()[i])
+            elif own != wanted:
+                raise ArgumentError(
+                    f"to_local: expected a gradient as {own}, or Partial() of Replicate(), got "
+                    f"{wanted}{at_user_line()}"
+                )
+        return local
+
+    def redistribute(
+        self, device_mesh: DeviceMesh | None = None, placements: Iterable[Placement] | None = None
+    ) -> DTensor:
+        """The same tensor, of which ranks have something else.
+
+        Raises:
+            ArgumentError: another mesh, or summands of what is none.
+            ShapeError: a size that the mesh does not divide.
+        """
+        if device_mesh is not None and device_mesh is not self.device_mesh:
+            raise ArgumentError(
+                f"redistribute: expected the tensor's mesh {self.device_mesh}, got {device_mesh}; "
+                f"full_tensor() and distribute_tensor() go to another{at_user_line()}"
+            )
+        target = normalized(placements, self.device_mesh, self.ndim, "redistribute")
+        local = moved(self._local, self.placements, target, self.device_mesh)
+        return DTensor(local, self.device_mesh, target)
+
+    def full_tensor(self) -> Tensor:
+        """The whole tensor, on all ranks."""
+        return self.redistribute(placements=None)._local
+
+    def item(self) -> int | float:
+        """The only element; all ranks ask for it."""
+        return self.full_tensor().item()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    # -- what it is
+
+    @property
+    def shape(self) -> Sizes:
+        """Of the whole tensor."""
+        return whole_shape(self._local.shape, self.placements, self.device_mesh)
+
+    @property
+    def dtype(self) -> DType:
+        """Of its elements."""
+        return self._local.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self._local.ndim
+
+    def __repr__(self) -> str:
+        return (
+            f"DTensor(local_tensor={self._local!r}, device_mesh={self.device_mesh}, "
+            f"placements={self.placements})"
+        )
+
+    # -- gradients
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to or through it."""
+        return self._local.requires_grad
+
+    def requires_grad_(self, requires_grad: bool = True) -> DTensor:
+        """Set whether this leaf requires grad."""
+        self._local.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self) -> DTensor | None:
+        """What backward passes have added up: as the tensor lies, whole where that is summands."""
+        if self._local.grad is None:
+            return None
+        places = [Replicate() if isinstance(p, Partial) else p for p in self.placements]
+        return DTensor(self._local.grad, self.device_mesh, tuple(places))
+
+    @grad.setter
+    def grad(self, value: None) -> None:
+        self._local.grad = value
+
+    def backward(self) -> None:
+        """Add the gradients of this number to `.grad` of its leaves; all ranks call it.
+
+        Raises:
+            ArgumentError: it has several elements.
+        """
+        if self.ndim:
+            raise ArgumentError(
+                f"backward: expected a tensor of one element, got shape {self.shape}; call sum() "
+                f"or mean() first{at_user_line()}"
+            )
+        self._local.backward()
+
+    # -- for operations
+
+    def operand(self) -> Operand:
+        """What this rank has, with the placements."""
+        return Operand(self._local, self.placements)
+
+    def of(self, found: Operand) -> DTensor:
+        """A result on the same mesh."""
+        return DTensor(found.local, self.device_mesh, found.placements)
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(Tensor, name) and not name.startswith("__"):
+            raise KindError(
+                f"DTensor.{name} is not there; redistribute() to what the operation needs and take "
+                f"to_local(), or full_tensor(){at_user_line()}"
+            )
+        raise AttributeError(f"'DTensor' object has no attribute {name!r}")

@@ -1,0 +1,115 @@
+"""How a tensor lies on a mesh of several dimensions: moved from one way to another, step by step.
+
+Where several dimensions of a mesh cut the same dimension of a tensor, the first cuts first, and
+each of the others cuts what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from weft.distributed.device_mesh import DeviceMesh
+from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
+from weft.distributed.tensor.redistribute import redistribute
+from weft.errors import ArgumentError, ShapeError
+from weft.ops.base import at_user_line
+
+Placements = tuple[Placement, ...]
+Sizes = tuple[int, ...]
+
+
+def normalized(
+    placements: Iterable[Placement] | None, mesh: DeviceMesh, ndim: int, name: str
+) -> Placements:
+    """One placement for each dimension of the mesh, with no negative dimensions.
+
+    Raises:
+        ArgumentError: their number is another, or a dimension that the tensor does not have.
+    """
+    found = (Replicate(),) * mesh.ndim if placements is None else tuple(placements)
+    if len(found) != mesh.ndim:
+        raise ArgumentError(
+            f"{name}: expected a placement for each of the {mesh.ndim} dimensions of the mesh, got "
+            f"{found}{at_user_line()}"
+        )
+    for p in found:
+        if isinstance(p, Shard) and not -ndim <= p.dim < ndim:
+            raise ArgumentError(
+                f"{name}: expected a dimension of a tensor that has {ndim}, got {p}{at_user_line()}"
+            )
+    return tuple([Shard(p.dim % ndim) if isinstance(p, Shard) else p for p in found])
+
+
+def whole_shape(local: Sequence[int], placements: Placements, mesh: DeviceMesh) -> Sizes:
+    """The shape of the whole tensor whose equal parts have this one."""
+    sizes = list(local)
+    for p, count in zip(placements, mesh.shape, strict=True):
+        if isinstance(p, Shard):
+            sizes[p.dim] *= count
+    return tuple(sizes)
+
+
+def own_place(shape: Sizes, placements: Placements, mesh: DeviceMesh) -> tuple[slice, ...]:
+    """Where this rank's part of a whole tensor is.
+
+    Raises:
+        ShapeError: sizes that the mesh does not divide.
+    """
+    begins, sizes = [0] * len(shape), list(shape)
+    for i, (p, count) in enumerate(zip(placements, mesh.shape, strict=True)):
+        if isinstance(p, Shard):
+            if sizes[p.dim] % count:
+                raise ShapeError(
+                    f"{p}: expected a size that {count} ranks divide, got {sizes[p.dim]} of shape "
+                    f"{shape}{at_user_line()}"
+                )
+            sizes[p.dim] //= count
+            begins[p.dim] += mesh.get_local_rank(i) * sizes[p.dim]
+    return tuple([slice(a, a + n) for a, n in zip(begins, sizes, strict=True)])
+
+
+def moved(x: Any, source: Placements, target: Placements, mesh: DeviceMesh) -> Any:
+    """A rank's tensor of some placements as that of others, by recorded collectives.
+
+    Raises:
+        ShapeError: a size that the number of ranks does not divide.
+        ArgumentError: summands of what is none.
+    """
+    groups, now = mesh.get_all_groups() if source != target else [], list(source)
+    again = _to_unwind(source, target)
+    for i in sorted(again, reverse=True):
+        if isinstance(now[i], Shard):
+            x, now[i] = redistribute(x, now[i], Replicate(), groups[i]), Replicate()
+    for i in sorted(again):
+        if now[i] != target[i]:
+            x = redistribute(x, now[i], target[i], groups[i])
+    return x
+
+
+def _to_unwind(source: Placements, target: Placements) -> set[int]:
+    """Dimensions of the mesh that change, or cut what an earlier one cuts otherwise afterwards."""
+    found = {i for i, (a, b) in enumerate(zip(source, target, strict=True)) if a != b}
+    for i in range(len(source)):
+        before = {j for j in found if j < i}
+        cut = {p.dim for j in before for p in (source[j], target[j]) if isinstance(p, Shard)}
+        own = [p.dim for p in (source[i], target[i]) if isinstance(p, Shard)]
+        if not cut.isdisjoint(own):
+            found.add(i)
+    return found
+
+
+def own_part(whole: np.ndarray[Any, Any], placements: Placements, mesh: DeviceMesh) -> Any:
+    """This rank's part of an array, in memory of its own.
+
+    Raises:
+        ArgumentError: summands, which an array is not made of.
+    """
+    if any([isinstance(p, Partial) for p in placements]):
+        raise ArgumentError(
+            f"distribute_tensor: expected Shard and Replicate, got {placements}; from_local() "
+            f"makes a tensor of summands{at_user_line()}"
+        )
+    return np.array(whole[own_place(whole.shape, placements, mesh)])

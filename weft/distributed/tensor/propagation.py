@@ -1,0 +1,112 @@
+"""How operations on divided tensors go: which dimension is cut, and how the result lies.
+
+The dimensions of operands and result have labels, as in `einsum`: equal labels, equal positions.
+Along each dimension of the mesh one label at most is cut, in all operands that have it. What the
+result lacks is summed up, so that ranks have summands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.distributed.device_mesh import DeviceMesh
+from weft.distributed.tensor.layout import Placements, moved
+from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
+from weft.distributed.tensor.redistribute import for_divided_work
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
+
+Labels = tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is known of an operation.
+
+    Attributes:
+        name: for messages.
+        operands: labels of the dimensions of each; `None` for one of size 1 that is stretched.
+        result: labels of its dimensions; `None` for one that no operand has.
+        whole: labels of dimensions that have to lie on each rank, as that of a softmax.
+        additive: whether it is linear in all operands together, as a sum or a transposition.
+        products: operands in each of which alone it is linear, as the factors of a product.
+    """
+
+    name: str
+    operands: tuple[Labels, ...]
+    result: Labels
+    whole: frozenset[int] = frozenset()
+    additive: bool = False
+    products: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A rank's tensor, and how it lies."""
+
+    local: Any
+    placements: Placements
+
+
+def applied(
+    rule: Rule, function: Callable[..., Any], operands: Sequence[Operand], mesh: DeviceMesh
+) -> Operand:
+    """Call a function on ranks' parts, moved to where they fit together.
+
+    Raises:
+        ArgumentError: a dimension is cut that has to lie on each rank.
+    """
+    wanted: list[list[Placement]] = [[] for _ in operands]
+    result: list[Placement] = []
+    for i in range(mesh.ndim):
+        places, found = _along(rule, [x.placements[i] for x in operands])
+        for row, place in zip(wanted, places, strict=True):
+            row.append(place)
+        result.append(found)
+    locals_ = [
+        _prepared(x, tuple(row), result, mesh) for x, row in zip(operands, wanted, strict=True)
+    ]
+    return Operand(function(*locals_), tuple(result))
+
+
+def _along(rule: Rule, places: Sequence[Placement]) -> tuple[list[Placement], Placement]:
+    """Placements of operands and of the result along a dimension of the mesh."""
+    for labels, place in zip(rule.operands, places, strict=True):
+        if isinstance(place, Shard):
+            label = labels[place.dim]
+            _check(rule, label, place)
+            return [_cut(x, label) for x in rule.operands], _of_result(rule, label)
+    partial = [i for i, place in enumerate(places) if isinstance(place, Partial)]
+    if rule.additive and len(partial) == len(places) > 0:
+        return list(places), Partial()
+    if len(partial) == 1 and partial[0] in rule.products:
+        return list(places), Partial()
+    return [Replicate() for _ in places], Replicate()
+
+
+def _check(rule: Rule, label: int | None, place: Shard) -> None:
+    if label is None or label in rule.whole:
+        raise ArgumentError(
+            f"{rule.name}: expected dimension {place.dim} whole on each rank, got {place}; call "
+            f"redistribute() with Replicate() or Shard() of another one, or full_tensor()"
+            f"{at_user_line()}"
+        )
+
+
+def _cut(labels: Labels, label: int | None) -> Placement:
+    return Shard(labels.index(label)) if label in labels else Replicate()
+
+
+def _of_result(rule: Rule, label: int | None) -> Placement:
+    return Shard(rule.result.index(label)) if label in rule.result else Partial()
+
+
+def _prepared(x: Operand, wanted: Placements, result: Sequence[Placement], mesh: DeviceMesh) -> Any:
+    """A rank's part as an operation needs it, such that its gradient is whole or a part."""
+    local = moved(x.local, x.placements, wanted, mesh)
+    for i, (place, found) in enumerate(zip(wanted, result, strict=True)):
+        if isinstance(place, Replicate) and not isinstance(found, Replicate):
+            local = for_divided_work(local, place, mesh.get_all_groups()[i])
+    return local
