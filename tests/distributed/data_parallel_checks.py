@@ -177,6 +177,45 @@ class Holder(wf.nn.Module):
         return layer(table(ids)).square().mean() + table(others).sin().mean()
 
 
+def check_products(rank: int, size: int) -> None:
+    """Gradients of linear layers are computed from all ranks' rows, if all have as few."""
+    data = np.random.default_rng(6).standard_normal((4, size, 2, 96)).astype(np.float32)
+
+    def trained(whole: bool, uneven: bool, least: int) -> tuple[str, list[np.ndarray], int]:
+        before, lookup.LARGE = lookup.LARGE, least
+        wf.manual_seed(0)
+        first = wf.nn.Linear(96, 128)
+        net = wf.nn.Sequential(first, wf.nn.ReLU(), wf.nn.Linear(128, 96), wf.nn.Linear(96, 3))
+        model = net if whole else wf.nn.parallel.DistributedDataParallel(net)
+        optimizer = wf.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        dist.communication_profile(reset=True)
+        for step in data:
+            parts = [wf.tensor(x[: 2 - (uneven and r % 2)]) for r, x in enumerate(step)]
+            if whole:
+                loss = sum(net(x).square().mean() for x in parts) / size
+            else:
+                loss = model(parts[rank]).square().mean()
+            loss.backward()
+            if rank == 0:
+                first.weight.grad.sum().item()  # one rank looks
+            optimizer.step()
+            optimizer.zero_grad()
+        lookup.LARGE = before
+        sent = dist.communication_profile().as_json()[rank]["sent"]
+        return digest(net), [p.detach().numpy() for p in net.parameters()], sent
+
+    for uneven in (False, True):
+        _, wanted, _ = trained(True, uneven, 1 << 20)
+        _, _, plain = trained(False, uneven, 1 << 20)
+        found, values, sent = trained(False, uneven, 1)
+        assert (sent < plain / 2) == (not uneven), (sent, plain)
+        for a, b in zip(values, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+        every = [None] * size
+        dist.all_gather_object(every, found)
+        assert every == [found] * size
+
+
 def check_unused(rank: int, size: int) -> None:
     net = wf.nn.ModuleDict({"a": wf.nn.Linear(2, 1), "b": wf.nn.Linear(2, 1)})
     net.forward = lambda x, name: net[name](x)

@@ -16,12 +16,12 @@ from weft.checkpoint.slices import own_part, sliced
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
-from weft.eager.record.lazy import Lazy, Record
+from weft.eager.record.lazy import Lazy
 from weft.eager.record.snapshot import is_open
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import leaf, wrap
-from weft.eager.tensor.lookup import is_large, looked_up, pays
+from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, pays
 from weft.eager.tensor.scalar import number
 from weft.errors import DTypeError, OptimizerError
 from weft.interrupt import Uninterrupted
@@ -230,7 +230,7 @@ class Optimizer(GuardedMaking):
         """Update tables of which few rows have a gradient; returns the buckets of the others."""
         if not self.may_lag or self.differentiable or are_deterministic_algorithms_enabled():
             return buckets  # how far a row is behind depends on when the table was last read
-        found: dict[Record | None, dict[Lazy, int]] = {}
+        found: UsesByPass = {}
         rest: dict[Any, list[Tensor]] = {}
         for key, params in buckets.items():
             whole = [p for p in params if not (is_large(p) and self._lag(p, key[0], key[1], found))]
@@ -238,7 +238,7 @@ class Optimizer(GuardedMaking):
                 rest[key] = whole
         return rest
 
-    def _lag(self, p: Tensor, index: int, step: int, found: dict[Any, dict[Lazy, int]]) -> bool:
+    def _lag(self, p: Tensor, index: int, step: int, found: UsesByPass) -> bool:
         """Update only the rows of a table that have a gradient, where that is faster."""
         group, g = self.param_groups[index], p.grad.lazy
         if not pays(p, looked_up(p.lazy, g, found)):

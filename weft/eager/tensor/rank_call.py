@@ -19,16 +19,25 @@ _expected: Final[list[Any]] = []
 
 def await_result(x: Lazy) -> None:
     """Make sure that a value is computed even if nothing that needs it is read."""
-    _expected[:] = [x for x in _expected if x.lazy.array is None]
+    _expected[:] = _unfinished()
     if not trace.now.depth:
         _expected.append(wrap(x))
 
 
 def settle() -> None:
     """Run what is recorded, if it contains collectives."""
-    if any(x.lazy.array is None for x in _expected):
+    if _unfinished():
         flush()
     _expected.clear()
+
+
+def _unfinished() -> list[Any]:
+    """Those still recorded; what only its own program reads never has an array."""
+    pending = trace.now.pending
+    if not pending:
+        return []
+    records = [(x, x.lazy.record) for x in _expected]
+    return [x for x, r in records if r is not None and r.serial >= pending[0].serial]
 
 
 session.before_end.append(settle)

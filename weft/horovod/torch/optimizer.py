@@ -20,7 +20,7 @@ from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Adasum, Op, reduction_of
 from weft.ir.dtype import DType
 from weft.nn.parallel.alike import make_alike
-from weft.nn.parallel.table import Tables
+from weft.nn.parallel.large import Large
 from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
 
@@ -46,7 +46,7 @@ class _Setting:
     process_set: ProcessSet
     by_rows: bool
     skip: bool = False
-    _tables: Tables | None = None
+    _large: Large | None = None
     _checked: bool = False
 
     def check_start(self) -> None:
@@ -87,9 +87,9 @@ class _Setting:
         """By the id of each table whose gradient travels as rows, how many rows a rank sends."""
         if not self.by_rows:
             return {}
-        if self._tables is None:
-            self._tables = Tables(parameters, self.process_set.group)
-        counts = self._tables.counts()
+        if self._large is None:
+            self._large = Large(parameters, self.process_set.group, products=False)
+        counts = self._large.exchanged().tables
         return {id(p): counts[id(p)] for p in parameters if id(p) in counts}
 
     def _reduced(self, grads: Sequence[Tensor]) -> Sequence[Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from weft.distributed.elements import take_from_first
+from weft.distributed.factors import mean_of_products
 from weft.distributed.process_group import member
 from weft.distributed.recorded import reduce_all, settle
 from weft.distributed.rows import reduce_rows
@@ -18,8 +19,8 @@ from weft.eager.tensor.autograd.hook import watch_backward
 from weft.errors import ArgumentError, DistributedError
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
+from weft.nn.parallel.large import Exchanged, Large
 from weft.nn.parallel.shard import check_shards, in_shards
-from weft.nn.parallel.table import Tables
 from weft.ops.base import at_user_line
 from weft.transport import collective
 from weft.transport.group import Group
@@ -95,7 +96,7 @@ class DistributedDataParallel(Module):
         self._shards = 0 if shards is None else check_shards(shards, ranks)
         self._bucket_bytes = int((BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb) * 2**20)
         self._expecting = False
-        self._tables = Tables(self._parameters_to_reduce, self.process_group)
+        self._large = Large(self._parameters_to_reduce, self.process_group)
         tensors = dict([*module.named_parameters(), *module.named_buffers()])
         make_alike("DistributedDataParallel", tensors, self.process_group, init_sync)
         watch_backward(self)
@@ -105,6 +106,8 @@ class DistributedDataParallel(Module):
         if self.training and is_grad_enabled() and self.require_backward_grad_sync:
             if self.broadcast_buffers:
                 self._broadcast_buffers()
+            if self._large.may_exchange:
+                settle()  # before this step begins, so that it becomes one program
             self._expecting = True
         if self._shards and self.training and is_grad_enabled():
             named = dict(zip(self._names, self._parameters_to_reduce, strict=True))
@@ -146,20 +149,21 @@ class DistributedDataParallel(Module):
         for p in chosen:
             if p.grad is None:
                 p.grad = p.detach().new_zeros(p.shape)
-        counts = {} if self._shards else self._tables.counts()
-        grads = [p.grad for p in chosen if id(p) not in counts]
-        if grads:
-            values = [g.lazy for g in grads]
-            found = reduce_all(values, "mean", self.process_group, self._bucket_bytes)
-            type(grads[0]).replace_all(grads, found)
-        self._reduce_rows([p for p in chosen if id(p) in counts], counts)
-
-    def _reduce_rows(self, tables: Sequence[Any], counts: Mapping[int, int]) -> None:
-        """Average row-sparse gradients, which stay row-sparse."""
-        if tables:
-            values = [p.grad.lazy for p in tables]
-            found = reduce_rows(values, [counts[id(p)] for p in tables], self.process_group)
-            type(tables[0].grad).replace_all([p.grad for p in tables], found)
+        tables, products = Exchanged({}, set()) if self._shards else self._large.exchanged()
+        group = self.process_group
+        _replace(
+            [p.grad for p in chosen if id(p) in products],
+            lambda values: mean_of_products(values, group),
+        )  # first, as a call that does not go on meanwhile
+        _replace(
+            [p.grad for p in chosen if id(p) not in products and id(p) not in tables],
+            lambda values: reduce_all(values, "mean", group, self._bucket_bytes),
+        )
+        rows = [p for p in chosen if id(p) in tables]  # which stay row-sparse
+        _replace(
+            [p.grad for p in rows],
+            lambda values: reduce_rows(values, [tables[id(p)] for p in rows], group),
+        )
 
     def _used_anywhere(self, used: Sequence[bool]) -> list[bool]:
         """Which parameters have a gradient on any rank."""
@@ -181,3 +185,9 @@ class DistributedDataParallel(Module):
 
     def _broadcast_buffers(self) -> None:
         take_from_first(list(self.module.buffers()), self.process_group)
+
+
+def _replace(grads: Sequence[Any], mean: Callable[[Sequence[Lazy]], Sequence[Lazy]]) -> None:
+    """Replace gradients, if there are any, by their mean over ranks."""
+    if grads:
+        type(grads[0]).replace_all(grads, mean([g.lazy for g in grads]))

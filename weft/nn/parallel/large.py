@@ -1,0 +1,104 @@
+"""Exchange of large gradients in less than their size: row-sparse ones, and ones of low rank."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft import config
+from weft.codegen.target import current
+from weft.distributed import factors
+from weft.distributed.recorded import settle
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.state import trace
+from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, multiplied, pays
+from weft.ir.shape import known
+from weft.transport import collective
+from weft.transport.group import Group
+
+_NO_ROWS = np.iinfo(np.int64).max
+"""Of a dense gradient: no table is exchanged as so many rows."""
+
+
+class Exchanged(NamedTuple):
+    """Which gradients of a backward pass are not exchanged as dense arrays.
+
+    Attributes:
+        tables: the maximum number of rows over ranks, by id of each table exchanged as rows.
+        products: ids of parameters whose gradients are exchanged as factors.
+    """
+
+    tables: dict[int, int]
+    products: set[int]
+
+
+class Large:
+    """Large parameters of a model, and how their gradients are exchanged.
+
+    The ranks agree on the candidates in the first backward pass; other models exchange nothing.
+
+    Args:
+        products: whether gradients may be exchanged as factors.
+    """
+
+    def __init__(self, params: Sequence[Any], group: Group, products: bool = True) -> None:
+        self._params = [p for p in params if p.ndim and is_large(p)]
+        self._group = group
+        self._agreed = False
+        self._products = products and group.size > 1
+
+    @property
+    def may_exchange(self) -> bool:
+        """Whether ranks exchange numbers of rows after each backward pass."""
+        return self._agreed and bool(self._params)
+
+    def exchanged(self) -> Exchanged:
+        """Those worth it; all ranks of the group call it after a backward pass."""
+        if trace.now.depth:
+            return Exchanged({}, set())
+        found: UsesByPass = {}
+        rows = [
+            (0, 0) if p.grad is None else self._rows(p.lazy, p.grad.lazy, found)
+            for p in self._params
+        ]
+        if not self._agreed:
+            rows = self._agree(rows)
+        if not self._params:
+            return Exchanged({}, set())
+        # Factors of as many rows on all ranks: each must compute the same bits.
+        own = [(looked or _NO_ROWS, n, -n) for looked, n in rows]
+        size, most = self._group.size, list(zip(self._params, self._most(own), strict=True))
+        tables = {id(p): looked for p, (looked, _, _) in most if pays(p, looked * size)}
+        products = {
+            id(p) for p, (_, n, m) in most
+            if self._products and n == -m and factors.pays(known(p.lazy.type.shape), n * size)
+        }  # fmt: skip
+        if products and not config.get("compile"):
+            config.change("compile", True)  # the interpreter rounds otherwise
+        return Exchanged(tables, products - tables.keys())
+
+    def _agree(self, rows: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+        """Keep parameters whose gradients are row-sparse or products on any rank."""
+        if not rows:
+            return []
+        self._agreed = True
+        kind = zlib.crc32(repr(current()).encode())
+        *most, (highest, lowest) = self._most([*rows, (kind, -kind)])
+        self._products &= highest == -lowest  # processors of other kinds may round otherwise
+        chosen = [any(numbers) for numbers in most]
+        self._params = [p for p, c in zip(self._params, chosen, strict=True) if c]
+        return [numbers for numbers, c in zip(rows, chosen, strict=True) if c]
+
+    def _most(self, numbers: Sequence[Sequence[int]]) -> list[list[int]]:
+        """The maximum over ranks, for each number."""
+        settle()
+        found = np.array(numbers, np.int64)
+        what = f"rows of {len(found)} gradients"
+        collective.all_reduce(self._group, found, found, "max", what)
+        return found.tolist()
+
+    def _rows(self, p: Lazy, g: Lazy, found: UsesByPass) -> tuple[int, int]:
+        return looked_up(p, g, found), multiplied(p, g, found) if self._products else 0
