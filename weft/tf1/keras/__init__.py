@@ -1,4 +1,4 @@
-"""`tf.keras` as TensorFlow 1.15 had it, on graphs and sessions.
+"""`tf.keras` as in TensorFlow 1.15, on graphs and sessions.
 
 >>> import weft.tf1 as tf
 >>> from weft.datasets import load_digits

@@ -1,4 +1,4 @@
-"""`tf.keras.activations`: functions by name."""
+"""`tf.keras.activations`: activation functions, also by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def softmax(x: Any, axis: int = -1) -> Any:
     """exp(x) / sum(exp(x)) along an axis.
 
     Raises:
-        ArgumentError: x is a vector, whose rows have one element.
+        ArgumentError: x is a vector, which has no rows.
     """
     if x.shape.ndims is not None and x.shape.ndims < 2:
         raise fail(ArgumentError, f"softmax: expected a rank of 2 or more, got shape {x.shape}")
@@ -33,7 +33,7 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
 
 
 def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0) -> Any:
-    """x from `threshold` up to `max_value`, below it alpha * (x - threshold)"""
+    """x from `threshold` up to `max_value`; below `threshold`, alpha * (x - threshold)"""
     x = tf.convert_to_tensor(x)
     if not alpha and not threshold:
         y = tf.nn.relu(x)
@@ -43,7 +43,7 @@ def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: 
 
 
 def hard_sigmoid(x: Any) -> Any:
-    """0.2 * x + 0.5, between 0 and 1"""
+    """0.2 * x + 0.5, clipped to [0, 1]"""
     return tf.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
 
 
@@ -68,10 +68,10 @@ NAMES: Final[dict[str, Any]] = {
 
 
 def get(identifier: Any) -> Any:
-    """A function by name; `linear` of `None`; others as they are.
+    """A function by name; `linear` for `None`; other values as they are.
 
     Raises:
-        UnknownKeyError: no such name.
+        UnknownKeyError: the name is unknown.
     """
     return linear if identifier is None else found("activation", NAMES, identifier)
 

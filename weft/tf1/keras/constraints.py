@@ -1,4 +1,4 @@
-"""`tf.keras.constraints`: what weights are put back to after each update."""
+"""`tf.keras.constraints`: projections of weights, applied after each update."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = [
 
 
 class Constraint:
-    """Base class: `constraint(w)` gives the weights to go on with."""
+    """Base class: `constraint(w)` returns the constrained weights."""
 
     def __call__(self, w: Any) -> Any:
-        """The weights to go on with."""
+        """The constrained weights."""
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
+        """The constructor's arguments."""
         return dict(vars(self))
 
     @classmethod
@@ -34,7 +34,7 @@ class Constraint:
 
 
 def _between(w: Any, axis: Any, low: float, high: float, rate: float = 1.0) -> Any:
-    """Weights whose norms along an axis, or several, lie between bounds."""
+    """Weights rescaled so that their norms over axes lie between bounds."""
     axes = tuple(axis) if isinstance(axis, list | tuple) else axis
     limits = {"low": float(low), "high": float(high), "rate": float(rate)}
     build = partial(norms_between, axes=axes, **limits)
@@ -43,37 +43,37 @@ def _between(w: Any, axis: Any, low: float, high: float, rate: float = 1.0) -> A
 
 
 class MaxNorm(Constraint):
-    """Norms along `axis` are `max_value` at most."""
+    """Limits norms along `axis` to `max_value`."""
 
     def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
         self.max_value, self.axis = max_value, axis
 
     def __call__(self, w: Any) -> Any:
-        """The weights to go on with."""
+        """The constrained weights."""
         return _between(w, self.axis, 0.0, self.max_value)
 
 
 class NonNeg(Constraint):
-    """No weight is negative."""
+    """Makes weights non-negative."""
 
     def __call__(self, w: Any) -> Any:
-        """The weights to go on with."""
+        """The constrained weights."""
         return tf.nn.relu(w)
 
 
 class UnitNorm(Constraint):
-    """Norms along `axis` are 1."""
+    """Makes norms along `axis` 1."""
 
     def __init__(self, axis: Any = 0) -> None:
         self.axis = axis
 
     def __call__(self, w: Any) -> Any:
-        """The weights to go on with."""
+        """The constrained weights."""
         return _between(w, self.axis, 1.0, 1.0)
 
 
 class MinMaxNorm(Constraint):
-    """Norms along `axis` move into bounds, by a share `rate` of the way."""
+    """Moves norms along `axis` into bounds, by `rate` of the way."""
 
     def __init__(
         self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
@@ -81,7 +81,7 @@ class MinMaxNorm(Constraint):
         self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
 
     def __call__(self, w: Any) -> Any:
-        """The weights to go on with."""
+        """The constrained weights."""
         return _between(w, self.axis, self.min_value, self.max_value, self.rate)
 
 
@@ -93,10 +93,10 @@ NAMES: Final[dict[str, Any]] = {
 
 
 def get(identifier: Any) -> Any:
-    """A constraint by name or configuration; others as they are.
+    """A constraint by name or configuration; other values as they are.
 
     Raises:
-        UnknownKeyError: no such name.
+        UnknownKeyError: the name is unknown.
     """
     made = found("constraint", NAMES, identifier)
     return made() if isinstance(made, type) else made

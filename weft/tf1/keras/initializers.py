@@ -1,4 +1,4 @@
-"""`tf.keras.initializers`: what fills weights first, by name or as objects."""
+"""`tf.keras.initializers`: initializers of weights, also by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class RandomNormal(base.RandomNormal):
-    """Normally distributed; Keras' standard deviation is 0.05."""
+    """Normal; Keras's default deviation is 0.05."""
 
     def __init__(
         self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None,
@@ -43,7 +43,7 @@ class RandomNormal(base.RandomNormal):
 
 
 class RandomUniform(base.RandomUniform):
-    """Uniform; Keras' bounds are -0.05 and 0.05."""
+    """Uniform; Keras's default bounds are -0.05 and 0.05."""
 
     def __init__(
         self, minval: Any = -0.05, maxval: Any = 0.05, seed: int | None = None,
@@ -53,7 +53,7 @@ class RandomUniform(base.RandomUniform):
 
 
 class TruncatedNormal(base.TruncatedNormal):
-    """Normally distributed within two standard deviations, which Keras has as 0.05."""
+    """Truncated normal, within two standard deviations; Keras's default deviation is 0.05."""
 
     def __init__(
         self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None,
@@ -84,10 +84,10 @@ NAMES: Final[dict[str, Callable[..., Any]]] = {
 
 
 def get(identifier: Any) -> Any:
-    """An initializer by name or configuration; others as they are.
+    """An initializer by name or configuration; other values as they are.
 
     Raises:
-        UnknownKeyError: no such name.
+        UnknownKeyError: the name is unknown.
     """
     made = found("initializer", NAMES, identifier)
     by_name = isinstance(identifier, str) and identifier in NAMES
@@ -98,5 +98,5 @@ deserialize = get
 
 
 def filled(initializer: Any, shape: Sequence[int], dtype: Any) -> Any:
-    """The tensor that an initializer of whatever signature gives."""
+    """The tensor of an initializer, whatever its signature."""
     return base.call(initializer, shape, dtype)

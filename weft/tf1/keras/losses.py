@@ -1,4 +1,4 @@
-"""`tf.keras.losses`: functions of targets and predictions, one number an item; and objects."""
+"""`tf.keras.losses`: functions of targets and predictions, one value per example; and classes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _clipped(probabilities: Any) -> Any:
 
 
 def _by(formula: Callable[..., Value], p: Any, t: Any) -> Any:
-    """A formula on graph values of predictions and targets."""
+    """A formula on graph values, applied to predictions and targets."""
     return tf.get_default_graph().emit("Mul", [p, t], formula, name="losses").outputs[0]
 
 
@@ -78,13 +78,13 @@ def squared_hinge(y_true: Any, y_pred: Any) -> Any:
 
 
 def categorical_hinge(y_true: Any, y_pred: Any) -> Any:
-    """max(0, 1 + the greatest other prediction - that of the class)"""
+    """max(0, 1 + largest other prediction - prediction of the class)"""
     t, p = _same(y_true, y_pred)
     return _by(classification.categorical_hinge, p, t)
 
 
 def huber_loss(y_true: Any, y_pred: Any, delta: float = 1.0) -> Any:
-    """Half the square of an error up to `delta`, linear beyond."""
+    """Half the squared error; linear beyond `delta`."""
     t, p = _same(y_true, y_pred)
 
     def build(x: Value, target: Value) -> Value:
@@ -100,7 +100,7 @@ def logcosh(y_true: Any, y_pred: Any) -> Any:
 
 
 def _logits_of(y_pred: Any, kind: str) -> Any:
-    """What went into the softmax or sigmoid that gave predictions, whose loss is more exact."""
+    """The logits behind predictions of a softmax or sigmoid, which give a more exact loss."""
     return y_pred.op.inputs[0] if y_pred.op.type == kind else None
 
 
@@ -169,17 +169,17 @@ def poisson(y_true: Any, y_pred: Any) -> Any:
 
 
 def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
-    """-sum(normalized y_true * normalized y_pred), so that training makes them point one way"""
+    """-sum(normalized y_true * normalized y_pred): minimal for equal directions"""
     t, p = _same(y_true, y_pred)
     return -tf.reduce_sum(tf.nn.l2_normalize(t, axis) * tf.nn.l2_normalize(p, axis), axis=axis)
 
 
 class Loss:
-    """Base class of losses as objects; a subclass defines `call(y_true, y_pred)`.
+    """Base class; a subclass defines `call(y_true, y_pred)`.
 
     Args:
         reduction: `"auto"` and `"sum_over_batch_size"` take the mean, `"sum"` the sum, `"none"`
-            leaves one number an item.
+            keeps one value per example.
     """
 
     def __init__(self, reduction: str = "auto", name: str | None = None) -> None:
@@ -188,7 +188,7 @@ class Loss:
         self.reduction, self.name = reduction, name or snake(type(self).__name__)
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
-        """One number an item."""
+        """One value per example."""
         raise NotImplementedError
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
@@ -196,7 +196,7 @@ class Loss:
         return reduced(self.call(y_true, y_pred), sample_weight, self.reduction)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
+        """The constructor's arguments."""
         return {"reduction": self.reduction, "name": self.name}
 
     @classmethod
@@ -206,7 +206,7 @@ class Loss:
 
 
 class Reduction:
-    """What becomes of one number an item."""
+    """How the values of examples are reduced."""
 
     AUTO = "auto"
     NONE = "none"
@@ -215,7 +215,7 @@ class Reduction:
 
 
 def reduced(losses: Any, weights: Any, reduction: str) -> Any:
-    """One number an item, weighted, and reduced."""
+    """Values of examples, weighted and reduced."""
     losses = tf.convert_to_tensor(losses)
     if weights is not None:
         losses = weighted(losses, weights)
@@ -226,7 +226,7 @@ def reduced(losses: Any, weights: Any, reduction: str) -> Any:
 
 
 def weighted(losses: Any, weights: Any) -> Any:
-    """Losses times weights of rows, or of rows and steps."""
+    """Losses times weights of examples, or of examples and steps."""
     factor = tf.cast(tf.convert_to_tensor(weights), losses.dtype)
     rank, own = losses.shape.ndims or 0, factor.shape.ndims or 0
     if own == rank + 1 and factor.shape.as_list()[-1] == 1:
@@ -237,7 +237,7 @@ def weighted(losses: Any, weights: Any) -> Any:
 
 
 class FunctionLoss(Loss):
-    """A function of targets and predictions as an object."""
+    """A loss class from a function of targets and predictions."""
 
     function: Function
 
@@ -246,16 +246,16 @@ class FunctionLoss(Loss):
         self.options = options
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
-        """One number an item."""
+        """One value per example."""
         return type(self).function(y_true, y_pred, **self.options)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
+        """The constructor's arguments."""
         return {**super().get_config(), **self.options}
 
 
 def _class(name: str, function: Function, first: str | None = None) -> type[FunctionLoss]:
-    """A class of losses; `first` is the option that comes first."""
+    """A loss class; `first` is the option that comes first."""
 
     class Made(FunctionLoss):
         def __init__(self, *args: Any, **options: Any) -> None:
@@ -319,7 +319,7 @@ def get(identifier: Any) -> Any:
     """A loss by name or configuration; functions and objects as they are.
 
     Raises:
-        UnknownKeyError: no such name.
+        UnknownKeyError: the name is unknown.
     """
     made = found("loss", NAMES, identifier)
     return made() if isinstance(made, type) else made

@@ -1,4 +1,4 @@
-"""`tf.keras.models`: models, and models from configurations."""
+"""`tf.keras.models`: models, and loading of models."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ def model_from_config(
     """A model from class name and configuration.
 
     Args:
-        custom_objects: classes and functions of yours by name.
+        custom_objects: custom classes and functions by name.
 
     Raises:
-        UnknownKeyError: a class that is not known.
+        UnknownKeyError: the class is unknown.
     """
     with custom_object_scope(custom_objects or {}):
         return found("model", LAYERS, config)
 
 
 def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """A model from what `to_json` gave, without weights; no code is run."""
+    """A model from the result of `to_json`, without weights; no code is run."""
     return model_from_config(json.loads(json_string), custom_objects)
 
 
 def load_model(
     filepath: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True
 ) -> Any:
-    """A model from what `Model.save` wrote, or Keras before it; no code is run.
+    """A model that `Model.save`, here or in Keras, wrote; no code is run.
 
     Args:
-        custom_objects: classes and functions of yours by name.
-        compile: whether it is compiled as it was.
+        custom_objects: custom classes and functions by name.
+        compile: whether to compile it as it was.
 
     Raises:
-        DataError: no such file, or one without a model.
-        UnknownKeyError: a class or function that is not known.
+        DataError: there is no such file, or no model in it.
+        UnknownKeyError: a class or function is unknown.
     """
     return model_file.load(os.fspath(filepath), custom_objects, compile)
 
 
 def clone_model(model: Any, input_tensors: Any = None) -> Any:
-    """A model of the same layers with weights of its own.
+    """A model with the same layers and new weights.
 
     Args:
-        input_tensors: what it is to be called on.
+        input_tensors: inputs to call it on.
     """
     if not isinstance(model, Model):
         raise fail(ArgumentError, f"clone_model: expected a model, got {model!r}")

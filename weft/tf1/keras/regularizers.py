@@ -1,4 +1,4 @@
-"""`tf.keras.regularizers`: losses of weights and activities."""
+"""`tf.keras.regularizers`: losses of weights and activations."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["L1L2", "Regularizer", "deserialize", "get", "l1", "l1_l2", "l2", "se
 
 
 class Regularizer:
-    """Base class: `regularizer(x)` gives a loss."""
+    """Base class: `regularizer(x)` returns a loss."""
 
     def __call__(self, x: Any) -> Any:
         """The loss of a tensor."""
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
+        """The constructor's arguments."""
         return {}
 
     @classmethod
@@ -44,7 +44,7 @@ class L1L2(Regularizer):
         return sum(terms[1:], terms[0]) if terms else tf.constant(0.0)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
+        """The constructor's arguments."""
         return {"l1": self.l1, "l2": self.l2}
 
 
@@ -67,10 +67,10 @@ NAMES: Final[dict[str, Any]] = {"L1L2": L1L2, "l1": l1, "l2": l2, "l1_l2": l1_l2
 
 
 def get(identifier: Any) -> Any:
-    """A regularizer by name or configuration; others as they are.
+    """A regularizer by name or configuration; other values as they are.
 
     Raises:
-        UnknownKeyError: no such name.
+        UnknownKeyError: the name is unknown.
     """
     made = found("regularizer", NAMES, identifier)
     return made() if isinstance(identifier, str) else made

@@ -1,4 +1,4 @@
-"""`tf.keras.utils`: labels as vectors, batches by number, objects of yours by name."""
+"""`tf.keras.utils`: one-hot labels, batches by index, custom objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ serialize_keras_object = serialize
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> Any:
-    """Whole numbers as vectors with a 1 at their place.
+    """Integers as one-hot vectors.
 
     >>> to_categorical([0, 2]).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
@@ -46,7 +46,7 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
 
 
 class Sequence:
-    """Base class of data that gives batches by number: define `__getitem__` and `__len__`."""
+    """Base class of data with batches by index: define `__getitem__` and `__len__`."""
 
     def __getitem__(self, index: int) -> Any:
         raise NotImplementedError
@@ -55,7 +55,7 @@ class Sequence:
         raise NotImplementedError
 
     def on_epoch_end(self) -> None:
-        """Called behind each pass."""
+        """Called after each pass."""
 
     def __iter__(self) -> Iterator[Any]:
         for i in range(len(self)):

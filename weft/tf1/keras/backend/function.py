@@ -1,4 +1,4 @@
-"""Functions of tensors, under Keras' names and in its order of arguments."""
+"""Functions of tensors, with Keras's names and argument order."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def argmax(x: Any, axis: int = -1) -> Any:
-    """The place of the greatest element."""
+    """The index of the maximum."""
     return tf.argmax(x, axis)
 
 
 def argmin(x: Any, axis: int = -1) -> Any:
-    """The place of the smallest element."""
+    """The index of the minimum."""
     return tf.argmin(x, axis)
 
 
@@ -73,7 +73,7 @@ def pow(x: Any, a: Any) -> Any:
 
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Any:
-    """x between bounds."""
+    """x clipped to bounds."""
     low = -np.inf if min_value is None else min_value
     high = np.inf if max_value is None else max_value
     return tf.clip_by_value(x, low, high)
@@ -90,7 +90,7 @@ def l2_normalize(x: Any, axis: Any = None) -> Any:
 
 
 def dot(x: Any, y: Any) -> Any:
-    """The product over the last axis of x and the last but one of y."""
+    """A matmul of x's last axis with y's second to last one."""
     x, y = tf.convert_to_tensor(x), tf.convert_to_tensor(y)
     if x.shape.ndims == 2 and y.shape.ndims == 2:
         return tf.matmul(x, y)
@@ -98,18 +98,18 @@ def dot(x: Any, y: Any) -> Any:
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
-    """x with a number added to each channel."""
+    """x plus a bias per channel."""
     first = data_format_of(data_format) == "channels_first"
     return tf.nn.bias_add(x, bias, **({"data_format": "NCHW"} if first else {}))
 
 
 def dropout(x: Any, level: Any, noise_shape: Any = None, seed: int | None = None) -> Any:
-    """x with a share of its elements zeroed, the others larger."""
+    """x with a fraction of its elements zeroed and the others scaled up."""
     return tf.nn.dropout(x, rate=level, noise_shape=noise_shape, seed=seed)
 
 
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Any:
-    """The cross entropy of each element."""
+    """The cross entropy, elementwise."""
     logits = output if from_logits else _logit(output)
     return tf.nn.sigmoid_cross_entropy_with_logits(
         labels=tf.cast(target, logits.dtype), logits=logits
@@ -125,14 +125,14 @@ categorical_crossentropy = losses.categorical_crossentropy
 sparse_categorical_crossentropy = losses.sparse_categorical_crossentropy
 
 
-# Shapes
+# shapes
 def shape(x: Any) -> Any:
     """The shape, as a tensor."""
     return tf.shape(x)
 
 
 def int_shape(x: Any) -> Any:
-    """What is known of the shape, as numbers and `None`."""
+    """The static shape, as numbers and `None`."""
     return None if x.shape.ndims is None else tuple(x.shape.as_list())
 
 
@@ -147,17 +147,17 @@ def dtype(x: Any) -> str:
 
 
 def reshape(x: Any, shape: Any) -> Any:
-    """x in another shape."""
+    """x reshaped."""
     return tf.reshape(x, shape)
 
 
 def permute_dimensions(x: Any, pattern: Sequence[int]) -> Any:
-    """The axes in another order."""
+    """The axes permuted."""
     return tf.transpose(x, pattern)
 
 
 def expand_dims(x: Any, axis: int = -1) -> Any:
-    """x with another axis."""
+    """x with an additional axis of size 1."""
     return tf.expand_dims(x, axis)
 
 
@@ -167,32 +167,32 @@ def squeeze(x: Any, axis: int) -> Any:
 
 
 def flatten(x: Any) -> Any:
-    """All elements in one axis."""
+    """x flattened to a vector."""
     return tf.reshape(x, [-1])
 
 
 def batch_flatten(x: Any) -> Any:
-    """All axes but the first as one."""
+    """All axes but the first flattened into one."""
     return tf.reshape(x, [-1, int(np.prod(x.shape.as_list()[1:]))])
 
 
 def concatenate(tensors: Sequence[Any], axis: int = -1) -> Any:
-    """Tensors side by side."""
+    """Tensors concatenated."""
     return tf.concat(list(tensors), axis)
 
 
 def repeat(x: Any, n: int) -> Any:
-    """Each row n times, as steps."""
+    """Each row repeated n times, along a new time axis."""
     return tf.tile(tf.expand_dims(x, 1), [1, n, 1])
 
 
 def one_hot(indices: Any, num_classes: int) -> Any:
-    """Vectors with a 1 at a place."""
+    """One-hot vectors."""
     return tf.one_hot(indices, num_classes)
 
 
 def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
-    """One of two tensors, or of what two functions give."""
+    """One of two tensors, or of the results of two functions."""
     first: Any = then_expression() if callable(then_expression) else then_expression
     second: Any = else_expression() if callable(else_expression) else else_expression
     flag = tf.cast(condition, tf.bool)
@@ -202,14 +202,14 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
     return tf.where(flag, first, second)
 
 
-# New tensors
+# new tensors
 def cast(x: Any, dtype: Any) -> Any:
-    """x as another element type."""
+    """x cast to another element type."""
     return tf.cast(x, dtype)
 
 
 def cast_to_floatx(x: Any) -> Any:
-    """An array or a tensor as the element type of Keras."""
+    """An array or a tensor cast to Keras's element type."""
     return tf.cast(x, floatx()) if tf.is_tensor(x) else np.asarray(x, floatx())
 
 
@@ -234,7 +234,7 @@ def eye(size: int, dtype: Any = None, name: str | None = None) -> Any:
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Any:
-    """Whole numbers in order."""
+    """Integers in order."""
     first, last = (0, start) if stop is None else (start, stop)
     return tf.cast(tf.range(first, last, step), dtype)
 
@@ -242,26 +242,26 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") ->
 def random_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
 ) -> Any:
-    """Normally distributed numbers."""
+    """Normal random numbers."""
     return tf.random_normal(shape, mean, stddev, dtype or floatx(), seed)
 
 
 def random_uniform(
     shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: int | None = None
 ) -> Any:
-    """Uniformly distributed numbers."""
+    """Uniform random numbers."""
     return tf.random_uniform(shape, minval, maxval, dtype or floatx(), seed)
 
 
 def truncated_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
 ) -> Any:
-    """Normally distributed numbers within two standard deviations."""
+    """Truncated normal random numbers, within two standard deviations."""
     return tf.truncated_normal(shape, mean, stddev, dtype or floatx(), seed)
 
 
 def gradients(loss: Any, variables: Sequence[Any]) -> list[Any]:
-    """Derivatives of a loss."""
+    """Gradients of a loss."""
     return tf.gradients(loss, variables)
 
 
@@ -271,5 +271,5 @@ def moving_average_update(x: Any, value: Any, momentum: float) -> Any:
 
 
 def print_tensor(x: Any, message: str = "") -> Any:
-    """x, which is printed when it is computed."""
+    """x, which is printed whenever it is computed."""
     return tf.Print(x, [x], message)

@@ -31,7 +31,7 @@ def backend() -> str:
 
 
 def clear_session() -> None:
-    """Forget Keras' session, and begin an empty default graph."""
+    """Drop Keras's session, and start an empty default graph."""
     sessions.forget_session()
     with contextlib.suppress(GraphError):  # inside of `with graph.as_default()` the graph stays
         tf.reset_default_graph()
@@ -45,18 +45,18 @@ def get_uid(prefix: str = "") -> int:
 
 
 def reset_uids() -> None:
-    """Count from 1 again."""
+    """Restart counting at 1."""
     _uids.clear()
 
 
 def is_keras_tensor(x: Any) -> bool:
-    """Whether a layer gave it."""
+    """Whether a Keras layer produced it."""
     return history_of(x) is not None
 
 
 @contextlib.contextmanager
 def learning_phase_scope(value: int) -> Any:
-    """A block in which what is built is of training (1) or not (0)."""
+    """Inside, operations are built for training (1) or not (0)."""
     state = graph_state()
     before, state.fixed_phase = state.fixed_phase, value
     try:
@@ -76,7 +76,7 @@ def placeholder(
 
 
 def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Any:
-    """A variable, which has its value as soon as Keras' session is used."""
+    """A variable, which is initialized as soon as Keras's session is used."""
     kind = tf.as_dtype(dtype or floatx())
     first = value if tf.is_tensor(value) else np.asarray(value, kind.ir.numpy)
     found = tf.Variable(first, dtype=kind, name=name, constraint=constraint)
@@ -85,7 +85,7 @@ def variable(value: Any, dtype: Any = None, name: str | None = None, constraint:
 
 
 def get_value(x: Any) -> Any:
-    """What a variable holds, or what a tensor is."""
+    """The value of a variable or tensor."""
     if not tf.is_tensor(x):
         return x
     with x.graph.as_default():
@@ -99,18 +99,18 @@ eval = get_value
 
 
 def set_value(x: Any, value: Any) -> None:
-    """Have a variable hold a value."""
+    """Set the value of a variable."""
     with x.graph.as_default():
         sessions.assign_values([(x, value)])
 
 
 def batch_get_value(tensors: Sequence[Any]) -> list[Any]:
-    """What several variables hold."""
+    """The values of several variables."""
     return [get_value(x) for x in tensors]
 
 
 def batch_set_value(tuples: Sequence[tuple[Any, Any]]) -> None:
-    """Have several variables hold values."""
+    """Set the values of several variables."""
     for variable_, value in tuples:
         set_value(variable_, value)
 
@@ -131,12 +131,12 @@ def update_sub(x: Any, decrement: Any) -> Any:
 
 
 def count_params(x: Any) -> int:
-    """How many numbers a variable has."""
+    """The number of elements."""
     return int(x.shape.num_elements() or 0)
 
 
 class _Function:
-    """Outputs as a function of placeholders; runs updates too."""
+    """A function of placeholders; each call also runs the updates."""
 
     def __init__(self, inputs: Any, outputs: Any, updates: Any) -> None:
         self._inputs: list[Any] = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
@@ -157,7 +157,7 @@ class _Function:
 
 
 def function(inputs: Any, outputs: Any, updates: Any = None, name: str | None = None) -> Any:
-    """A function of arrays for placeholders, also `learning_phase()`, that gives outputs.
+    """A function of arrays for placeholders, including `learning_phase()`, that returns outputs.
 
     Args:
         updates: operations to run, or pairs (variable, new value).

@@ -1,4 +1,4 @@
-"""`tf.keras.callbacks`: what listens to a run's events; also for `weft.train.Model`."""
+"""`tf.keras.callbacks`: listeners to a run's events; also for `weft.train.Model`."""
 
 from weft.tf1.keras.callbacks.callback import Callback, LambdaCallback, TerminateOnNaN
 from weft.tf1.keras.callbacks.learning_rate import LearningRateScheduler, ReduceLROnPlateau

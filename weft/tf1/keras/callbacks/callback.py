@@ -1,4 +1,4 @@
-"""`Callback`: methods for all events, and callbacks of a few lines."""
+"""`Callback`: methods for all events; and the smallest callbacks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Callback:
     """Base class, whose methods do nothing.
 
     Attributes:
-        model: that runs.
-        params: what `fit` was called with.
+        model: the running model.
+        params: the arguments of `fit`.
         validation_data: `None`.
     """
 
@@ -24,66 +24,66 @@ class Callback:
         self.validation_data: Any = None
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Take over what `fit` was called with."""
+        """Set the arguments of `fit`."""
         self.params = params
 
     def set_model(self, model: Any) -> None:
-        """Take over the model."""
+        """Set the model."""
         self.model = model
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        """An epoch begins."""
+        """At the start of an epoch."""
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """An epoch ends; `logs` has its figures, and what is added is seen by later callbacks."""
+        """At the end of an epoch; `logs` has its metrics, and later callbacks see added entries."""
 
     def on_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
-        """A batch of training begins."""
+        """At the start of a training batch."""
 
     def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """A batch of training ends; `logs` has its figures."""
+        """At the end of a training batch; `logs` has its metrics."""
 
     def on_train_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
-        """A batch of training begins; calls `on_batch_begin`."""
+        """At the start of a training batch; calls `on_batch_begin`."""
         self.on_batch_begin(batch, logs)
 
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """A batch of training ends; calls `on_batch_end`."""
+        """At the end of a training batch; calls `on_batch_end`."""
         self.on_batch_end(batch, logs)
 
     def on_test_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
-        """A batch of validation or of a test begins."""
+        """At the start of a validation or test batch."""
 
     def on_test_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """A batch of validation or of a test ends."""
+        """At the end of a validation or test batch."""
 
     def on_predict_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
-        """A batch of predictions begins."""
+        """At the start of a prediction batch."""
 
     def on_predict_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """A batch of predictions ends."""
+        """At the end of a prediction batch."""
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
-        """Training begins."""
+        """At the start of training."""
 
     def on_train_end(self, logs: Logs | None = None) -> None:
-        """Training ends."""
+        """At the end of training."""
 
     def on_test_begin(self, logs: Logs | None = None) -> None:
-        """Validation or a test begins."""
+        """At the start of validation or a test."""
 
     def on_test_end(self, logs: Logs | None = None) -> None:
-        """Validation or a test ends."""
+        """At the end of validation or a test."""
 
     def on_predict_begin(self, logs: Logs | None = None) -> None:
-        """Predictions begin."""
+        """At the start of predictions."""
 
     def on_predict_end(self, logs: Logs | None = None) -> None:
-        """Predictions end."""
+        """At the end of predictions."""
 
 
 class LambdaCallback(Callback):
-    """Functions for events, by the events' names."""
+    """A callback made from functions, named after the events."""
 
     def __init__(
         self, on_epoch_begin: Callable[..., Any] | None = None,
@@ -105,10 +105,10 @@ class LambdaCallback(Callback):
 
 
 class TerminateOnNaN(Callback):
-    """Ends training behind a batch whose loss is NaN or infinite."""
+    """Stops training after a batch whose loss is NaN or infinite."""
 
     def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Look at the loss."""
+        """Check the loss."""
         loss = (logs or {}).get("loss")
         if loss is not None and not math.isfinite(float(loss)):
             print(f"Batch {batch}: invalid loss {float(loss)}, terminating training")

@@ -28,7 +28,7 @@ class LearningRateScheduler(_Rate):
 
     Args:
         schedule: a function of the epoch, or of the epoch and the rate.
-        verbose: whether to tell.
+        verbose: whether to print the rate.
     """
 
     def __init__(self, schedule: Callable[..., float], verbose: int = 0) -> None:
@@ -50,26 +50,26 @@ class LearningRateScheduler(_Rate):
             print(f"Epoch {epoch + 1}: the learning rate is {rate}")
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Tell the rate in the logs."""
+        """Add the rate to the logs."""
         if logs is not None:
             logs["lr"] = self._now()
 
 
 class ReduceLROnPlateau(_Rate):
-    """Lowers the learning rate when a figure no longer gets better.
+    """Reduces the learning rate when a metric stops improving.
 
     Args:
-        monitor: the figure's name.
-        factor: by which the rate is multiplied, below 1.
-        patience: how many epochs without improvement are waited for.
-        verbose: whether to tell.
+        monitor: the metric's name.
+        factor: the factor of the rate, below 1.
+        patience: the number of epochs without improvement to wait for.
+        verbose: whether to print the rate.
         mode: see `Better`.
-        min_delta: how much better counts.
-        cooldown: epochs to wait behind a change.
+        min_delta: the least change that counts as an improvement.
+        cooldown: epochs to wait after a reduction.
         min_lr: the lowest rate.
 
     Raises:
-        ArgumentError: a factor of 1 or more.
+        ArgumentError: the factor is 1 or more.
     """
 
     def __init__(
@@ -85,12 +85,12 @@ class ReduceLROnPlateau(_Rate):
         self.on_train_begin()
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
-        """Begin anew."""
+        """Reset the state."""
         self.best = self._better.worst
         self.wait = self.cooldown_counter = 0
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Look at the figure."""
+        """Check the metric."""
         if logs is not None:
             logs["lr"] = self._now()
         now = figure_of(logs, self.monitor, "ReduceLROnPlateau")

@@ -1,4 +1,4 @@
-"""Callbacks that write figures: CSVLogger, TensorBoard, ProgbarLogger."""
+"""Callbacks that write metrics: CSVLogger, TensorBoard, ProgbarLogger."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from weft.train.callbacks.progress_bar import ProgressBar
 
 
 class CSVLogger(Callback):
-    """A line of figures for each epoch.
+    """Writes a line of metrics for each epoch.
 
     Args:
-        filename: of the table.
-        separator: between figures.
-        append: whether to go on behind what is there.
+        filename: of the CSV file.
+        separator: between columns.
+        append: whether to append to an existing file.
     """
 
     def __init__(self, filename: Any, separator: str = ",", append: bool = False) -> None:
@@ -53,13 +53,13 @@ class CSVLogger(Callback):
 
 
 class TensorBoard(Callback):
-    """Figures of epochs and batches, histograms of weights, and the graph, as event files.
+    """Writes metrics, histograms of weights and the graph as event files.
 
     Args:
-        log_dir: the folder; training and validation have folders in it.
-        histogram_freq: every so many epochs there are histograms of the weights; 0 is never.
-        write_graph: whether there is the graph.
-        update_freq: `"epoch"`, `"batch"`, or a number of rows.
+        log_dir: the folder; it has subfolders for training and validation.
+        histogram_freq: epochs between histograms of the weights; 0 is never.
+        write_graph: whether to write the graph.
+        update_freq: `"epoch"`, `"batch"`, or a number of examples.
         options: of older programs, accepted.
     """
 
@@ -90,7 +90,7 @@ class TensorBoard(Callback):
         self._writers[stage].add_summary(tf.Summary(value=values), step)
 
     def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Write figures of a batch, if it is time to."""
+        """Write the metrics of a batch, if due."""
         logs = logs or {}
         rows = int(logs.get("size", 1))
         self._seen += rows
@@ -101,7 +101,7 @@ class TensorBoard(Callback):
             self._write("train", kept, self._seen)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Write the epoch's figures."""
+        """Write the metrics of the epoch."""
         parts: dict[str, dict[str, float]] = {"train": {}, "validation": {}}
         for name, figure in (logs or {}).items():
             stage = "validation" if name.startswith("val_") else "train"
@@ -127,7 +127,7 @@ class TensorBoard(Callback):
 
 
 class ProgbarLogger(ProgressBar):
-    """The trainer's bar, under Keras' name.
+    """The trainer's progress bar, with Keras's name.
 
     Args:
         count_mode, stateful_metrics: accepted.

@@ -1,4 +1,4 @@
-"""Callbacks that watch a figure: EarlyStopping, ModelCheckpoint."""
+"""Callbacks that monitor a metric: EarlyStopping, ModelCheckpoint."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.tf1.keras.callbacks.callback import Callback, Logs
 
 
 def figure_of(logs: Logs | None, monitor: str, what: str) -> float | None:
-    """The figure of an epoch; `None`, with a warning, where it is not there."""
+    """The epoch's value of a metric; `None`, with a warning, if it is missing."""
     found = (logs or {}).get(monitor)
     if found is None:
         told = ", ".join(sorted(logs or {}))
@@ -23,13 +23,13 @@ def figure_of(logs: Logs | None, monitor: str, what: str) -> float | None:
 
 
 class Better:
-    """Whether a figure is better than another one.
+    """Compares values of a metric.
 
     Args:
-        mode: `"min"`, `"max"`, or `"auto"`, which is told by the figure's name.
+        mode: `"min"`, `"max"`, or `"auto"`, which decides by the metric's name.
 
     Raises:
-        ArgumentError: another mode.
+        ArgumentError: the mode is unknown.
     """
 
     def __init__(self, monitor: str, mode: str, min_delta: float = 0.0) -> None:
@@ -46,16 +46,16 @@ class Better:
 
 
 class EarlyStopping(Callback):
-    """Ends training when a figure was not better for more than `patience` epochs.
+    """Stops training when a metric has not improved for more than `patience` epochs.
 
     Args:
-        monitor: the figure's name.
-        min_delta: how much better counts.
-        patience: how many epochs without improvement are waited for.
-        verbose: whether to tell.
+        monitor: the metric's name.
+        min_delta: the least change that counts as an improvement.
+        patience: the number of epochs without improvement to wait for.
+        verbose: whether to print why training stops.
         mode: see `Better`.
-        baseline: what a figure must be better than at first.
-        restore_best_weights: whether the weights of the best epoch are put back.
+        baseline: the value that the metric must improve on first.
+        restore_best_weights: whether to restore the weights of the best epoch.
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class EarlyStopping(Callback):
         self.on_train_begin()
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
-        """Begin anew."""
+        """Reset the state."""
         self.wait = self.stopped_epoch = 0
         self.best = self._better.worst if self.baseline is None else self.baseline
         self.best_weights: Any = None
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Look at the figure."""
+        """Check the metric."""
         now = figure_of(logs, self.monitor, "EarlyStopping")
         if now is None:
             return
@@ -93,23 +93,23 @@ class EarlyStopping(Callback):
                 self.model.set_weights(self.best_weights)
 
     def on_train_end(self, logs: Logs | None = None) -> None:
-        """Tell why training ended."""
+        """Print why training stopped."""
         if self.stopped_epoch and self.verbose:
             print(f"Epoch {self.stopped_epoch + 1}: early stopping")
 
 
 class ModelCheckpoint(Callback):
-    """Saves the weights behind epochs.
+    """Saves the weights after epochs.
 
     Args:
-        filepath: may have the epoch and figures in it, as `"{epoch:02d}-{val_loss:.2f}"`.
-        monitor: the figure's name.
-        verbose: whether to tell.
-        save_best_only: whether only better weights are saved.
-        save_weights_only: whether a file `.h5` has the weights alone; other names have.
+        filepath: may contain the epoch and metrics, as `"{epoch:02d}-{val_loss:.2f}"`.
+        monitor: the metric's name.
+        verbose: whether to print the path.
+        save_best_only: whether to save only improved weights.
+        save_weights_only: whether `.h5` files contain only the weights; other names always do.
         mode: see `Better`.
-        save_freq: `"epoch"`, or a number of rows.
-        period: every so many epochs.
+        save_freq: `"epoch"`, or a number of examples.
+        period: epochs between checkpoints.
     """
 
     def __init__(
@@ -126,11 +126,11 @@ class ModelCheckpoint(Callback):
         self._epoch = self._rows = self._since = 0
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        """Note the epoch."""
+        """Store the epoch."""
         self._epoch = epoch
 
     def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Save, if so many rows have been seen."""
+        """Save after every n examples."""
         if isinstance(self.save_freq, int):
             self._rows += int((logs or {}).get("size", 1))
             if self._rows >= self.save_freq:
@@ -138,7 +138,7 @@ class ModelCheckpoint(Callback):
                 self._save(self._epoch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Save, if it is time to."""
+        """Save, if due."""
         self._since += 1
         if self.save_freq == "epoch" and self._since >= self.period:
             self._since = 0

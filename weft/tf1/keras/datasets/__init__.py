@@ -1,6 +1,6 @@
-"""`tf.keras.datasets`, from files that the user has; see `weft.datasets`.
+"""`tf.keras.datasets`, read from local files; see `weft.datasets`.
 
-Each has `load_data()`, which gives (x, y) to train on and (x, y) to test on.
+Each has `load_data()`, which returns (x, y) for training and (x, y) for testing.
 """
 
 from weft.tf1.keras.datasets import cifar10, cifar100, fashion_mnist, mnist

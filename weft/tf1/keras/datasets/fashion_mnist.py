@@ -9,9 +9,9 @@ from weft.tf1.keras.datasets.parts import both
 
 
 def load_data() -> Any:
-    """Images and labels to train on, and to test on.
+    """Training and test images with labels.
 
     Raises:
-        DataError: the files are not there; the message says where to get them.
+        DataError: the files are missing; the message says where to get them.
     """
     return both(FashionMNIST)

@@ -10,7 +10,7 @@ from weft.datasets import get_mnist
 
 
 def load_data(path: str = "mnist.npz") -> Any:
-    """Images (n, 28, 28) and labels to train on, and to test on, of type uint8."""
+    """Training and test images (n, 28, 28) with labels, of type uint8."""
     del path
     found = get_mnist(onehot=False)
     parts = [(p.images.reshape(-1, 28, 28) * 255, p.labels) for p in (found.train, found.test)]

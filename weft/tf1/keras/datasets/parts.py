@@ -8,7 +8,7 @@ import numpy as np
 
 
 def both(kind: Any) -> Any:
-    """Images and labels of the part to train on, and of that to test on."""
+    """Training and test images with labels."""
     found: list[Any] = []
     for train in (True, False):
         part = kind(train=train)

@@ -1,1 +1,1 @@
-"""What Keras' layers and models are made of: layers, networks, steps, sessions."""
+"""The machinery of Keras's layers and models."""

@@ -1,4 +1,4 @@
-"""Which layers are being called, and whether the outermost call said that this is training."""
+"""The stack of running layer calls, and the outermost call's `training` argument."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _stack() -> list[Any]:
 
 @contextlib.contextmanager
 def inside(layer: Any, training: Any) -> Iterator[None]:
-    """A block in which a layer is called."""
+    """Inside, a layer is being called."""
     del layer
     stack = _stack()
     stack.append(training if training is not None else (stack[-1] if stack else None))
@@ -35,6 +35,6 @@ def is_inside() -> bool:
 
 
 def training() -> Any:
-    """What the calls around say; `None` where the learning phase decides."""
+    """The outer calls' `training` argument; `None` if the learning phase decides."""
     stack = _stack()
     return stack[-1] if stack else None

@@ -1,4 +1,4 @@
-"""`Called`: what a layer was called on, and what it gave."""
+"""`Called`: the inputs and outputs of a layer's calls."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from weft.tf1.keras.engine.tracking import Tracked
 
 
 class Called(Tracked):
-    """The part of a layer that remembers its calls."""
+    """The part of a layer that stores its calls."""
 
     @property
     def input(self) -> Any:
-        """What it was called on.
+        """The input of the layer's only call.
 
         Raises:
             StateError: it was called never or several times.
@@ -25,7 +25,7 @@ class Called(Tracked):
 
     @property
     def output(self) -> Any:
-        """What it gave when it was called.
+        """The output of the layer's only call.
 
         Raises:
             StateError: it was called never or several times.
@@ -43,11 +43,11 @@ class Called(Tracked):
         return nest.mapped(nest.shape_of, self.output)
 
     def get_input_at(self, node_index: int) -> Any:
-        """What it was called on, the `node_index`-th time."""
+        """The input of call `node_index`."""
         return self.inbound_nodes[node_index].inputs
 
     def get_output_at(self, node_index: int) -> Any:
-        """What it gave, the `node_index`-th time."""
+        """The output of call `node_index`."""
         return self.inbound_nodes[node_index].outputs
 
     def _only_node(self, what: str) -> Node:

@@ -1,4 +1,4 @@
-"""What Keras keeps beside a graph: where tensors come from, masks, variables, the phase."""
+"""Keras's data per graph: tensor histories, masks, variables, learning phase."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from weft.ir.node import Value
 
 
 class GraphState:
-    """Of one graph.
+    """Keras's data of one graph.
 
     Attributes:
-        histories: of each tensor that a layer gave: the layer, which of its calls, which output.
-        unrelated: tensors that follow from nothing that a layer gave.
-        masks: of each tensor whose steps do not all count: a boolean tensor.
-        variables: those that Keras makes, and so gives their first value.
-        initialized: the session in which so many of them have values.
-        counts: how many layers of each kind have been named.
-        fixed_phase: what `set_learning_phase` has said.
-        phase: whether this is training; false in a run that does not feed it.
+        histories: for each tensor that a layer produced: the layer, the call's index, the output's.
+        unrelated: tensors that depend on no layer's output.
+        masks: for tensors with masked steps: a boolean tensor.
+        variables: Keras's variables, which it initializes itself.
+        initialized: the session in which this many of them are initialized.
+        counts: the number of named layers per class.
+        fixed_phase: the value of `set_learning_phase`.
+        phase: the learning phase, a placeholder that defaults to false.
         is_training: the same, for layers.
     """
 
@@ -56,16 +56,16 @@ class GraphState:
 
 
 def _known_in_program(phase: Value) -> Value:
-    """The same flag, known when a program is compiled: what depends on it costs nothing there.
+    """The same flag, known at compile time, so that whatever depends on it costs nothing.
 
-    A size must be known, so there is a program for each value of the flag.
+    Sizes are known at compile time, so there is one program for each value of the flag.
     """
     size = ops.cast(phase, dtype="int32")
     return ops.greater(ops.size_of(ops.full((size,), 0, "int32")), 0)
 
 
 def graph_state(graph: tf.Graph | None = None) -> GraphState:
-    """That of a graph, or of the default graph."""
+    """The data of a graph, by default of the default graph."""
     graph = graph or tf.get_default_graph()
     found = graph.keys.get("keras")
     if found is None:
@@ -80,16 +80,16 @@ def snake(name: str) -> str:
 
 
 def history_of(x: Any) -> tuple[Any, int, int] | None:
-    """The layer that gave a tensor, which of its calls, which output; `None` of others."""
+    """The layer that produced a tensor, the call's index, the output's; or `None`."""
     return graph_state(x.graph).histories.get(x) if tf.is_tensor(x) else None
 
 
 def mask_of(x: Any) -> Any:
-    """The mask of a tensor; `None` where all counts."""
+    """The mask of a tensor; `None` if nothing is masked."""
     return graph_state(x.graph).masks.get(x) if tf.is_tensor(x) else None
 
 
 def set_mask(x: Any, mask: Any) -> None:
-    """Say which steps of a tensor count."""
+    """Set the mask of a tensor."""
     if mask is not None:
         graph_state(x.graph).masks[x] = mask

@@ -1,4 +1,4 @@
-"""`Input`: where a model begins."""
+"""`Input`: the start of a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.tf1.keras.engine.node import Node
 
 
 class InputLayer(Layer):
-    """Holds a placeholder for the model's data, or a tensor that is given."""
+    """Wraps a placeholder for the model's data, or a given tensor."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class InputLayer(Layer):
         Node(self, [], (), {}, input_tensor)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {
             "batch_input_shape": self._batch_input_shape, "dtype": self.dtype, "sparse": False,
             "name": self.name,
@@ -60,15 +60,15 @@ def Input(
     tensor: Any = None,
     batch_shape: Any = None,
 ) -> Any:
-    """A tensor for a model's data.
+    """A symbolic tensor for a model's data.
 
     Args:
-        shape: without the axis of rows; `None` for sizes that vary.
-        batch_size: the number of rows, if it never varies.
+        shape: without the batch axis; `None` for sizes that vary.
+        batch_size: the batch size, if it never varies.
         name: of the input layer.
-        dtype: float32 unless given.
-        tensor: one to wrap, instead of a placeholder.
-        batch_shape: the shape with the axis of rows.
+        dtype: float32 by default.
+        tensor: an existing tensor to wrap, instead of a placeholder.
+        batch_shape: the shape with the batch axis.
     """
     if batch_shape is not None:
         batch_size, shape = batch_shape[0], tuple(batch_shape[1:])
@@ -79,10 +79,10 @@ def Input(
 
 
 def input_layer_of(tensor: Any) -> Any:
-    """The input layer that gave a tensor.
+    """The input layer that produced a tensor.
 
     Raises:
-        ArgumentError: another layer did, or none.
+        ArgumentError: the tensor is not the output of an input layer.
     """
     history = history_of(tensor)
     if history is None or not isinstance(history[0], InputLayer):

@@ -1,4 +1,4 @@
-"""`InputSpec`: what a layer's inputs must be, and the error that names layer and shapes."""
+"""`InputSpec`: requirements on a layer's inputs, with errors that name layer and shapes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from weft.tf1.keras.engine import nest
 
 
 class InputSpec:
-    """What an input must be.
+    """The requirements on an input.
 
     Args:
         dtype: its type.
-        shape: its shape, as far as it is known.
-        ndim, max_ndim, min_ndim: its rank, the largest and the smallest one.
+        shape: its shape, as far as it is fixed.
+        ndim, max_ndim, min_ndim: its rank, and bounds of it.
         axes: sizes of axes.
     """
 
@@ -54,11 +54,11 @@ class InputSpec:
 
 
 def check_inputs(layer: Any, inputs: Any) -> None:
-    """Refuse inputs that a layer cannot take.
+    """Check a layer's inputs.
 
     Raises:
-        DTypeError: something that is no tensor.
-        ShapeError: another shape, or another number of inputs.
+        DTypeError: an input is not a tensor.
+        ShapeError: a shape or the number of inputs is wrong.
     """
     leaves = nest.flatten(inputs)
     for x in leaves:

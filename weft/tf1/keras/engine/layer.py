@@ -1,4 +1,4 @@
-"""`Layer`: what has weights, and makes outputs of inputs."""
+"""`Layer`: the base class of layers."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _OPTIONS = (*_SHAPES, "weights", "autocast", "dynamic")
 
 
 class Layer(Called):
-    """A layer: `build` makes its weights, `call` computes.
+    """A layer: `build` creates its weights, `call` computes.
 
     Args:
         trainable: whether training changes its weights.
-        name: its name; made of the class's name unless given.
+        name: its name; derived from the class's name by default.
         dtype: the type of its weights.
-        input_shape, batch_input_shape, input_dim, batch_size: of a model's first layer.
-        weights: their first values.
+        input_shape, batch_input_shape, input_dim, batch_size: for a model's first layer.
+        weights: their initial values.
 
     Attributes:
-        built: whether it has its weights.
-        supports_masking: whether it hands on the masks of its inputs.
-        input_spec: what inputs must be.
+        built: whether its weights exist.
+        supports_masking: whether it propagates the masks of its inputs.
+        input_spec: the requirements on its inputs.
 
     >>> import weft.tf1 as tf
     >>> class Scale(tf.keras.layers.Layer):
@@ -74,13 +74,13 @@ class Layer(Called):
 
     @property
     def first_shape(self) -> tuple[Any, ...] | None:
-        """The shape of a model's inputs, if it was made as the first layer."""
+        """The shape of a model's inputs, if this is its first layer."""
         return self._batch_input_shape
 
-    # -- what a subclass says
+    # -- what a subclass defines
 
     def build(self, input_shape: Any) -> None:
-        """Make the weights, knowing the shape of the inputs."""
+        """Create the weights for inputs of this shape."""
         self.built = True
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -88,10 +88,10 @@ class Layer(Called):
         return inputs
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask of the outputs: that of the inputs where the layer hands it on.
+        """The mask of the outputs: the inputs' if the layer propagates it.
 
         Raises:
-            StateError: there is one, and the layer does not say that it knows masks.
+            StateError: there is a mask, and the layer does not support masking.
         """
         if self.supports_masking or not nest.tensors_in(mask):
             return mask
@@ -110,7 +110,7 @@ class Layer(Called):
             return nest.shapes_of(scratch(given))
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         found: dict[str, Any] = {"name": self.name, "trainable": self.trainable}
         if self._batch_input_shape is not None:
             found["batch_input_shape"] = self._batch_input_shape
@@ -122,14 +122,14 @@ class Layer(Called):
         """A layer from `get_config`."""
         return cls(**config)
 
-    # -- the call
+    # -- calls
 
     @cached_property
     def _call_arguments(self) -> frozenset[str]:
         return frozenset(inspect.signature(self.call).parameters)
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The outputs for tensors; weights are made at the first call."""
+        """The outputs for tensors; the first call creates the weights."""
         inputs = nest.tensors(inputs)
         given = nest.tensors_in([inputs, args, kwargs])
         graph = given[0].graph if given else tf.get_default_graph()
@@ -153,7 +153,7 @@ class Layer(Called):
         return self.name
 
     def _fill_in(self, kwargs: dict[str, Any], masks: Any) -> None:
-        """Masks and the phase, where `call` wants them and the user has not given them."""
+        """Pass masks and the learning phase to `call` if it takes them and the user gave none."""
         known = self._call_arguments
         if "mask" in known and kwargs.get("mask") is None and nest.tensors_in(masks):
             kwargs["mask"] = masks
@@ -205,14 +205,15 @@ class Layer(Called):
         use_resource: bool | None = None,
         **options: Any,
     ) -> Any:
-        """A weight of the layer, a variable.
+        """Create a weight of the layer, a variable.
 
         Args:
             name: in the layer's scope.
-            shape: a scalar unless given.
-            dtype: that of the layer unless given.
-            initializer: an initializer or its name; `glorot_uniform` for floating weights.
-            regularizer: adds a loss.
+            shape: a scalar by default.
+            dtype: the layer's by default.
+            initializer: an initializer or its name; by default `glorot_uniform` for floating
+                weights.
+            regularizer: a function from the weight to a loss.
             trainable: whether training changes it.
             constraint: applied after each update.
             partitioner, use_resource: accepted for old programs.
@@ -246,7 +247,7 @@ class Layer(Called):
         """Set the values of all weights.
 
         Raises:
-            StateError: another number of them, or other shapes.
+            StateError: their number or shapes differ.
         """
         own = self.weights
         shapes = [tuple(v.shape.as_list()) for v in own]
@@ -262,10 +263,10 @@ class Layer(Called):
             sessions.assign_values(list(zip(own, weights, strict=True)))
 
     def count_params(self) -> int:
-        """How many numbers the weights have.
+        """The number of elements of all weights.
 
         Raises:
-            StateError: it is not built.
+            StateError: the layer is not built.
         """
         if not self.built:
             raise fail(
@@ -274,7 +275,7 @@ class Layer(Called):
         return sum(int(v.shape.num_elements() or 0) for v in self.weights)
 
     def checkpoint_weights(self) -> dict[str, Any]:
-        """The layer's weights by the names that they have in files."""
+        """The layer's weights by their names in weight files."""
         found: dict[str, Any] = {}
         for variable in self.weights:
             name = base = variable.op.name.rpartition("/")[2]
@@ -287,14 +288,14 @@ class Layer(Called):
 
 
 def nest_shapes(shape: Any, function: Callable[[Any], Any]) -> Any:
-    """`function(shape)` of one shape, or of each of a list of shapes."""
+    """`function(shape)` for one shape, or for each one in a list."""
     if isinstance(shape, list) and shape and isinstance(shape[0], list | tuple | tf.TensorShape):
         return [function(s) for s in shape]
     return function(shape)
 
 
 def _first_shape(options: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """The shape of inputs with rows in front, as the options of a first layer tell it."""
+    """The shape of inputs, with the batch axis, from the options of a first layer."""
     if options.get("batch_input_shape") is not None:
         return tuple(options["batch_input_shape"])
     shape = options.get("input_shape")
@@ -309,7 +310,7 @@ def _first_shape(options: Mapping[str, Any]) -> tuple[Any, ...] | None:
 
 
 def _distinct(outputs: Any, inputs: Sequence[Any]) -> Any:
-    """Outputs none of which is an input itself, so that each has one history."""
+    """Outputs with a copy of each that is also an input, so that each has one history."""
     known = {id(x) for x in inputs}
 
     def own(y: Any) -> Any:

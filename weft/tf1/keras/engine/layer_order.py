@@ -1,4 +1,4 @@
-"""The layers of a network in Keras' order: by depth from the inputs, then as outputs need them."""
+"""The layers of a network in Keras's order: by depth from the inputs, then by use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.tf1.keras.engine.node import Node
 
 
 class Order(NamedTuple):
-    """Calls and layers, each behind what it needs."""
+    """Calls and layers, each after those that it needs."""
 
     nodes: list[Node]
     layers: list[Any]
@@ -22,7 +22,7 @@ def order_of(inputs: Sequence[Any], outputs: Sequence[Any]) -> Order:
     """The calls between inputs and outputs.
 
     Raises:
-        ArgumentError: an output needs an input that is not among `inputs`.
+        ArgumentError: an output depends on an input that is not among `inputs`.
     """
     walk = _Walk(inputs)
     for y in outputs:
@@ -31,17 +31,17 @@ def order_of(inputs: Sequence[Any], outputs: Sequence[Any]) -> Order:
     depths = _depths(walk.finished)
     layers = _layer_depths(depths)
     number = {id(x): i for i, x in enumerate(walk.layers)}
-    nodes = sorted(walk.finished, key=lambda n: -depths[n])  # stable: a call is behind its inputs
+    nodes = sorted(walk.finished, key=lambda n: -depths[n])  # stable: a call stays after its inputs
     ordered = sorted(walk.layers, key=lambda x: (-layers[id(x)], number[id(x)]))
     return Order(nodes, ordered)
 
 
 class _Walk:
-    """Goes from outputs to inputs.
+    """A traversal from outputs to inputs.
 
     Attributes:
-        finished: calls, each behind those that it needs.
-        layers: in the order in which they were come upon.
+        finished: calls, each after those that it needs.
+        layers: in the order of their discovery.
     """
 
     def __init__(self, inputs: Sequence[Any]) -> None:
@@ -52,12 +52,12 @@ class _Walk:
         self._done: set[int] = set()
 
     def visit_all(self, nodes: Sequence[Node]) -> None:
-        """Visit those that no output needs."""
+        """Visit the calls that no output needs."""
         for node in nodes:
             self.visit(node)
 
     def visit(self, last: Node) -> None:
-        """Visit a call, and first what it needs."""
+        """Visit a call, after those that it needs."""
         waiting: list[tuple[Node, bool]] = [(last, False)]
         while waiting:
             node, ready = waiting.pop()
@@ -87,7 +87,7 @@ class _Walk:
 
 
 def _depths(finished: Sequence[Node]) -> dict[Node, int]:
-    """How many calls lie between each call and the outputs, at most; one a layer."""
+    """The longest path from each call to the outputs; one depth per layer."""
     depths: dict[Node, int] = {}
     layers: dict[int, int] = {}
     for node in reversed(finished):

@@ -18,15 +18,15 @@ from weft.tf1.keras.storage.stored_model import Storage
 
 
 class Model(Storage):
-    """Layers between inputs and outputs; or a subclass that defines `call`.
+    """A model of layers between inputs and outputs; or a subclass that defines `call`.
 
     Args:
-        inputs: what `Input(...)` gave: a tensor, several in a list, or by name.
-        outputs: what layers gave.
+        inputs: results of `Input(...)`: a tensor, several in a list, or by name.
+        outputs: layers' outputs.
         name: its name.
 
     Raises:
-        ArgumentError: outputs that do not follow from the inputs.
+        ArgumentError: the outputs do not depend on the inputs alone.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default():
@@ -50,7 +50,7 @@ class Model(Storage):
 class Sequential(Model):
     """Layers one after the other.
 
-    The shape of the inputs is said by the first layer (`input_shape`), or known when data comes.
+    The input shape comes from the first layer (`input_shape`), or from the first data.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default():
@@ -70,14 +70,14 @@ class Sequential(Model):
 
     @property
     def layers(self) -> list[Any]:
-        """The layers, without that of the inputs."""
+        """The layers, without the input layer."""
         return [x for x in self._children() if not isinstance(x, InputLayer)]
 
     def add(self, layer: Any) -> None:
-        """Put a layer behind the others.
+        """Append a layer.
 
         Raises:
-            DTypeError: no layer.
+            DTypeError: the argument is not a layer.
         """
         if tf.is_tensor(layer) and not isinstance(layer, Layer):
             layer = input_layer_of(layer)
@@ -103,7 +103,7 @@ class Sequential(Model):
             )
 
     def _put(self, layer: Layer, x: Any) -> None:
-        """Call a layer on the outputs so far."""
+        """Call a layer on the current outputs."""
         y = layer(x)
         if len(nest.flatten(y)) != 1:
             raise fail(
@@ -115,10 +115,10 @@ class Sequential(Model):
         self.connect(nest.one_or_list(self.inputs or []), y)
 
     def pop(self) -> None:
-        """Take the last layer away.
+        """Remove the last layer.
 
         Raises:
-            StateError: there is none.
+            StateError: there are no layers.
         """
         if not self.layers:
             raise fail(StateError, "Sequential.pop: expected a layer, there is none")
@@ -133,7 +133,7 @@ class Sequential(Model):
                 self.connect(nest.one_or_list(inputs), before)
 
     def build(self, input_shape: Any = None) -> None:
-        """Make the weights, for inputs of this shape with rows in front."""
+        """Create the weights, for inputs of this shape, with the batch axis."""
         if self.outputs is None and input_shape is not None:
             self._begin(Input(batch_shape=tuple(tf.TensorShape(input_shape).as_list())))
         self.built = True
@@ -150,7 +150,7 @@ class Sequential(Model):
             self._put(layer, self.outputs[0])
 
     def _see(self, x: Any) -> None:
-        """Begin at an input for data of this shape."""
+        """Start from an input for data of this shape."""
         items = list(x.values()) if isinstance(x, Mapping) else x
         array = as_array(items[0] if isinstance(items, list | tuple) and len(items) == 1 else items)
         with self.graph.as_default():
@@ -183,17 +183,17 @@ class Sequential(Model):
         return model
 
     def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
-        """The numbers of the most probable classes."""
+        """The most probable classes."""
         found = self.predict(x, batch_size=batch_size, verbose=verbose)
         return found.argmax(-1) if found.shape[-1] > 1 else (found > 0.5).astype("int32")
 
     def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
-        """What `predict` gives."""
+        """The result of `predict`."""
         return self.predict(x, batch_size=batch_size, verbose=verbose)
 
 
 def _start(layer: Layer) -> Any:
-    """A tensor to begin a model at, whose first layer says the shape of its inputs."""
+    """An input tensor, if the model's first layer gives the shape of its inputs."""
     if isinstance(layer, Model) and layer.inputs is not None:
         first = layer.inputs[0]
         shape = first.shape.as_list()

@@ -11,7 +11,7 @@ import weft.tf1 as tf
 
 
 def flatten(nested: Any) -> list[Any]:
-    """The leaves; of dictionaries by sorted keys. `None` has none."""
+    """The leaves, those of dictionaries by sorted keys; `None` has none."""
     if nested is None:
         return []
     if isinstance(nested, Mapping):
@@ -22,7 +22,7 @@ def flatten(nested: Any) -> list[Any]:
 
 
 def mapped(function: Callable[[Any], Any], nested: Any) -> Any:
-    """The same nesting of `function(leaf)`."""
+    """The same structure with `function` applied to each leaf."""
     if nested is None:
         return None
     if isinstance(nested, Mapping):
@@ -52,10 +52,10 @@ def one_or_list(items: list[Any]) -> Any:
 
 
 def shape_of(x: Any) -> tuple[int | None, ...]:
-    """What is known of a tensor's shape."""
+    """The static shape of a tensor."""
     return tuple(x.shape.as_list())
 
 
 def shapes_of(nested: Any) -> Any:
-    """Shapes in the same nesting."""
+    """Shapes in the same structure."""
     return mapped(lambda x: tf.TensorShape(x.shape), nested)

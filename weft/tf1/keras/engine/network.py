@@ -1,4 +1,4 @@
-"""`Network`: a graph of layers between inputs and outputs, which is a layer itself."""
+"""`Network`: a graph of layers between inputs and outputs, itself a layer."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from weft.tf1.keras.engine.raw_history import find_history
 
 
 class Network(Layer):
-    """Layers in a graph, found from the outputs back to the inputs; or those of a subclass.
+    """A graph of layers, traced from the outputs back to the inputs; or a subclass.
 
     Attributes:
-        inputs, outputs: its tensors; `None` of a subclass that has seen no data yet.
-        input_names, output_names: the layers' names that gave them.
+        inputs, outputs: its tensors; `None` for a subclass that has seen no data yet.
+        input_names, output_names: the names of the layers that produced them.
     """
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
@@ -38,11 +38,11 @@ class Network(Layer):
         self._graph_layers: list[Any] | None = None
 
     def connect(self, inputs: Any, outputs: Any) -> None:
-        """Be the graph of layers between these tensors.
+        """Become the graph of layers between these tensors.
 
         Raises:
-            ArgumentError: inputs that are none, outputs that do not follow from them, or two
-                layers of one name.
+            ArgumentError: inputs are not from `Input`, outputs do not depend on them alone, or two
+                layers have the same name.
         """
         self.nested_inputs, self.nested_outputs = inputs, outputs
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
@@ -81,7 +81,7 @@ class Network(Layer):
 
     @property
     def layers(self) -> list[Any]:
-        """The layers: from inputs to outputs; of a subclass, in the order of its attributes."""
+        """The layers: from inputs to outputs; for a subclass, in the order of its attributes."""
         return list(self._children())
 
     def _children(self) -> list[Any]:
@@ -89,7 +89,7 @@ class Network(Layer):
         return super()._children() if found is None else found
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
-        """The layer of a name, or with a number.
+        """The layer with a name or an index.
 
         Raises:
             UnknownKeyError: there is none.
@@ -112,7 +112,7 @@ class Network(Layer):
         """All weights, layer by layer.
 
         Raises:
-            StateError: it has none yet.
+            StateError: the weights do not exist yet.
         """
         if not self.built:
             raise fail(
@@ -158,16 +158,16 @@ class Network(Layer):
         return nest.mapped(lambda y: known[y], self.nested_outputs), self._masks
 
     def _in_order(self, inputs: Any) -> Any:
-        """Inputs by name in the order of the model's own."""
+        """Inputs given by name, in the order of the model's inputs."""
         if isinstance(inputs, dict) and not isinstance(self.nested_inputs, dict):
             return [inputs[name] for name in self.input_names if name in inputs]
         return inputs
 
     def _build_once(self, inputs: Any) -> None:
-        self.built = True  # layers make their weights as they are called
+        self.built = True  # layers create their weights when they are called
 
     def build(self, input_shape: Any = None) -> None:
-        """Make the weights, by a call on inputs of this shape."""
+        """Create the weights, by a call on inputs of this shape."""
         if self.is_graph_network or self.built or input_shape is None:
             self.built = True
             return
@@ -182,7 +182,7 @@ class Network(Layer):
 
 
 def _run_node(node: Node, known: dict[Any, Any], training: Any) -> None:
-    """Call a node's layer on the new tensors in place of the old ones."""
+    """Call a node's layer on new tensors instead of the old ones."""
 
     def new(x: Any) -> Any:
         return known.get(x, x) if tf.is_tensor(x) else x
@@ -198,7 +198,7 @@ def _run_node(node: Node, known: dict[Any, Any], training: Any) -> None:
 
 
 def _was_given(node: Node) -> bool:
-    """Whether the user said in the call whether it is training."""
+    """Whether the call got a `training` argument."""
     return node.kwargs.get("training") is not None
 
 
@@ -209,7 +209,7 @@ def _history(x: Any) -> tuple[Any, int, int]:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """Names with a number behind those that come again."""
+    """Names made unique by numbers."""
     found: list[str] = []
     for name in names:
         count = sum(1 for n in found if n == name or n.startswith(f"{name}_"))

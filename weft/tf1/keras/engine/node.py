@@ -1,4 +1,4 @@
-"""`Node`: one call of a layer on tensors that come from Keras' inputs."""
+"""`Node`: one call of a layer on tensors derived from Keras inputs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from weft.tf1.keras.engine.graph_state import graph_state, history_of
 
 
 class Node:
-    """A call, entered in the layer's list; its outputs know where they come from.
+    """A call, registered with its layer; its outputs know their origin.
 
     Attributes:
-        layer: that was called.
-        inputs: as they were given.
+        layer: the called layer.
+        inputs: as given.
         args, kwargs: further arguments.
-        outputs: as `call` gave them.
-        inbound_nodes: the calls that gave the inputs.
+        outputs: as `call` returned them.
+        inbound_nodes: the calls that produced the inputs.
     """
 
     def __init__(self, layer: Any, inputs: Any, args: Any, kwargs: Any, outputs: Any) -> None:

@@ -1,4 +1,4 @@
-"""`TensorFlowOpLayer`: an operation between layers, made a layer when a model meets it."""
+"""`TensorFlowOpLayer`: an operation between layers, wrapped as a layer."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class TensorFlowOpLayer(Layer):
     """An operation of a graph as a layer.
 
     Args:
-        kind: TensorFlow's name for what it does.
-        text: the nodes of which it consists, from placeholders to outputs, as a graph's text.
+        kind: TensorFlow's name of the operation.
+        text: its nodes, from placeholders to outputs, in the graph's text form.
     """
 
     def __init__(self, kind: str, text: str, name: str | None = None, **options: Any) -> None:
@@ -37,10 +37,10 @@ class TensorFlowOpLayer(Layer):
 
     @classmethod
     def of(cls, op: Any, inputs: Sequence[Any]) -> Self:
-        """The layer of an operation, of which these are inputs; others are a part of the layer.
+        """The layer of an operation with these inputs; its other inputs become part of the layer.
 
         Raises:
-            StateError: it has effects.
+            StateError: the operation has effects.
         """
         graph = Graph()
         with graph.as_default():
@@ -52,7 +52,7 @@ class TensorFlowOpLayer(Layer):
                 f"Model: expected between layers operations without effects and random numbers, "
                 f"got {op.name!r} ({op.type}); call it inside of a layer",
             )
-        name = op.name.replace("/", "_")  # files have folders of layers
+        name = op.name.replace("/", "_")  # weight files treat slashes as folders
         return cls(op.type, format_graph(graph), name=f"tf_op_layer_{name}")
 
     def call(self, inputs: Any) -> Any:
@@ -67,11 +67,11 @@ class TensorFlowOpLayer(Layer):
         return _again(self._graph.outputs, dict(zip(places, values, strict=True)))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """None: what it does to steps is not known."""
+        """None: whether it mixes steps is not known."""
         return None
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "kind": self.kind, "text": self.text}
 
 
@@ -80,13 +80,13 @@ def _type(value: Value) -> dict[str, Any]:
 
 
 def _is_constant(x: Any) -> bool:
-    """Whether a tensor has one value, whatever is fed and whatever variables hold."""
+    """Whether a tensor is constant, whatever is fed and whatever variables hold."""
     nodes = toposort(current_graph(), [x.used.node], lambda node: [v.node for v in node.inputs])
     return not any([op_of(n) is placeholder or op_of(n).stateful for n in nodes])
 
 
 def _again(wanted: Sequence[Value], known: dict[Value, Value]) -> list[Value]:
-    """These values once more in the current graph, where those that are `known` are others."""
+    """These values rebuilt in the current graph, with those in `known` replaced."""
 
     def before(node: Operation) -> list[Operation]:
         return [x.node for x in node.inputs if x not in known]
@@ -104,7 +104,7 @@ def _again(wanted: Sequence[Value], known: dict[Value, Value]) -> list[Value]:
 
 
 def _wrap(op: Any) -> None:
-    """Make a layer of an operation, as if it had been called."""
+    """Create the layer of an operation, as if it had been called."""
     inputs = [x for x in op.inputs if history_of(x) is not None or not _is_constant(x)]
     layer = TensorFlowOpLayer.of(op, inputs)
     Node(layer, nest.one_or_list(inputs), (), {}, nest.one_or_list(op.outputs))

@@ -1,4 +1,4 @@
-"""Where tensors come from that no layer gave: operations on what layers gave become layers."""
+"""Tensors produced by plain operations on layers' outputs: the operations become layers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import weft.tf1 as tf
 from weft.tf1.keras.engine.graph_state import GraphState, graph_state, history_of
 
 WRAPPERS: Final[list[Callable[[Any], None]]] = []
-"""The last one makes a layer of an operation."""
+"""The last one creates the layer of an operation."""
 
 
 def find_history(tensors: Sequence[Any]) -> None:
-    """Make layers of the operations between these tensors and what layers gave."""
+    """Create layers for the operations between these tensors and layers' outputs."""
     for y in tensors:
         state = graph_state(y.graph)
         if state.histories:
@@ -21,7 +21,7 @@ def find_history(tensors: Sequence[Any]) -> None:
 
 
 def _wrap_all(y: Any, state: GraphState) -> None:
-    """Go back from a tensor, and wrap what depends on layers, each behind what it reads."""
+    """Walk back from a tensor, and wrap operations that depend on layers, inputs first."""
     waiting = [(y, False)]
     while waiting:
         x, ready = waiting.pop()

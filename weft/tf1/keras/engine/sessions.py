@@ -1,4 +1,4 @@
-"""The session that Keras runs in, and the values of its variables there."""
+"""Keras's session, and the values of its variables in it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from weft.tf1.keras.engine.graph_state import graph_state
 
 
 class _Own:
-    """The session that Keras opened itself, or was given."""
+    """The session that Keras created, or was given."""
 
     session: Any = None
 
 
 def get_session() -> Any:
-    """The default session; without one, Keras' own, in which its variables have their values."""
+    """The default session; otherwise Keras's own, with its variables initialized."""
     session = _current()
     _initialize(session)
     return session
@@ -36,19 +36,19 @@ def _current() -> Any:
 
 
 def set_session(session: Any) -> None:
-    """Run in this session from now on."""
+    """Use this session from now on."""
     _Own.session = session
 
 
 def forget_session() -> None:
-    """Have the next use open another session."""
+    """Let the next use create another session."""
     if _Own.session is not None:
         _Own.session.close()
     _Own.session = None
 
 
 def _initialize(session: Any) -> None:
-    """Give Keras' variables their first values, those that have none."""
+    """Initialize those of Keras's variables that are not."""
     state = graph_state(session.graph)
     mark = (session, len(state.variables))
     if state.initialized == mark:
@@ -60,18 +60,18 @@ def _initialize(session: Any) -> None:
 
 
 def values_of(variables: Sequence[Any]) -> list[Any]:
-    """Copies of what variables hold."""
+    """Copies of the values of variables."""
     session = get_session()
     return [np.array(session.value_of(v)) for v in variables]
 
 
 def assign_values(pairs: Sequence[tuple[Any, Any]]) -> None:
-    """Give variables values; all of them or, on an error, none.
+    """Set the values of variables; all of them or, on an error, none.
 
     Raises:
         ShapeError: a value has another shape.
     """
-    session = _current()  # what is set needs no first value
+    session = _current()  # a variable that is set needs no initialization
     made: list[tuple[str, Any]] = []
     for variable, value in pairs:
         array = np.array(value, variable.dtype.base_dtype.ir.numpy)

@@ -1,4 +1,4 @@
-"""What `keras.backend` lets programs set: element type, epsilon, order of image axes."""
+"""Settings of `keras.backend`: element type, epsilon, image data format."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def set_floatx(value: str) -> None:
 
 
 def epsilon() -> float:
-    """The small number that divisions are kept from zero by."""
+    """The small number that keeps denominators from zero."""
     return _Settings.epsilon
 
 
@@ -48,15 +48,15 @@ def image_data_format() -> str:
 
 
 def set_image_data_format(data_format: str) -> None:
-    """Set the order of axes that layers take by default."""
+    """Set the default data format of layers."""
     _Settings.image_data_format = data_format_of(data_format)
 
 
 def data_format_of(given: str | None) -> str:
-    """The order of axes that a layer takes.
+    """The data format of a layer, by default the global one.
 
     Raises:
-        ArgumentError: neither of the two.
+        ArgumentError: it is neither of the two.
     """
     if given is None:
         return image_data_format()
@@ -65,18 +65,18 @@ def data_format_of(given: str | None) -> str:
     return given
 
 
-# The learning phase
+# learning phase
 def learning_phase() -> Any:
-    """Whether this is training: a placeholder that `fit` feeds with true, or what was set."""
+    """Whether this is training: a placeholder that `fit` feeds with true, or the set value."""
     state = graph_state()
     return state.phase if state.fixed_phase is None else state.fixed_phase
 
 
 def set_learning_phase(value: int) -> None:
-    """Have everything that is built from now on be of training (1) or not (0).
+    """Build everything from now on for training (1) or not (0).
 
     Raises:
-        ArgumentError: neither 0 nor 1.
+        ArgumentError: the value is neither 0 nor 1.
     """
     if value not in (0, 1):
         raise fail(ArgumentError, f"set_learning_phase: expected 0 or 1, got {value!r}")
@@ -84,10 +84,10 @@ def set_learning_phase(value: int) -> None:
 
 
 def in_train_phase(x: Any, alt: Any, training: Any = None) -> Any:
-    """`x` in training, else `alt`; both may be functions that give a tensor.
+    """`x` in training, else `alt`; both may be functions that return a tensor.
 
     Args:
-        training: a boolean, or a tensor; the learning phase unless given.
+        training: a boolean, or a tensor; the learning phase by default.
     """
     flag = learning_phase() if training is None else training
     if not tf.is_tensor(flag):

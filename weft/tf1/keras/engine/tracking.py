@@ -1,4 +1,4 @@
-"""`Tracked`: finds layers and variables among an object's attributes, in the order they came."""
+"""`Tracked`: layers and variables found among an object's attributes, in assignment order."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PLAIN = ("_inner", "inbound_nodes", "history")
 
 
 class Tracked:
-    """The part of a layer that knows its weights, losses and updates, and those of layers inside.
+    """The part of a layer that tracks weights, losses, updates and sublayers.
 
     Attributes:
-        trainable: whether training changes its weights; also those of layers inside.
+        trainable: whether training changes its weights; applies to sublayers too.
         inbound_nodes: its calls.
     """
 
@@ -45,7 +45,7 @@ class Tracked:
         if name not in _PLAIN:
             self._track(value)
         super().__setattr__(name, value)
-        if name == "trainable":  # also of what is inside, as in Keras
+        if name == "trainable":  # also for sublayers, as in Keras
             for layer in self._children():
                 layer.trainable = value
 
@@ -60,11 +60,11 @@ class Tracked:
             chosen.append(value)
 
     def _children(self) -> list[Any]:
-        """The layers directly inside."""
+        """The direct sublayers."""
         return self.__dict__.get("_inner", [])
 
     def submodules(self) -> Iterator[Any]:
-        """This one, and all that are inside, each once."""
+        """This layer and all sublayers, each once."""
         seen: set[int] = set()
         waiting: list[Any] = [self]
         while waiting:
@@ -96,7 +96,7 @@ class Tracked:
 
     @property
     def weights(self) -> list[Any]:
-        """All weights: those that training changes, then the others."""
+        """All weights: trainable ones first."""
         return [*self.trainable_weights, *self.non_trainable_weights]
 
     @property
@@ -114,26 +114,26 @@ class Tracked:
         """The same as `non_trainable_weights`."""
         return self.non_trainable_weights
 
-    # -- losses and updates, of layers inside too
+    # -- losses and updates, including sublayers
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Add to what training minimizes: tensors, or functions without arguments that give some.
+        """Add losses to be minimized: tensors, or functions without arguments that return some.
 
         Args:
-            inputs: accepted; what a loss depends on is looked up in the graph.
+            inputs: accepted; dependencies are looked up in the graph.
         """
         del inputs
         self._losses.extend(losses if isinstance(losses, list | tuple) else [losses])
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
-        """Have training steps run operations."""
+        """Run operations in each training step."""
         del inputs
         self._updates.extend(updates if isinstance(updates, list | tuple) else [updates])
 
     def add_metric(
         self, value: Any, aggregation: str | None = None, name: str | None = None
     ) -> Any:
-        """Have `fit` and `evaluate` tell a tensor's mean.
+        """Report a tensor's mean in `fit` and `evaluate`.
 
         Args:
             aggregation: `"mean"`.
@@ -146,14 +146,14 @@ class Tracked:
 
     @property
     def losses(self) -> list[Any]:
-        """What is added to the loss: by regularizers and `add_loss`."""
+        """The losses of regularizers and of `add_loss`."""
         found: list[Any] = []
         for layer in self.submodules():
             found += layer.own_losses()
         return found
 
     def own_losses(self) -> list[Any]:
-        """Losses of this layer alone."""
+        """The losses of this layer alone."""
         for variable, regularizer in self._regularized[len(self._regularization) :]:
             with variable.graph.as_default(), tf.name_scope(f"{variable.op.name}/Regularizer/"):
                 self._regularization.append(regularizer(variable))
@@ -162,20 +162,20 @@ class Tracked:
 
     @property
     def updates(self) -> list[Any]:
-        """What training steps run."""
+        """The operations that training steps run."""
         return [x for layer in self.submodules() for x in layer.own_updates()]
 
     def own_updates(self) -> list[Any]:
-        """Updates of this layer alone; of a frozen one, none."""
+        """The updates of this layer alone; none if it is frozen."""
         return self._updates if self.trainable or getattr(self, "stateful", False) else []
 
     def own_metric_tensors(self) -> list[tuple[str, Any]]:
-        """What `add_metric` was told of, by this layer alone."""
+        """The metrics that this layer added by `add_metric`."""
         return self._metric_tensors
 
 
 def _tracked_in(value: Any) -> list[Any]:
-    """The layers that an attribute is, or holds in lists and dictionaries."""
+    """The layers that an attribute is or contains, in lists and dictionaries."""
     if isinstance(value, Tracked):
         return [value]
     if isinstance(value, Mapping):

@@ -1,1 +1,1 @@
-"""How models are trained: what `compile` was told, steps, data, and the run itself."""
+"""Training of models: compiled arguments, steps, data, and the run itself."""

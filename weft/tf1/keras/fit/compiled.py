@@ -1,4 +1,4 @@
-"""What `compile` was told, for each output: loss, weight, metrics; by name or object."""
+"""The arguments of `compile` for each output: loss, loss weight, metrics; by name or object."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _GENERAL: Final = {"accuracy": "acc", "acc": "acc", "crossentropy": "ce", "ce": 
 
 @dataclass
 class Output:
-    """How one output is trained and judged.
+    """The loss and metrics of one output.
 
     Attributes:
-        tensor: what the model gives.
-        loss: a function or an object; `None` of an output without targets.
-        metrics: with the name of each, and whether rows' weights count.
+        tensor: the output.
+        loss: a function or an object; `None` for an output without targets.
+        metrics: with their names, and whether example weights count.
     """
 
     name: str
@@ -43,12 +43,12 @@ class Output:
 
     @property
     def function(self) -> Any:
-        """The loss's function, where it has one."""
+        """The loss's function, if it has one."""
         return type(self.loss).function if isinstance(self.loss, FunctionLoss) else self.loss
 
     @property
     def target_shape(self) -> list[int | None]:
-        """What is known of the shape of targets."""
+        """The static shape of targets."""
         shape = self.tensor.shape.as_list()
         if self.function is _SPARSE:
             return [*shape[:-1], 1]
@@ -60,10 +60,10 @@ def outputs_of(
     names: Sequence[str], tensors: Sequence[Any], loss: Any, loss_weights: Any, metrics: Any,
     weighted_metrics: Any,
 ) -> list[Output]:  # fmt: skip
-    """The plan of each output.
+    """The loss and metrics of each output.
 
     Raises:
-        ArgumentError, UnknownKeyError: other numbers or names than there are outputs.
+        ArgumentError, UnknownKeyError: numbers or names do not match the outputs.
     """
     losses = _each("loss", loss, names)
     scales = _each("loss_weights", loss_weights, names)
@@ -80,7 +80,7 @@ def outputs_of(
 
 
 def _each(what: str, given: Any, names: Sequence[str]) -> list[Any]:
-    """One for each output."""
+    """One entry for each output."""
     if isinstance(given, Mapping) and "class_name" not in given:
         _require_known(what, given, names)
         return [given.get(n) for n in names]
@@ -104,7 +104,7 @@ def _require_known(what: str, given: Mapping[str, Any], names: Sequence[str]) ->
 
 
 def _metrics_of_each(given: Any, names: Sequence[str]) -> list[list[Any]]:
-    """The metrics of each output: one list is for all, or a list of lists."""
+    """The metrics of each output: one list for all, or a list of lists."""
     if given is None:
         return [[] for _ in names]
     if isinstance(given, Mapping):
@@ -121,7 +121,7 @@ def _listed(x: Any) -> list[Any]:
 
 
 def _metric(given: Any, output: Output, prefix: str, is_weighted: bool) -> tuple[str, Any]:
-    """A metric, and the name that it is told under."""
+    """A metric, and its reported name."""
     if isinstance(given, str) and given in _GENERAL:
         label = _GENERAL[given]
         function = (_ACCURACY if label == "acc" else _ENTROPY)[_kind(output)]
@@ -139,7 +139,7 @@ def _plain(function: Any) -> Any:
 
 
 def _kind(output: Output) -> str:
-    """What accuracy means for an output: by its shape, or by its loss."""
+    """The meaning of accuracy for an output: by its shape, or by its loss."""
     if output.tensor.shape.as_list()[-1] == 1 or output.function is _ENTROPY["binary"]:
         return "binary"
     return "sparse" if output.function is _SPARSE else "categorical"

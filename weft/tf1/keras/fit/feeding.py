@@ -1,4 +1,4 @@
-"""Data as what a step is fed: arrays in the order of a model's inputs and outputs, checked."""
+"""Data as fed to a step: checked arrays in the order of a model's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = Sequence[int | None]
 
 
 class Slot(NamedTuple):
-    """What a place in a batch takes: the layer's name, its shape, and what it is."""
+    """An input or output of a model: the layer's name, its shape, and its kind."""
 
     name: str
     shape: Shape
@@ -28,8 +28,8 @@ class Batch:
 
     Attributes:
         x, y: arrays of inputs and targets.
-        weights: of rows, one for each output; or none.
-        rows: how many.
+        weights: example weights, one array for each output; or none.
+        rows: the batch size.
     """
 
     __slots__ = ("rows", "weights", "x", "y")
@@ -41,14 +41,14 @@ class Batch:
 
 
 def arranged(given: Any, slots: Sequence[Slot], what: str) -> list[Any]:
-    """Arrays in the order of slots, of the ranks that they take.
+    """Arrays in the order of slots, with matching ranks.
 
     Args:
         given: an array, several in a list or tuple, or by name.
 
     Raises:
-        ArgumentError: another number of arrays, or other names.
-        ShapeError: an array of another shape; the message names layer and shapes.
+        ArgumentError: the number of arrays or their names do not match.
+        ShapeError: an array has another shape; the message names layer and shapes.
     """
     names = [slot.name for slot in slots]
     if isinstance(given, Mapping):
@@ -75,7 +75,7 @@ def _is_several(given: Sequence[Any], count: int) -> bool:
 
 
 def as_array(x: Any) -> Array:
-    """Data as an array; a table of pandas by its values."""
+    """Data as an array; for pandas tables, their values."""
     return np.asarray(getattr(x, "values", x) if not hasattr(x, "__array__") else x)
 
 
@@ -93,10 +93,10 @@ def _fitting(x: Array, slot: Slot) -> Array:
 
 
 def require_equal_rows(arrays: Sequence[Any], names: Sequence[str]) -> None:
-    """Refuse arrays with other numbers of rows.
+    """Check that arrays have equal batch sizes.
 
     Raises:
-        ShapeError: the message says how many each has.
+        ShapeError: they differ; the message lists them.
     """
     counts = [len(x) for x in arrays]
     if len(set(counts)) > 1:
@@ -105,7 +105,7 @@ def require_equal_rows(arrays: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def refuse_mixed(y: Any, weights: Any) -> None:
-    """Refuse targets beside a loader, whose batches have them.
+    """Raise for targets given beside a loader, whose batches contain them.
 
     Raises:
         ArgumentError: there are some.

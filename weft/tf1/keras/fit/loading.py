@@ -1,4 +1,4 @@
-"""Loaders of batches: datasets, generators, `keras.utils.Sequence`, and what makes them ready."""
+"""Loaders of batches: datasets, generators, `keras.utils.Sequence`, and batch conversion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.tf1.keras.fit.feeding import Batch
 
 
 class _ByNumber:
-    """Batches by number, as `keras.utils.Sequence` has them; told of the end of each pass."""
+    """Batches by index, from a `keras.utils.Sequence`, which is notified of each pass's end."""
 
     def __init__(self, given: Any, shuffle: bool) -> None:
         self._given, self._shuffle = given, shuffle
@@ -30,12 +30,12 @@ class _ByNumber:
         for place, i in enumerate(order, 1):
             batch = self._given[int(i)]
             if place == len(order) and hasattr(self._given, "on_epoch_end"):
-                self._given.on_epoch_end()  # nobody asks for a batch behind the last one
+                self._given.on_epoch_end()  # nobody requests a batch after the last one
             yield batch
 
 
 class Continued:
-    """Batches that go on where the pass before stopped; begun anew where they end."""
+    """Batches that resume where the last pass stopped, and restart at the end."""
 
     def __init__(self, given: Iterable[Any]) -> None:
         self._given = given
@@ -55,7 +55,7 @@ class Continued:
 
 
 class Prepared:
-    """A loader whose batches are made ready as they come."""
+    """A loader whose batches are converted as they come."""
 
     def __init__(self, loader: Any, prepare: Callable[[Any], Batch]) -> None:
         self._loader, self._prepare = loader, prepare
@@ -74,7 +74,7 @@ class Prepared:
 
 
 def elements_of(dataset: Any) -> Any:
-    """A loader of what a dataset of `tf.data` gives, or an iterator of one, as arrays."""
+    """A loader over a `tf.data` dataset of arrays, or over its iterator."""
     if isinstance(dataset, tf.data.Dataset):
         if dataset.inputs:
             raise fail(
@@ -87,7 +87,7 @@ def elements_of(dataset: Any) -> Any:
 
 
 def is_loader(x: Any) -> bool:
-    """Whether something gives batches, and is no array or nesting of arrays."""
+    """Whether something yields batches and is not an array or a structure of arrays."""
     if isinstance(x, tf.data.Dataset) or inspect.isgenerator(x):
         return True
     plain = isinstance(x, np.ndarray | list | tuple | Mapping) or hasattr(x, "__array__")
@@ -95,7 +95,7 @@ def is_loader(x: Any) -> bool:
 
 
 def loader_of(x: Any, shuffle: Any, steps: Any) -> Any:
-    """A loader of batches; with a number of steps, one that goes on from pass to pass."""
+    """A loader of batches; with a number of steps, one that resumes from pass to pass."""
     found = elements_of(x)
     if found is x and hasattr(x, "__getitem__") and hasattr(x, "__len__"):
         found = _ByNumber(x, bool(shuffle))
@@ -103,7 +103,7 @@ def loader_of(x: Any, shuffle: Any, steps: Any) -> Any:
 
 
 def parts_of(batch: Any) -> tuple[Any, Any, Any]:
-    """Inputs, targets and weights of a batch; `None` for what it lacks."""
+    """Inputs, targets and weights of a batch; `None` for missing ones."""
     if not isinstance(batch, tuple | list):
         return batch, None, None
     if not 1 <= len(batch) <= 3:

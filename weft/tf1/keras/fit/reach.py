@@ -1,4 +1,4 @@
-"""Which placeholders something in a graph needs."""
+"""The placeholders that a tensor or operation needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of rows: those that are given, times those of their classes."""
+"""Example weights: given ones times class weights."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Array = np.ndarray[Any, Any]
 def row_weights(
     given: Any, factors: Any, targets: Sequence[Array], names: Sequence[str]
 ) -> list[Array] | None:
-    """Weights for each output; `None` where nothing is weighted.
+    """Weights for each output; `None` if there are none.
 
     Args:
-        given: an array, a list of them, or by output; `None` without.
-        factors: of classes, by number; of several outputs a list or by output.
+        given: an array, a list of them, or by output; or `None`.
+        factors: class weights by number; for several outputs a list or by output.
 
     Raises:
-        ShapeError: other rows than the targets have.
-        ArgumentError: other outputs.
+        ShapeError: the number of weights differs from the targets'.
+        ArgumentError: outputs do not match.
     """
     own, classes = _each(given, names, "sample_weight"), _each(factors, names, "class_weight")
     if all(x is None for x in (*own, *classes)):

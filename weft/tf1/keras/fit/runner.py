@@ -1,4 +1,4 @@
-"""A graph's steps as a module that a trainer runs: Keras' models share its loop and events."""
+"""A graph's steps as a module for the trainer, which Keras models share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.train.trainer import Trainer
 
 
 class Runner(Module):
-    """Runs steps in a session; what a step gives are numbers."""
+    """Runs steps in a session; their results are numbers."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -18,34 +18,34 @@ class Runner(Module):
         self._model = model
 
     def configure_optimizers(self) -> Any:
-        """None: the step makes its update itself."""
+        """None: the step updates by itself."""
         return None
 
     def on_train_epoch_start(self) -> None:
-        """Metrics begin anew."""
+        """Reset metrics."""
         self._reset()
 
     def on_validation_epoch_start(self) -> None:
-        """Metrics begin anew."""
+        """Reset metrics."""
         self._reset()
 
     def on_test_epoch_start(self) -> None:
-        """Metrics begin anew."""
+        """Reset metrics."""
         self._reset()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Any:
-        """The figures of a batch, after the update."""
+        """The metrics of a batch, after the update."""
         figures = self._model.steps.train(batch)
         self.trainer.progress.count(1)
         self._note("", figures, batch.rows)
         return figures
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
-        """The figures of a batch."""
+        """The metrics of a batch."""
         return self._evaluated("val_", batch)
 
     def test_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
-        """The figures of a batch."""
+        """The metrics of a batch."""
         return self._evaluated("test_", batch)
 
     def predict_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
@@ -70,7 +70,7 @@ class Runner(Module):
 
 
 class KerasTrainer(Trainer):
-    """A trainer that leaves saving to the program: Ctrl-C ends the step, and is raised."""
+    """A trainer without checkpoints: Ctrl-C ends the step and is raised."""
 
     def _end_interrupted(self) -> None:
         raise KeyboardInterrupt

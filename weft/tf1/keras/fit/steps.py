@@ -1,4 +1,4 @@
-"""The steps of a compiled model: forward, backward, update and metrics in one run of a session."""
+"""The steps of a compiled model: forward, backward, update and metrics in one session run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Ranks = tuple[int, ...] | None
 
 
 class Program:
-    """Fetches of one kind of step, and what is fed to it."""
+    """The fetches of one kind of step, and its feeds."""
 
     def __init__(self, graph: Any, fetches: list[Any], feeds: list[Any], phase: bool) -> None:
         self._graph, self._fetches, self._feeds = graph, fetches, feeds
         self._phase, self._training = graph_state(graph).phase, phase
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        """What the fetches are, for these feeds."""
+        """The values of the fetches, for these feeds."""
         with self._graph.as_default():
             session = sessions.get_session()
             fed = dict(zip(self._feeds, arrays, strict=True))
@@ -36,25 +36,25 @@ class Program:
 
 
 def state_updates(model: Any) -> list[Any]:
-    """What keeps the states of stateful layers, in runs of any kind."""
+    """The operations that store the states of stateful layers."""
     layers = [layer for layer in model.submodules() if getattr(layer, "stateful", False)]
     found = [u for layer in layers for u in layer.own_updates()]
     return [u for u in found if needs_only(u, model.inputs)]
 
 
 class Steps:
-    """Makes the programs of a model when they are first needed.
+    """Builds the programs of a model when they are first needed.
 
     Args:
         model: with inputs, losses, updates and weights.
-        outputs: how each is trained and judged.
+        outputs: the loss and metrics of each.
         optimizer: makes the update.
-        trainable: the weights that training changes.
+        trainable: the trainable weights.
 
     Attributes:
-        names: of the figures that a step gives.
-        losses: how many of them are means over the rows of a batch.
-        metrics: objects that begin anew with each pass.
+        names: of the metrics of a step.
+        losses: how many of them are means over a batch.
+        metrics: objects that are reset at the start of each pass.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class Steps:
     # -- runs
 
     def train(self, batch: Batch) -> dict[str, Any]:
-        """One update; the figures of the batch."""
+        """One update; returns the metrics of the batch."""
         return self._run("train", batch)
 
     def test(self, batch: Batch) -> dict[str, Any]:
-        """The figures of a batch."""
+        """The metrics of a batch."""
         return self._run("test", batch)
 
     def _run(self, kind: str, batch: Batch) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Steps:
         return dict(zip(self.names, found, strict=False))
 
     def reset(self) -> None:
-        """Have the metrics begin anew."""
+        """Reset the metrics."""
         for metric in self.metrics:
             metric.reset_states()
 
@@ -119,7 +119,7 @@ class Steps:
         return Program(self.graph, fetches, feeds, kind == "train")
 
     def _update(self, total: Any) -> Any:
-        """The operation that changes weights, and what layers want to be run."""
+        """The operation that updates weights, and the layers' updates."""
         gradients = self._optimizer.get_gradients(total, self._trainable)
         if not any(g is not None for g in gradients):
             raise fail(
@@ -132,7 +132,7 @@ class Steps:
         return tf.group(step, *self._updates)
 
     def _figures(self, ranks: Ranks) -> tuple[list[Any], list[Any], list[Any], Any]:
-        """Feeds, figures, the updates of metrics, and the loss."""
+        """Feeds, fetched metrics, metric updates, and the loss."""
         given = [None] * len(self.outputs) if ranks is None else [
             tf.placeholder("float32", [None] * rank, name=f"{o.name}_sample_weights")
             for o, rank in zip(self.outputs, ranks, strict=True)
@@ -162,13 +162,13 @@ def _sum(terms: list[Any]) -> Any:
 
 
 def _extra_metrics(model: Any) -> list[tuple[str, Any, Any]]:
-    """What `add_metric` was told of, as means."""
+    """The values of `add_metric`, as means."""
     told = [x for layer in model.submodules() for x in layer.own_metric_tensors()]
     return [(name, Mean(name=name), value) for name, value in told]
 
 
 def _weights(tensor: Any, given: Any) -> Any:
-    """Weights of rows, and of steps by the mask of an output."""
+    """Example weights, and step weights from the mask of an output."""
     mask = mask_of(tensor)
     if mask is None:
         return given
@@ -197,7 +197,7 @@ def _judge(
 def _count(
     metric: Any, args: tuple[Any, ...], options: Any, results: list[Any], updates: list[Any]
 ) -> None:
-    """Have a metric count a batch, and then tell its figure."""
+    """Update a metric with a batch, then read it."""
     update = metric.update_state(*args, **options)
     each = [x for x in (update if isinstance(update, list | tuple) else [update]) if x is not None]
     updates.extend(each)

@@ -1,4 +1,4 @@
-"""`compile`, `fit`, `evaluate`, `predict`, and single batches, of a model in a graph."""
+"""`compile`, `fit`, `evaluate`, `predict` and their batch variants, for a model in a graph."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Training(Network, KerasMethods):
 
     Attributes:
         optimizer: that of `compile`.
-        metrics_names: what `evaluate` gives, in order.
+        metrics_names: the names of `evaluate`'s results, in order.
     """
 
     trainer_class = KerasTrainer
@@ -48,7 +48,7 @@ class Training(Network, KerasMethods):
 
     @property
     def graph(self) -> tf.Graph:
-        """The graph that it is part of."""
+        """The graph that the model belongs to."""
         return self._graph_of_name
 
     def compile(
@@ -63,15 +63,15 @@ class Training(Network, KerasMethods):
         distribute: Any = None,
         **options: Any,
     ) -> None:
-        """Say how to train.
+        """Configure training.
 
         Args:
             optimizer: a name or an object, also one of `tf.train`.
             loss: a name, function or object; for several outputs a list, or by name.
             metrics: names, functions or objects; for several outputs lists, or by name.
             loss_weights: factors of the outputs' losses.
-            sample_weight_mode: accepted; weights say by their shape whether steps have some.
-            weighted_metrics: metrics in which rows' weights count.
+            sample_weight_mode: accepted; the weights' shape says whether steps have their own.
+            weighted_metrics: metrics to which example weights apply.
 
         Raises:
             ArgumentError, UnknownKeyError: an unknown name or option.
@@ -81,7 +81,7 @@ class Training(Network, KerasMethods):
             unknown = sorted(
                 [*options, *(["target_tensors"] if target_tensors is not None else [])]
             )
-            raise fail(ArgumentError, f"compile: expected Keras' arguments, got {unknown}")
+            raise fail(ArgumentError, f"compile: expected Keras's arguments, got {unknown}")
         with self.graph.as_default():
             self.optimizer = optimizers.get(optimizer)
         self._told = {
@@ -90,11 +90,11 @@ class Training(Network, KerasMethods):
         }  # fmt: skip
         self._steps = None
         if self.outputs is not None and loss is not None:
-            _ = self.steps  # what is wrong is told here
+            _ = self.steps  # errors are raised here
 
     @property
     def told(self) -> dict[str, Any]:
-        """What `compile` was told.
+        """The arguments of `compile`.
 
         Raises:
             StateError: it is not compiled.
@@ -121,7 +121,7 @@ class Training(Network, KerasMethods):
 
     @property
     def metrics_names(self) -> list[str]:
-        """What `evaluate` gives, in order."""
+        """The names of `evaluate`'s results, in order."""
         return list(self.steps.names)
 
     @property
@@ -130,7 +130,7 @@ class Training(Network, KerasMethods):
         return list(self.steps.metrics)
 
     def reset_metrics(self) -> None:
-        """Have the metrics begin anew."""
+        """Reset the metrics."""
         self.steps.reset()
 
     # -- runs
@@ -157,14 +157,14 @@ class Training(Network, KerasMethods):
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None,
         reset_metrics: bool = True,
     ) -> Any:  # fmt: skip
-        """One update; the loss, and metrics where there are some."""
+        """One update; returns the loss, with metrics if there are any."""
         batch = self._ready(x, y, sample_weight, class_weight)
         return self._told_of(self.steps.train, batch, reset_metrics)
 
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True
     ) -> Any:
-        """The loss of a batch, and metrics where there are some."""
+        """The loss of a batch, with metrics if there are any."""
         batch = self._ready(x, y, sample_weight, None)
         return self._told_of(self.steps.test, batch, reset_metrics)
 
@@ -187,7 +187,7 @@ class Training(Network, KerasMethods):
             self._predict = (self.outputs, Program(self.graph, fetches, self.inputs or [], False))
         return nest.one_or_list(self._predict[1](arrays)[: len(outputs)])
 
-    # -- what a run is made of
+    # -- parts of a run
 
     def _compiled(self, stage: str) -> Any:
         if stage != "predict" and self._told is None:
@@ -234,7 +234,7 @@ class Training(Network, KerasMethods):
         return Prepared(arrays, lambda parts: Batch(parts, (), None))
 
     def _ready(self, x: Any, y: Any, weights: Any, factors: Any) -> Batch:
-        """A batch, or all data, in the order in which steps are fed."""
+        """A batch, or all data, in the order of the steps' feeds."""
         xs = self._arranged_inputs(x)
         outputs = self.steps.outputs
         slots = [Slot(o.name, o.target_shape, "targets") for o in outputs]
@@ -253,7 +253,7 @@ class Training(Network, KerasMethods):
         return arranged(x, slots, self.name)
 
     def _see(self, x: Any) -> None:
-        """Make inputs and outputs for data of these shapes, of a model that has none yet."""
+        """Create inputs and outputs for data of these shapes, if the model has none yet."""
         items = list(x.items()) if isinstance(x, Mapping) else None
         arrays = [v for _, v in items] if items else list(x) if isinstance(x, tuple) else [x]
         arrays = [as_array(a) for a in arrays]
@@ -282,6 +282,6 @@ def _kind(a: Any) -> str:
 
 
 def _without(options: dict[str, Any]) -> dict[str, Any]:
-    """Options without those for the processes that Keras starts."""
+    """The options, without those of Keras's worker processes."""
     gone = ("max_queue_size", "workers", "use_multiprocessing")
     return {k: v for k, v in options.items() if k not in gone}

@@ -14,7 +14,7 @@ from weft.tf1.keras.layers.weighted import WeightedLayer
 
 
 class _Parametric(Layer):
-    """A function of the inputs and of numbers that are given."""
+    """A function of the inputs with fixed numeric options."""
 
     names: tuple[str, ...] = ()
 
@@ -25,7 +25,7 @@ class _Parametric(Layer):
             setattr(self, name, value)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), **{n: getattr(self, n) for n in self.names}}
 
 
@@ -86,10 +86,10 @@ class Softmax(_Parametric):
 
 
 class ReLU(_Parametric):
-    """x from `threshold` up to `max_value`, below it negative_slope * (x - threshold)
+    """x from `threshold` up to `max_value`; below, negative_slope * (x - threshold)
 
     Raises:
-        ArgumentError: a negative limit or slope.
+        ArgumentError: a limit or slope is negative.
     """
 
     max_value: float | None
@@ -118,7 +118,7 @@ class PReLU(WeightedLayer):
     """x where positive, else alpha * x with weights alpha.
 
     Args:
-        shared_axes: axes along which there is one alpha.
+        shared_axes: axes along which alpha is shared.
     """
 
     weight_options = WeightedLayer.of("alpha")
@@ -130,7 +130,7 @@ class PReLU(WeightedLayer):
         self.shared_axes = None if axes is None else list(axes)
 
     def build(self, input_shape: Any) -> None:
-        """Make alpha."""
+        """Create alpha."""
         dims = input_shape.as_list()[1:]
         for axis in self.shared_axes or []:
             dims[axis - 1] = 1
@@ -142,5 +142,5 @@ class PReLU(WeightedLayer):
         return tf.nn.relu(inputs) - self.alpha * tf.nn.relu(-inputs)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "shared_axes": self.shared_axes}

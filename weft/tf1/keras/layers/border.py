@@ -1,4 +1,4 @@
-"""Layers at the borders of images, and larger ones: ZeroPadding, Cropping, UpSampling."""
+"""Padding, cropping and upsampling: ZeroPadding, Cropping, UpSampling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 class _Spatial(Layer):
-    """A layer of the spatial axes alone."""
+    """A layer that works on the spatial axes alone."""
 
     rank: int
 
@@ -32,13 +32,13 @@ class _Spatial(Layer):
         return 2 if self.data_format == "channels_first" and self.rank > 1 else 1
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         found = super().get_config()
         return found if self.rank == 1 else {**found, "data_format": self.data_format}
 
 
 def _pairs(given: Any, rank: int, what: str) -> Pairs:
-    """How much before and behind along each axis: of a number, one for each axis, or of pairs."""
+    """Sizes before and after each axis: from a number, one number per axis, or pairs."""
     if isinstance(given, int):
         return ((given, given),) * rank
     if rank == 1 and len(given) == 2 and all(isinstance(n, int) for n in given):
@@ -49,7 +49,7 @@ def _pairs(given: Any, rank: int, what: str) -> Pairs:
 
 
 class ZeroPadding(_Spatial):
-    """Base class: zeros around."""
+    """Base class: zero padding."""
 
     def __init__(self, padding: Any = 1, data_format: str | None = None, **options: Any) -> None:
         super().__init__(data_format, **options)
@@ -62,13 +62,13 @@ class ZeroPadding(_Spatial):
         return tf.pad(inputs, pairs)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         shown: Any = self.padding[0] if self.rank == 1 else self.padding
         return {**super().get_config(), "padding": shown}
 
 
 class Cropping(_Spatial):
-    """Base class: what is at the borders is cut off."""
+    """Base class: cropping at the borders."""
 
     def __init__(self, cropping: Any = 1, data_format: str | None = None, **options: Any) -> None:
         super().__init__(data_format, **options)
@@ -90,13 +90,13 @@ class Cropping(_Spatial):
         return inputs[tuple(key)]
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         shown: Any = self.cropping[0] if self.rank == 1 else self.cropping
         return {**super().get_config(), "cropping": shown}
 
 
 class UpSampling(_Spatial):
-    """Base class: each element several times along each axis."""
+    """Base class: repeats each element along each axis."""
 
     def __init__(self, size: Any = 2, data_format: str | None = None, **options: Any) -> None:
         interpolation = options.pop("interpolation", "nearest")
@@ -115,12 +115,12 @@ class UpSampling(_Spatial):
         return inputs
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "size": self.size[0] if self.rank == 1 else self.size}
 
 
 def repeat_elements(x: Any, rep: int, axis: int) -> Any:
-    """Each element along an axis `rep` times."""
+    """Repeats each element along an axis `rep` times."""
     if rep == 1:
         return x
     dims, now = x.shape.as_list(), tf.shape(x)

@@ -1,4 +1,4 @@
-"""Recurrent cells: one step each, from inputs and states to output and states."""
+"""Recurrent cells: one step each."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Cell(WeightedLayer):
 
     Args:
         units: of the state.
-        activation: of what is new.
+        activation: of the candidate.
         use_bias: whether there is a bias.
-        dropout, recurrent_dropout: which share of inputs and of states is zeroed in training, the
-            same at all steps of a sequence.
+        dropout, recurrent_dropout: fractions of inputs and of states that are zeroed in training,
+            the same at all steps of a sequence.
     """
 
     weight_options = WeightedLayer.of("kernel", "recurrent", "bias")
@@ -53,7 +53,7 @@ class Cell(WeightedLayer):
         return self.units
 
     def build(self, input_shape: Any) -> None:
-        """Make the kernels, and the bias."""
+        """Create the kernels and the bias."""
         wide = self.units * self.gates
         self.kernel = self.weight("kernel", (input_shape.as_list()[-1], wide))
         self.recurrent_kernel = self.weight("recurrent_kernel", (self.units, wide), "recurrent")
@@ -64,22 +64,22 @@ class Cell(WeightedLayer):
         return self.weight("bias", (self.units * self.gates,))
 
     def prepare(self, x: Any, state: Any, training: Any) -> None:
-        """Draw what is zeroed in a sequence, for a step's inputs and a state of these shapes."""
+        """Draw a sequence's dropout masks, for inputs and state of these shapes."""
         self.factors = (
             _factor(x, self.dropout, training), _factor(state, self.recurrent_dropout, training),
         )  # fmt: skip
 
     def dropped(self, x: Any, h: Any) -> tuple[Any, Any]:
-        """Inputs and state without what is zeroed."""
+        """Inputs and state after dropout."""
         first, second = self.factors
         return x if first is None else x * first, h if second is None else h * second
 
     def biased(self, x: Any) -> Any:
-        """A sum with the bias."""
+        """A sum plus the bias."""
         return x if self.bias is None else tf.nn.bias_add(x, self.bias)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         own = {
             "units": self.units, "activation": activations.serialize(self.activation),
             "use_bias": self.use_bias, "dropout": self.dropout,
@@ -108,7 +108,7 @@ class SimpleRNNCell(Cell):
 
 
 class _GatedCell(Cell):
-    """A cell with gates, whose activation is `recurrent_activation`."""
+    """A gated cell, whose gates have `recurrent_activation`."""
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "hard_sigmoid",
@@ -119,7 +119,7 @@ class _GatedCell(Cell):
         self.recurrent_activation = activations.get(recurrent_activation)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         told = activations.serialize(self.recurrent_activation)
         return {**super().get_config(), "recurrent_activation": told}
 
@@ -128,7 +128,7 @@ class GRUCell(_GatedCell):
     """A gated recurrent unit (Cho et al., 2014); gates z, r, h.
 
     Args:
-        reset_after: whether the reset gate acts behind the product with the state, as in cuDNN.
+        reset_after: apply the reset gate after the matmul with the state, as in cuDNN.
     """
 
     gates = 3
@@ -163,7 +163,7 @@ class GRUCell(_GatedCell):
         return y, [y]
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "reset_after": self.reset_after}
 
 
@@ -175,7 +175,7 @@ class LSTMCell(_GatedCell):
     """Long short-term memory (Hochreiter and Schmidhuber, 1997); gates i, f, c, o.
 
     Args:
-        unit_forget_bias: whether the bias of the forget gate begins at 1.
+        unit_forget_bias: whether the bias of the forget gate starts at 1.
     """
 
     gates = 4
@@ -219,12 +219,12 @@ class LSTMCell(_GatedCell):
         return y, [y, c]
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "unit_forget_bias": self.unit_forget_bias}
 
 
 class StackedRNNCells(Layer):
-    """Cells one above the other as one cell."""
+    """Stacked cells as one cell."""
 
     def __init__(self, cells: Sequence[Any], **options: Any) -> None:
         super().__init__(**options)
@@ -242,7 +242,7 @@ class StackedRNNCells(Layer):
         return getattr(last, "output_size", None) or nest.flatten(last.state_size)[0]
 
     def build(self, input_shape: Any) -> None:
-        """Make the cells' weights."""
+        """Create the cells' weights."""
         for cell in self.cells:
             if not cell.built:
                 with tf.name_scope(cell.name):
@@ -264,7 +264,7 @@ class StackedRNNCells(Layer):
         return y, new
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "cells": [serialize(cell) for cell in self.cells]}
 
     @classmethod

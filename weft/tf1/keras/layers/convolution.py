@@ -23,10 +23,10 @@ FORMATS: Final = {
 
 
 def tuple_of(value: Any, rank: int, what: str) -> tuple[int, ...]:
-    """`rank` numbers, of one or as many.
+    """`rank` numbers, from one or as many.
 
     Raises:
-        ArgumentError: another number of them, or one below 1.
+        ArgumentError: their number is wrong, or one is below 1.
     """
     found = (int(value),) * rank if isinstance(value, int) else tuple(int(v) for v in value)
     if len(found) != rank or any(v < 1 for v in found):
@@ -35,13 +35,13 @@ def tuple_of(value: Any, rank: int, what: str) -> tuple[int, ...]:
 
 
 class Convolution(WeightedLayer):
-    """Base class: what all convolutions are told.
+    """Base class: the arguments of all convolutions.
 
     Args:
-        filters: how many outputs there are at each place.
+        filters: the number of output channels.
         kernel_size: the window's sizes.
         strides: distances between windows.
-        padding: `"valid"`, `"same"`, or of sequences `"causal"`.
+        padding: `"valid"`, `"same"`, or `"causal"` for sequences.
         data_format: `"channels_last"` or `"channels_first"`.
         dilation_rate: distances between the elements of a window.
         activation: a function or its name.
@@ -76,19 +76,19 @@ class Convolution(WeightedLayer):
 
     @property
     def channel_axis(self) -> int:
-        """Where the channels are."""
+        """The channel axis."""
         return 1 if self.data_format == "channels_first" else -1
 
     @property
     def form(self) -> str:
-        """The order of axes in TensorFlow's letters."""
+        """The data format in TensorFlow's letters."""
         return FORMATS[self.rank, self.data_format]
 
     def channels(self, input_shape: Any) -> int:
-        """How many channels the inputs have.
+        """The number of input channels.
 
         Raises:
-            ShapeError: the shape does not say.
+            ShapeError: it is not known.
         """
         size = input_shape.as_list()[self.channel_axis]
         if size is None:
@@ -107,7 +107,7 @@ class Convolution(WeightedLayer):
         return self.activation(y)
 
     def build(self, input_shape: Any) -> None:
-        """Make kernel and bias."""
+        """Create kernel and bias."""
         shape = (*self.kernel_size, self.channels(input_shape), self.filters)
         self.kernel = self.weight("kernel", shape)
         self.bias = self.weight("bias", (self.filters,)) if self.use_bias else None
@@ -131,7 +131,7 @@ class Convolution(WeightedLayer):
         return tf.pad(x, [(before, 0) if i == steps else (0, 0) for i in range(3)])
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         own: dict[str, Any] = {
             "filters": self.filters, "kernel_size": self.kernel_size, "strides": self.strides,
             "padding": self.padding, "data_format": self.data_format,
@@ -185,7 +185,7 @@ class DepthwiseConv2D(Convolution):
         self.depth_multiplier = depth_multiplier
 
     def build(self, input_shape: Any) -> None:
-        """Make kernel and bias."""
+        """Create kernel and bias."""
         channels = self.channels(input_shape)
         shape = (*self.kernel_size, channels, self.depth_multiplier)
         self.depthwise_kernel = self.weight("depthwise_kernel", shape, "depthwise")
@@ -203,14 +203,14 @@ class DepthwiseConv2D(Convolution):
         )  # fmt: skip
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         found = {**super().get_config(), "depth_multiplier": self.depth_multiplier}
         del found["filters"]
         return found
 
 
 class _Separable(Convolution):
-    """A convolution of each channel alone, then one of single places that mixes the channels."""
+    """A depthwise convolution followed by a pointwise one."""
 
     weight_options = WeightedLayer.of("depthwise", "pointwise", "bias")
 
@@ -226,7 +226,7 @@ class _Separable(Convolution):
         self.depth_multiplier = depth_multiplier
 
     def build(self, input_shape: Any) -> None:
-        """Make the two kernels, and the bias."""
+        """Create the two kernels, and the bias."""
         channels, many = self.channels(input_shape), self.depth_multiplier
         deep = (*self.kernel_size, channels, many)
         wide = (*[1] * self.rank, channels * many, self.filters)
@@ -236,12 +236,12 @@ class _Separable(Convolution):
         self.built = True
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "depth_multiplier": self.depth_multiplier}
 
 
 class SeparableConv2D(_Separable):
-    """A convolution of each channel of images alone, then one of single places."""
+    """A depthwise convolution of images followed by a pointwise one."""
 
     rank = 2
 
@@ -256,7 +256,7 @@ class SeparableConv2D(_Separable):
 
 
 class SeparableConv1D(_Separable):
-    """A convolution of each channel of sequences alone, then one of single steps."""
+    """A depthwise convolution of sequences followed by a pointwise one."""
 
     rank = 1
 

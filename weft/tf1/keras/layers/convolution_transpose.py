@@ -1,4 +1,4 @@
-"""`Conv2DTranspose` and `Conv3DTranspose`: from what a convolution gives to what it took."""
+"""`Conv2DTranspose` and `Conv3DTranspose`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ConvolutionTranspose(Convolution):
     """Base class; weights are (window..., filters, channels).
 
     Args:
-        output_padding: sizes to add to the outputs', which strides leave open.
+        output_padding: added to the output sizes, which strides leave ambiguous.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ConvolutionTranspose(Convolution):
             raise fail(ArgumentError, f"{self.name}: dilation_rate is not supported")
 
     def build(self, input_shape: Any) -> None:
-        """Make kernel and bias."""
+        """Create kernel and bias."""
         shape = (*self.kernel_size, self.filters, self.channels(input_shape))
         self.kernel = self.weight("kernel", shape)
         self.bias = self.weight("bias", (self.filters,)) if self.use_bias else None
@@ -72,7 +72,7 @@ class ConvolutionTranspose(Convolution):
         return (size - 1) * stride + window - 2 * inside + self.output_padding[i]
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "output_padding": self.output_padding}
 
 

@@ -1,4 +1,4 @@
-"""Layers of one function: activations, functions of yours, masks."""
+"""Layers of one function: activations, custom functions, masking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.tf1.keras.storage.serialization import found, serialize
 
 
 class Activation(Layer):
-    """A function of each element: `activation` is a function or its name."""
+    """An elementwise activation: a function or its name."""
 
     def __init__(self, activation: Any, **options: Any) -> None:
         super().__init__(**options)
@@ -24,7 +24,7 @@ class Activation(Layer):
         return self.activation(inputs)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "activation": activations.serialize(self.activation)}
 
 
@@ -37,20 +37,20 @@ class ActivityRegularization(Layer):
         self.l1, self.l2 = l1, l2
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "l1": self.l1, "l2": self.l2}
 
 
 class Lambda(Layer):
-    """A function of yours as a layer.
+    """A custom function as a layer.
 
     Args:
         function: gets the inputs, and `arguments`.
-        output_shape: accepted; shapes follow from the function.
+        output_shape: accepted; shapes are inferred.
         mask: a mask, or a function of inputs and mask.
         arguments: further arguments by name.
 
-    A configuration holds the function's name; `custom_objects` says what it stands for.
+    The configuration stores the function's name; `custom_objects` maps it to the function.
     """
 
     def __init__(
@@ -71,17 +71,17 @@ class Lambda(Layer):
         return self.function(inputs, **self.arguments, **({"mask": mask} if takes else {}))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The mask that was given, or that the function gives; else none."""
+        """The given mask, or the function's result; else none."""
         return self._mask(inputs, mask) if callable(self._mask) else self._mask
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         own = {"function": serialize(self.function), "arguments": self.arguments}
         return {**super().get_config(), **own}
 
 
 class Masking(Layer):
-    """Steps all of whose features are `mask_value` do not count further on."""
+    """Masks steps whose features are all `mask_value`."""
 
     def __init__(self, mask_value: float = 0.0, **options: Any) -> None:
         super().__init__(**options)
@@ -89,14 +89,14 @@ class Masking(Layer):
         self.mask_value = mask_value
 
     def call(self, inputs: Any) -> Any:
-        """The outputs: zeros for steps that do not count."""
+        """The outputs: zeros for masked steps."""
         kept = tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1, keepdims=True)
         return inputs * tf.cast(kept, inputs.dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Which steps count."""
+        """The mask of steps."""
         return tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "mask_value": self.mask_value}

@@ -1,4 +1,4 @@
-"""`Dense`: every output is a weighted sum of all inputs."""
+"""`Dense`: a fully connected layer."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Dense(WeightedLayer):
     """activation(inputs @ kernel + bias), over the last axis.
 
     Args:
-        units: how many outputs.
+        units: the number of outputs.
         activation: a function or its name.
         use_bias: whether there is a bias.
-        kernel_initializer, bias_initializer: what fills the weights first.
+        kernel_initializer, bias_initializer: initializers of the weights.
         kernel_regularizer, bias_regularizer, activity_regularizer: losses.
-        kernel_constraint, bias_constraint: what weights are put back to after each update.
+        kernel_constraint, bias_constraint: projections of the weights after each update.
     """
 
     weight_options = WeightedLayer.of("kernel", "bias")
@@ -36,7 +36,7 @@ class Dense(WeightedLayer):
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Any) -> None:
-        """Make kernel and bias."""
+        """Create kernel and bias."""
         size = input_shape.as_list()[-1]
         if size is None:
             raise fail(
@@ -56,7 +56,7 @@ class Dense(WeightedLayer):
         return self.activation(y)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         own = {
             "units": self.units, "activation": activations.serialize(self.activation),
             "use_bias": self.use_bias,

@@ -1,4 +1,4 @@
-"""`Embedding`: a row of a table for each whole number."""
+"""`Embedding`: a table lookup."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from weft.tf1.keras.layers.weighted import WeightedLayer
 
 
 class Embedding(WeightedLayer):
-    """(batch, steps) whole numbers to (batch, steps, output_dim).
+    """(batch, steps) integers to (batch, steps, output_dim).
 
     Args:
-        input_dim: rows of the table; numbers are below it.
+        input_dim: rows of the table.
         output_dim: features of a row.
-        mask_zero: whether steps of 0 do not count further on.
-        input_length: steps, if they never vary.
+        mask_zero: whether index 0 is masked.
+        input_length: the number of steps, if it never varies.
     """
 
     weight_options = WeightedLayer.of("embeddings")
@@ -32,7 +32,7 @@ class Embedding(WeightedLayer):
         self.supports_masking = mask_zero
 
     def build(self, input_shape: Any) -> None:
-        """Make the table."""
+        """Create the table."""
         self.embeddings = self.weight("embeddings", (self.input_dim, self.output_dim))
         self.built = True
 
@@ -42,11 +42,11 @@ class Embedding(WeightedLayer):
         return tf.nn.embedding_lookup(self.embeddings, numbers)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Which steps count."""
+        """The mask of steps."""
         return tf.not_equal(inputs, 0) if self.mask_zero else None
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         own = {
             "input_dim": self.input_dim, "output_dim": self.output_dim,
             "mask_zero": self.mask_zero, "input_length": self.input_length,

@@ -1,4 +1,4 @@
-"""Layers that make one tensor of several: sums, products, concatenation, dot products."""
+"""Layers that merge tensors: sums, products, concatenation, dot products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Function = Callable[[list[Any]], Any]
 
 
 class Merge(Layer):
-    """Base class: tensors of one shape, or that broadcast, become one."""
+    """Base class: merges tensors whose shapes broadcast."""
 
     function: Function
     least, most = 2, 1 << 30
@@ -26,7 +26,7 @@ class Merge(Layer):
         self.supports_masking = True
 
     def build(self, input_shape: Any) -> None:
-        """Check how many inputs there are, and their shapes."""
+        """Check the number of inputs and their shapes."""
         shapes: list[Any] = input_shape if isinstance(input_shape, list) else [input_shape]
         if not self.least <= len(shapes) <= self.most:
             raise fail(
@@ -37,7 +37,7 @@ class Merge(Layer):
         self.built = True
 
     def check(self, shapes: list[Any]) -> None:
-        """Refuse shapes that do not broadcast."""
+        """Check that shapes broadcast."""
         for sizes in zip(*[reversed(s) for s in shapes], strict=False):
             known = {n for n in sizes if n not in (None, 1)}
             if len(known) > 1:
@@ -53,7 +53,7 @@ class Merge(Layer):
         return type(self).function([_ranked(x, rank) for x in inputs])
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """Steps that count in all inputs."""
+        """Steps that no input masks."""
         given = [m for m in nest.flatten(mask) if m is not None]
         return reduce(tf.logical_and, given) if given else None
 
@@ -97,26 +97,26 @@ class Average(Merge):
 
 
 class Maximum(Merge):
-    """The greatest of the inputs."""
+    """The elementwise maximum of the inputs."""
 
     function = staticmethod(lambda xs: reduce(tf.maximum, xs))
 
 
 class Minimum(Merge):
-    """The smallest of the inputs."""
+    """The elementwise minimum of the inputs."""
 
     function = staticmethod(lambda xs: reduce(tf.minimum, xs))
 
 
 class Concatenate(Merge):
-    """The inputs side by side along an axis."""
+    """The inputs concatenated along an axis."""
 
     def __init__(self, axis: int = -1, **options: Any) -> None:
         super().__init__(**options)
         self.axis = axis
 
     def check(self, shapes: list[Any]) -> None:
-        """Refuse shapes that differ elsewhere than along the axis."""
+        """Check that shapes are equal except along the axis."""
         ranks = {len(s) for s in shapes}
         axis = self.axis % len(shapes[0])
         others = [[n for i, n in enumerate(s) if i != axis] for s in shapes]
@@ -133,7 +133,7 @@ class Concatenate(Merge):
         return tf.concat(inputs, self.axis)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The masks side by side, where they have the axis."""
+        """The masks concatenated, if they have the axis."""
         masks = list(mask) if isinstance(mask, list | tuple) else [mask]
         if all(m is None for m in masks):
             return None
@@ -147,12 +147,12 @@ class Concatenate(Merge):
         return tf.concat(whole, self.axis % rank)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "axis": self.axis}
 
 
 class Dot(Merge):
-    """The dot products of two inputs along an axis of each.
+    """Dot products of two inputs along one axis of each.
 
     Args:
         axes: one number for both, or two.
@@ -170,7 +170,7 @@ class Dot(Merge):
         return [a % r for a, r in zip(given, ranks, strict=True)]
 
     def check(self, shapes: list[Any]) -> None:
-        """Refuse axes of different sizes."""
+        """Check that the axes have equal sizes."""
         a, b = self._pair([len(s) for s in shapes])
         if None not in (shapes[0][a], shapes[1][b]) and shapes[0][a] != shapes[1][b]:
             raise fail(
@@ -192,12 +192,12 @@ class Dot(Merge):
         return None
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "axes": self.axes, "normalize": self.normalize}
 
 
 def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
-    """Dot products of each row of two tensors, along an axis of each."""
+    """Batched dot products of two tensors along one axis of each."""
     ranks = (x.shape.ndims, y.shape.ndims)
     if axes is None:
         axes = (ranks[0] - 1, max(ranks[1] - 2, 1))
@@ -220,7 +220,7 @@ def _last(x: Any, axis: int) -> Any:
 
 
 def _outer(x: Any, part: slice) -> list[Any]:
-    """Sizes of axes that stay."""
+    """Sizes of the remaining axes."""
     dims = x.shape.as_list()
     return [tf.shape(x)[i] if dims[i] is None else dims[i] for i in range(len(dims))[part]]
 
@@ -242,10 +242,10 @@ maximum, minimum = _layer(Maximum), _layer(Minimum)
 
 
 def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
-    """The inputs side by side along an axis."""
+    """The inputs concatenated along an axis."""
     return Concatenate(axis, **options)(inputs)
 
 
 def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
-    """The dot products of two inputs along an axis of each."""
+    """The dot products of two inputs along one axis of each."""
     return Dot(axes, normalize, **options)(inputs)

@@ -1,4 +1,4 @@
-"""Layers that disturb in training and do nothing else: dropout and noise."""
+"""Regularization by noise, in training only: dropout and Gaussian noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.tf1.keras.engine.settings import data_format_of, in_train_phase
 
 
 class _Noise(Layer):
-    """A layer with one number, that changes its inputs in training alone."""
+    """A layer with one number that changes its inputs only in training."""
 
     number: str
     rate: Any
@@ -34,7 +34,7 @@ class _Noise(Layer):
             )
 
     def disturbed(self, x: Any) -> Any:
-        """What the inputs become in training."""
+        """The inputs with noise, in training."""
         raise NotImplementedError
 
     def call(self, inputs: Any, training: Any = None) -> Any:
@@ -44,15 +44,16 @@ class _Noise(Layer):
         return in_train_phase(lambda: self.disturbed(inputs), inputs, training)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), self.number: getattr(self, self.number)}
 
 
 class Dropout(_Noise):
-    """Zeros a share `rate` of the elements; the others grow to keep the mean.
+    """Zeros a fraction `rate` of the elements; the others are scaled up to keep the mean.
 
     Args:
-        noise_shape: a shape that broadcasts to that of the inputs; along 1 elements share one fate.
+        noise_shape: a shape that broadcasts to the inputs'; elements along axes of size 1 share a
+            decision.
         seed: of the random numbers.
     """
 
@@ -66,17 +67,17 @@ class Dropout(_Noise):
         self.noise_shape, self.seed = noise_shape, seed
 
     def shape_of_noise(self, x: Any) -> Any:
-        """The shape in which fates are drawn; that of the inputs if `None`."""
+        """The shape of the dropout mask; the inputs' if `None`."""
         return self.noise_shape
 
     def disturbed(self, x: Any) -> Any:
-        """What the inputs become in training."""
+        """The inputs with noise, in training."""
         if self.rate == 1:
             return tf.zeros_like(x)
         return tf.nn.dropout(x, rate=self.rate, noise_shape=self.shape_of_noise(x), seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "noise_shape": self.noise_shape, "seed": self.seed}
 
 
@@ -91,14 +92,14 @@ class _SpatialDropout(Dropout):
         self.input_spec = InputSpec(ndim=self.spatial + 2)
 
     def shape_of_noise(self, x: Any) -> Any:
-        """One fate for each channel."""
+        """One decision per channel."""
         rows, ones = tf.shape(x)[0], [1] * self.spatial
         if self.data_format == "channels_first" and self.spatial > 1:
             return [rows, tf.shape(x)[1], *ones]
         return [rows, *ones, tf.shape(x)[-1]]
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "data_format": self.data_format}
 
 
@@ -121,7 +122,7 @@ class SpatialDropout3D(_SpatialDropout):
 
 
 class GaussianNoise(_Noise):
-    """Adds normally distributed numbers."""
+    """Adds Gaussian noise."""
 
     number = "stddev"
 
@@ -129,12 +130,12 @@ class GaussianNoise(_Noise):
         super().__init__(stddev, **options)
 
     def disturbed(self, x: Any) -> Any:
-        """What the inputs become in training."""
+        """The inputs with noise, in training."""
         return x + tf.random_normal(tf.shape(x), 0.0, self.stddev, x.dtype.base_dtype)
 
 
 class GaussianDropout(_Noise):
-    """Multiplies by normally distributed numbers of mean 1 and variance rate / (1 - rate)."""
+    """Multiplies by Gaussian noise of mean 1 and variance rate / (1 - rate)."""
 
     number = "rate"
 
@@ -142,13 +143,13 @@ class GaussianDropout(_Noise):
         super().__init__(rate, **options)
 
     def disturbed(self, x: Any) -> Any:
-        """What the inputs become in training."""
+        """The inputs with noise, in training."""
         spread = math.sqrt(self.rate / (1.0 - self.rate))
         return x * tf.random_normal(tf.shape(x), 1.0, spread, x.dtype.base_dtype)
 
 
 class AlphaDropout(_Noise):
-    """Dropout that keeps mean and variance behind SELU (Klambauer et al., 2017)."""
+    """Dropout that keeps mean and variance after SELU (Klambauer et al., 2017)."""
 
     number = "rate"
 
@@ -159,12 +160,12 @@ class AlphaDropout(_Noise):
         self.noise_shape, self.seed = noise_shape, seed
 
     def disturbed(self, x: Any) -> Any:
-        """What the inputs become in training."""
+        """The inputs with noise, in training."""
         dims = tf.shape(x) if self.noise_shape is None else self.noise_shape
         mask = tf.random_uniform(dims, seed=self.seed) >= self.rate
         graph, build = tf.get_default_graph(), partial(alpha_dropout, rate=self.rate)
         return graph.emit("Select", [x, mask], build, name="dropout").outputs[0]
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "noise_shape": self.noise_shape, "seed": self.seed}

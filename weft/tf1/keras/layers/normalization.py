@@ -13,15 +13,15 @@ from weft.tf1.keras.layers.weighted import WeightedLayer
 
 
 class BatchNormalization(WeightedLayer):
-    """Features of mean 0 and variance 1 over a batch (Ioffe and Szegedy, 2015).
+    """Batch normalization (Ioffe and Szegedy, 2015).
 
-    In training by the batch's statistics, else by moving averages of them. As in TensorFlow 1.15,
-    the moving variance of images is that of a sample, n / (n - 1) times the batch's.
+    Training uses the batch's statistics, evaluation their moving averages. As in TensorFlow 1.15,
+    the moving variance of images is unbiased: n / (n - 1) times the batch's.
 
     Args:
-        axis: that of the features.
-        momentum: how much of the moving averages stays in a step.
-        epsilon: is added to the variance.
+        axis: of the features.
+        momentum: the fraction of the moving averages that each step keeps.
+        epsilon: added to the variance.
         center, scale: whether there are beta and gamma.
     """
 
@@ -45,7 +45,7 @@ class BatchNormalization(WeightedLayer):
         self.center, self.scale = center, scale
 
     def build(self, input_shape: Any) -> None:
-        """Make gamma and beta, and the moving averages."""
+        """Create gamma and beta, and the moving averages."""
         dims = input_shape.as_list()
         size = dims[self.axis]
         if size is None:
@@ -104,7 +104,7 @@ class BatchNormalization(WeightedLayer):
         return tf.nn.batch_normalization(x, mean, variance, beta, gamma, self.epsilon)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         own = {
             "axis": self.axis, "momentum": self.momentum, "epsilon": self.epsilon,
             "center": self.center, "scale": self.scale,
@@ -113,11 +113,11 @@ class BatchNormalization(WeightedLayer):
 
 
 class LayerNormalization(WeightedLayer):
-    """Each row of mean 0 and variance 1 over its features (Ba et al., 2016).
+    """Layer normalization (Ba et al., 2016).
 
     Args:
-        axis: that of the features, or several.
-        epsilon: is added to the variance.
+        axis: of the features, or several.
+        epsilon: added to the variance.
         center, scale: whether there are beta and gamma.
     """
 
@@ -133,7 +133,7 @@ class LayerNormalization(WeightedLayer):
         self.epsilon, self.center, self.scale = epsilon, center, scale
 
     def build(self, input_shape: Any) -> None:
-        """Make gamma and beta."""
+        """Create gamma and beta."""
         dims = input_shape.as_list()
         shape = [dims[a] for a in self.axis]
         self.gamma = self.weight("gamma", shape) if self.scale else None
@@ -150,7 +150,7 @@ class LayerNormalization(WeightedLayer):
         return tf.nn.batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         own = {
             "axis": self.axis, "epsilon": self.epsilon, "center": self.center, "scale": self.scale,
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pooling: the greatest or the mean of windows, or of everything."""
+"""Max and average pooling, of windows or global."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Pooling(Layer):
 
     Args:
         pool_size: the window's sizes.
-        strides: distances between windows; the window's sizes unless given.
+        strides: distances between windows; by default the window's sizes.
         padding: `"valid"` or `"same"`.
         data_format: `"channels_last"` or `"channels_first"`.
     """
@@ -50,7 +50,7 @@ class Pooling(Layer):
         )  # fmt: skip
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         own: dict[str, Any] = {
             "pool_size": self.pool_size, "strides": self.strides, "padding": self.padding,
             "data_format": self.data_format,
@@ -59,7 +59,7 @@ class Pooling(Layer):
 
 
 class GlobalPooling(Layer):
-    """Base class: one number for each channel.
+    """Base class: one number per channel.
 
     Args:
         data_format: `"channels_last"` or `"channels_first"`.
@@ -84,11 +84,11 @@ class GlobalPooling(Layer):
         return tf.reduce_sum(inputs * kept, axes) / tf.reduce_sum(kept, axes)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """None: there are no steps any more."""
+        """None: the step axis is gone."""
         return None
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "data_format": self.data_format}
 
 

@@ -29,16 +29,16 @@ _LAYER_OPTIONS: Final = (
 
 
 class RNN(Layer):
-    """A cell over all steps of sequences (batch, steps, features).
+    """Runs a cell over the steps of sequences (batch, steps, features).
 
     Args:
-        cell: one, or a list of several above each other.
-        return_sequences: whether to give the outputs of all steps, not only the last one.
-        return_state: whether to give the last states too.
-        go_backwards: whether to begin at the end.
-        stateful: whether a batch goes on with the states of the one before; needs a batch size.
-        unroll: accepted; the steps are one loop in the program.
-        time_major: whether steps are in front of rows.
+        cell: one, or a list of stacked cells.
+        return_sequences: whether to return the outputs of all steps, not only the last one.
+        return_state: whether to also return the last states.
+        go_backwards: whether to run from the last step to the first.
+        stateful: whether a batch starts from the previous batch's states; needs a batch size.
+        unroll: accepted; the steps are always one loop in the program.
+        time_major: whether steps come before the batch axis.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class RNN(Layer):
         return nest.flatten(self.cell.state_size)
 
     def build(self, input_shape: Any) -> None:
-        """Make the cell's weights, and the states of a stateful layer."""
+        """Create the cell's weights, and the states of a stateful layer."""
         first = input_shape[0] if isinstance(input_shape, list) else input_shape
         dims = first.as_list()
         self.cell.dtype = self.cell.dtype or self.dtype
@@ -81,7 +81,7 @@ class RNN(Layer):
         self.built = True
 
     def _held(self, name: str, shape: Sequence[int]) -> Any:
-        """A variable for a state; no weight."""
+        """A variable for a state, which is not a weight."""
         kind = self.dtype or "float32"
         found = tf.Variable(
             lambda: tf.zeros(shape, kind), trainable=False, name=name, dtype=kind,
@@ -94,7 +94,7 @@ class RNN(Layer):
     def call(
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
     ) -> Any:
-        """The outputs, and the last states if they are asked for."""
+        """The outputs, and the last states if requested."""
         if isinstance(inputs, list | tuple):
             inputs, *initial_state = inputs
             mask = nest.flatten(mask)[0] if nest.flatten(mask) else None
@@ -159,16 +159,16 @@ class RNN(Layer):
         return held[count], ys[0] if ys else None, held[:count]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The inputs' mask for outputs that are steps."""
+        """The inputs' mask, if the outputs have steps."""
         given = nest.flatten(mask)
         own = given[0] if given and self.return_sequences else None
         return [own, *[None] * len(self._sizes)] if self.return_state else own
 
     def reset_states(self, states: Any = None) -> None:
-        """Have the next batch begin at zeros, or at these states.
+        """Reset the states to zeros, or to the given ones.
 
         Raises:
-            StateError: it is not stateful.
+            StateError: the layer is not stateful.
         """
         if not self.stateful or not self.states:
             raise fail(
@@ -180,11 +180,11 @@ class RNN(Layer):
             sessions.assign_values(list(zip(self.states, arrays, strict=True)))
 
     def checkpoint_weights(self) -> dict[str, Any]:
-        """The weights by the names that they have in files."""
+        """The weights by their names in weight files."""
         return {f"cell/{n}": v for n, v in super().checkpoint_weights().items()}
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         flags = {n: getattr(self, n) for n in _FLAGS}
         return {**super().get_config(), **flags, "cell": serialize(self.cell)}
 
@@ -196,7 +196,7 @@ class RNN(Layer):
 
 
 def _turned(x: Any) -> Any:
-    """Rows and steps the other way round."""
+    """Swaps the batch and step axes."""
     return tf.transpose(x, [1, 0, *range(2, x.shape.ndims)])
 
 
@@ -221,7 +221,7 @@ class _OfCell(RNN):
         return self.cell.units
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         found = super().get_config()
         cell = found.pop("cell")["config"]
         kept = {k: v for k, v in cell.items() if k not in _LAYER_OPTIONS}

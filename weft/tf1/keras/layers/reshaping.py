@@ -1,4 +1,4 @@
-"""Layers that change shapes alone: Flatten, Reshape, Permute, RepeatVector."""
+"""Layers that only change shapes: Flatten, Reshape, Permute, RepeatVector."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.tf1.keras.engine.settings import data_format_of
 
 
 class Flatten(Layer):
-    """All axes but that of rows as one."""
+    """Flattens all axes but the batch's."""
 
     def __init__(self, data_format: str | None = None, **options: Any) -> None:
         super().__init__(**options)
@@ -32,15 +32,15 @@ class Flatten(Layer):
         return tf.reshape(inputs, [-1, math.prod(dims)])
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "data_format": self.data_format}
 
 
 class Reshape(Layer):
-    """Rows in another shape; one of its sizes may be -1.
+    """Reshapes each example; one size may be -1.
 
     Raises:
-        ShapeError: it has other numbers of elements.
+        ShapeError: the number of elements differs.
     """
 
     def __init__(self, target_shape: Sequence[int], **options: Any) -> None:
@@ -66,15 +66,15 @@ class Reshape(Layer):
         return tuple(have // want if n == -1 else n for n in self.target_shape)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "target_shape": self.target_shape}
 
 
 class Permute(Layer):
-    """Axes of rows in another order: `dims` numbers them from 1.
+    """Permutes the axes of examples: `dims` numbers them from 1.
 
     Raises:
-        ArgumentError: not each number once.
+        ArgumentError: `dims` is not a permutation.
     """
 
     def __init__(self, dims: Sequence[int], **options: Any) -> None:
@@ -92,12 +92,12 @@ class Permute(Layer):
         return tf.transpose(inputs, [0, *self.dims])
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "dims": self.dims}
 
 
 class RepeatVector(Layer):
-    """Each row n times, as steps: (batch, features) to (batch, n, features)."""
+    """Repeats each row n times: (batch, features) to (batch, n, features)."""
 
     def __init__(self, n: int, **options: Any) -> None:
         super().__init__(**options)
@@ -109,5 +109,5 @@ class RepeatVector(Layer):
         return tf.tile(tf.expand_dims(inputs, 1), [1, self.n, 1])
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "n": self.n}

@@ -1,4 +1,4 @@
-"""All layers by class name, for configurations."""
+"""All layers by class name, to load configurations."""
 
 from __future__ import annotations
 
@@ -50,6 +50,6 @@ def deserialize(config: Any, custom_objects: Any = None) -> Any:
     """A layer from class name and configuration.
 
     Raises:
-        UnknownKeyError: no such class.
+        UnknownKeyError: the class is unknown.
     """
     return found("layer", LAYERS, config, custom_objects)

@@ -21,7 +21,7 @@ _FIRST: Final = {
 
 
 class WeightedLayer(Layer):
-    """A layer whose weights have options `kernel_initializer`, `bias_regularizer`, and so on."""
+    """A layer with the options `kernel_initializer`, `bias_regularizer`, and so on."""
 
     weight_options: ClassVar[dict[str, Any]] = {}
     """Options of weights, with their defaults."""
@@ -43,13 +43,13 @@ class WeightedLayer(Layer):
         return defaults
 
     def weight(self, name: str, shape: Any, option: str | None = None, **others: Any) -> Any:
-        """A weight with the options of its name, or of another one's."""
+        """Create a weight with the options of its name, or of another name."""
         chosen = option or name
         given = {k: getattr(self, f"{chosen}_{k}", None) for k in _GET}
         return self.add_weight(name, shape, **given, **others)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         found = super().get_config()
         found["activity_regularizer"] = _SERIALIZE(self.activity_regularizer)
         for name in self.weight_options:

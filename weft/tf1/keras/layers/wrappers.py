@@ -1,4 +1,4 @@
-"""Layers around a layer: TimeDistributed, Bidirectional."""
+"""Wrapper layers: TimeDistributed, Bidirectional."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MODES = ("concat", "sum", "mul", "ave", None)
 
 
 class Wrapper(Layer):
-    """Base class of layers around a layer."""
+    """Base class of wrappers."""
 
     def __init__(self, layer: Any, **options: Any) -> None:
         super().__init__(**options)
@@ -27,7 +27,7 @@ class Wrapper(Layer):
         self.layer: Any = layer
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "layer": serialize(self.layer)}
 
     @classmethod
@@ -37,7 +37,7 @@ class Wrapper(Layer):
 
 
 class TimeDistributed(Wrapper):
-    """A layer on each step of (batch, steps, ...) alone."""
+    """Applies a layer to each step of (batch, steps, ...)."""
 
     def __init__(self, layer: Any, **options: Any) -> None:
         super().__init__(layer, **options)
@@ -63,14 +63,14 @@ class TimeDistributed(Wrapper):
 
 
 class Bidirectional(Wrapper):
-    """A recurrent layer from the beginning, and one like it from the end.
+    """Runs a recurrent layer forwards, and a copy of it backwards.
 
     Args:
-        merge_mode: how outputs become one: `"concat"`, `"sum"`, `"mul"`, `"ave"`; `None` gives
+        merge_mode: how outputs are merged: `"concat"`, `"sum"`, `"mul"`, `"ave"`; `None` returns
             both.
 
     Raises:
-        ArgumentError: another mode.
+        ArgumentError: the mode is unknown.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Bidirectional(Wrapper):
     def call(
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
     ) -> Any:
-        """The outputs, and the last states of both if they are asked for."""
+        """The outputs, and the last states of both if requested."""
         options: dict[str, Any] = {"mask": mask, "training": training}
         states = nest.flatten(initial_state)
         half = len(states) // 2
@@ -137,23 +137,23 @@ class Bidirectional(Wrapper):
                 return [one, two]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        """The inputs' mask for outputs that are steps."""
+        """The inputs' mask, if the outputs have steps."""
         given = nest.flatten(mask)
         own = given[0] if given and self.return_sequences else None
         return [own, own] if self.merge_mode is None else own
 
     def reset_states(self, states: Any = None) -> None:
-        """Have the next batch begin at zeros."""
+        """Reset the states to zeros."""
         self.forward_layer.reset_states()
         self.backward_layer.reset_states()
 
     def checkpoint_weights(self) -> dict[str, Any]:
-        """The weights by the names that they have in files."""
+        """The weights by their names in weight files."""
         pairs = (("forward_layer", self.forward_layer), ("backward_layer", self.backward_layer))
         return {
             f"{name}/{n}": v for name, layer in pairs for n, v in layer.checkpoint_weights().items()
         }
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments to make a layer like this one."""
+        """The constructor's arguments."""
         return {**super().get_config(), "merge_mode": self.merge_mode}

@@ -1,4 +1,4 @@
-"""`tf.keras.metrics`: figures over batches, kept in variables that steps update."""
+"""`tf.keras.metrics`: metrics over batches, kept in variables that steps update."""
 
 from weft.tf1.keras.metrics.confusion import (
     AUC,

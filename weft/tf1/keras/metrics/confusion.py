@@ -1,4 +1,4 @@
-"""Metrics that count right and wrong decisions: precision, recall, the area under the curve."""
+"""Metrics from the confusion matrix: precision, recall, the area under the curve."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNTS: Final = ("true_positives", "false_positives", "true_negatives", "false_
 
 
 class _Counts(Metric):
-    """Counts decisions at thresholds; a subclass says which, and what they mean."""
+    """Counts decisions at thresholds; a subclass says which, and combines them."""
 
     counts: ClassVar[tuple[str, ...]] = _COUNTS
 
@@ -27,7 +27,7 @@ class _Counts(Metric):
         self._held = {n: self.add_weight(n, (len(self.thresholds),)) for n in self.counts}
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Count a batch of predictions between 0 and 1."""
+        """Accumulate a batch of predictions between 0 and 1."""
         p = tf.cast(y_pred, self.dtype)
         weights = tf.ones_like(p)
         if sample_weight is not None:
@@ -50,7 +50,7 @@ class _Counts(Metric):
         return tf.div_no_nan(first, first + second)
 
     def _shown(self, found: Any) -> Any:
-        """A number where there is one threshold."""
+        """A number if there is one threshold."""
         return found[0] if len(self.thresholds) == 1 else found
 
 
@@ -70,36 +70,36 @@ class _OneCount(_Counts):
         return self._shown(self._held[self.counts[0]].read_value())
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
+        """The constructor's arguments."""
         return {**super().get_config(), "thresholds": self.thresholds}
 
 
 class TruePositives(_OneCount):
-    """How often 1 was rightly said."""
+    """The number of true positives."""
 
     counts = ("true_positives",)
 
 
 class FalsePositives(_OneCount):
-    """How often 1 was wrongly said."""
+    """The number of false positives."""
 
     counts = ("false_positives",)
 
 
 class TrueNegatives(_OneCount):
-    """How often 0 was rightly said."""
+    """The number of true negatives."""
 
     counts = ("true_negatives",)
 
 
 class FalseNegatives(_OneCount):
-    """How often 0 was wrongly said."""
+    """The number of false negatives."""
 
     counts = ("false_negatives",)
 
 
 class Precision(_OneCount):
-    """The share of what was said to be 1 that is."""
+    """True positives over predicted positives."""
 
     counts = ("true_positives", "false_positives")
 
@@ -107,12 +107,12 @@ class Precision(_OneCount):
         super().__init__(thresholds, name or "precision", dtype)
 
     def result(self) -> Any:
-        """The share."""
+        """The fraction."""
         return self._shown(self._share(*self.counts))
 
 
 class Recall(_OneCount):
-    """The share of what is 1 that was said to be."""
+    """True positives over actual positives."""
 
     counts = ("true_positives", "false_negatives")
 
@@ -120,15 +120,15 @@ class Recall(_OneCount):
         super().__init__(thresholds, name or "recall", dtype)
 
     def result(self) -> Any:
-        """The share."""
+        """The fraction."""
         return self._shown(self._share(*self.counts))
 
 
 class AUC(_Counts):
-    """The area under the curve of true over false positives, from counts at thresholds.
+    """The area under the ROC curve, approximated from counts at thresholds.
 
     Args:
-        num_thresholds: how many there are.
+        num_thresholds: the number of thresholds.
         curve: `"ROC"`.
         summation_method: `"interpolation"`, the trapezoid rule.
     """
@@ -155,7 +155,7 @@ class AUC(_Counts):
         return tf.reduce_sum(widths * (recall[:-1] + recall[1:]) / 2.0)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
+        """The constructor's arguments."""
         return {**super().get_config(), "num_thresholds": self.num_thresholds}
 
 

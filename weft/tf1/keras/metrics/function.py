@@ -1,4 +1,4 @@
-"""Accuracies: functions of targets and predictions, 1 for each item that is right."""
+"""Accuracies: functions of targets and predictions, 1 for each right example."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _hits(condition: Any, like: Any) -> Any:
 
 
 def _labels(y_true: Any, y_pred: Any) -> Any:
-    """Class numbers without a last axis of 1."""
+    """Class numbers without a trailing axis of 1."""
     t = tf.convert_to_tensor(y_true)
     rank = t.shape.ndims
     if rank is not None and rank == y_pred.shape.ndims and t.shape.as_list()[-1] in (None, 1):
@@ -34,24 +34,24 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Any:
 
 
 def categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
-    """Whether the greatest prediction is that of the class, of one-hot targets."""
+    """Whether the largest prediction is that of the class, for one-hot targets."""
     p = tf.convert_to_tensor(y_pred)
     return _hits(tf.equal(tf.argmax(y_true, axis=-1), tf.argmax(p, axis=-1)), p)
 
 
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
-    """Whether the greatest prediction is that of the class, of class numbers."""
+    """Whether the largest prediction is that of the class, for class numbers."""
     p = tf.convert_to_tensor(y_pred)
     return _hits(tf.equal(_labels(y_true, p), tf.argmax(p, axis=-1)), p)
 
 
 def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Any:
-    """Whether the class is among the k greatest predictions, of one-hot targets."""
+    """Whether the class has one of the k largest predictions, for one-hot targets."""
     p = tf.convert_to_tensor(y_pred)
     return _hits(tf.nn.in_top_k(p, tf.argmax(y_true, axis=-1), k), p)
 
 
 def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Any:
-    """Whether the class is among the k greatest predictions, of class numbers."""
+    """Whether the class has one of the k largest predictions, for class numbers."""
     p = tf.convert_to_tensor(y_pred)
     return _hits(tf.nn.in_top_k(p, tf.reshape(tf.cast(y_true, tf.int64), [-1]), k), p)

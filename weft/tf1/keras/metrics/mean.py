@@ -18,7 +18,7 @@ class Sum(Metric):
         self.total = self.add_weight("total")
 
     def update_state(self, values: Any, sample_weight: Any = None) -> Any:
-        """Count a batch."""
+        """Accumulate a batch."""
         values = tf.cast(tf.convert_to_tensor(values), self.dtype)
         if sample_weight is not None:
             values = weighted(values, sample_weight)
@@ -38,7 +38,7 @@ class _Averaging(Metric):
         self.count = self.add_weight("count")
 
     def counted(self, values: Any, sample_weight: Any) -> Any:
-        """Count values."""
+        """Accumulate values."""
         values = tf.cast(tf.convert_to_tensor(values), self.dtype)
         count = tf.cast(tf.size(values), self.dtype)
         if sample_weight is not None:
@@ -47,7 +47,7 @@ class _Averaging(Metric):
         return tf.group(self.total.assign_add(tf.reduce_sum(values)), self.count.assign_add(count))
 
     def result(self) -> Any:
-        """The mean; 0 of nothing."""
+        """The mean; 0 if nothing was counted."""
         return tf.div_no_nan(self.total.read_value(), self.count.read_value())
 
 
@@ -58,7 +58,7 @@ class Mean(_Averaging):
         super().__init__(name, dtype)
 
     def update_state(self, values: Any, sample_weight: Any = None) -> Any:
-        """Count a batch."""
+        """Accumulate a batch."""
         return self.counted(values, sample_weight)
 
 
@@ -66,8 +66,8 @@ class MeanMetricWrapper(_Averaging):
     """The mean of a function of targets and predictions.
 
     Args:
-        fn: gives one number an item.
-        options: further arguments of it.
+        fn: gives one value per example.
+        options: further arguments of `fn`.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class MeanMetricWrapper(_Averaging):
         self._fn, self._options = fn, options
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Count a batch."""
+        """Accumulate a batch."""
         return self.counted(self._fn(y_true, y_pred, **self._options), sample_weight)
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
+        """The constructor's arguments."""
         return {**super().get_config(), **self._options}
 
 
@@ -92,7 +92,7 @@ class RootMeanSquaredError(_Averaging):
         super().__init__(name, dtype)
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Count a batch."""
+        """Accumulate a batch."""
         p = tf.cast(y_pred, self.dtype)
         return self.counted(tf.square(p - tf.cast(y_true, self.dtype)), sample_weight)
 

@@ -1,4 +1,4 @@
-"""`Metric`: variables that each step updates, and the figure that they mean."""
+"""`Metric`: variables that each step updates, and the metric computed from them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from weft.tf1.keras.engine.graph_state import graph_state
 
 
 class Metric:
-    """Base class: a subclass makes variables by `add_weight`, and defines two methods.
+    """Base class: a subclass creates variables by `add_weight`, and defines two methods.
 
-    `update_state(y_true, y_pred, sample_weight=None)` gives the operation that counts a batch,
-    `result()` the figure.
+    `update_state(y_true, y_pred, sample_weight=None)` returns the operation that accumulates a
+    batch, `result()` the metric.
     """
 
     def __init__(self, name: str | None = None, dtype: Any = None, **options: Any) -> None:
@@ -27,15 +27,15 @@ class Metric:
         self._weights: list[Any] = []
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
-        """Count a batch."""
+        """Accumulate a batch."""
         raise NotImplementedError
 
     def result(self) -> Any:
-        """The figure of what was counted."""
+        """The metric over the accumulated batches."""
         raise NotImplementedError
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Count a batch; the figure of all so far."""
+        """Accumulate a batch; returns the metric so far."""
         with tf.name_scope(self.name):
             update = self.update_state(*args, **kwargs)
             with tf.control_dependencies(update if isinstance(update, list) else [update]):
@@ -45,7 +45,7 @@ class Metric:
         self, name: str, shape: Any = (), aggregation: Any = None, synchronization: Any = None,
         initializer: Any = "zeros", dtype: Any = None,
     ) -> Any:  # fmt: skip
-        """A variable of the metric, which begins anew with each epoch."""
+        """A variable of the metric, which is reset in each epoch."""
         del aggregation, synchronization
         kind, dims = tf.as_dtype(dtype or self.dtype), [int(d) for d in shape]
         make = initializers.get(initializer)
@@ -58,7 +58,7 @@ class Metric:
         return variable
 
     def reset_states(self) -> None:
-        """Begin anew."""
+        """Reset the variables."""
         pairs = [(v, np.zeros(v.shape.as_list())) for v in self._weights]
         if pairs:
             with self._weights[0].graph.as_default():
@@ -74,7 +74,7 @@ class Metric:
     variables = weights
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
+        """The constructor's arguments."""
         return {"name": self.name, "dtype": self.dtype}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Metrics that are the mean of one function, and metrics by name."""
+"""Metrics that are the mean of a function, and metrics by name."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def get(identifier: Any) -> Any:
     """A metric by name or configuration; functions and objects as they are.
 
     Raises:
-        UnknownKeyError: no such name; `"accuracy"` has a meaning in `compile` alone.
+        UnknownKeyError: the name is unknown; `"accuracy"` has a meaning only in `compile`.
     """
     made = found("metric", NAMES, identifier)
     return made() if isinstance(made, type) else made

@@ -1,4 +1,4 @@
-"""`tf.keras.optimizers`: Keras' names and defaults over `tf.train`'s base."""
+"""`tf.keras.optimizers`: Keras's names and defaults over `tf.train`'s base class."""
 
 from weft.tf1.keras.optimizers import schedules
 from weft.tf1.keras.optimizers.optimizer import Optimizer, WrappedOptimizer

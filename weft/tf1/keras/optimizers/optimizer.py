@@ -1,4 +1,4 @@
-"""`Optimizer`: rates that live in variables, so that callbacks may change them between steps."""
+"""`Optimizer`: hyperparameters live in variables, so callbacks can change them between steps."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _CLIPS: Final = ("clipnorm", "clipvalue")
 
 
 class Optimizer(Base):
-    """Base class: a subclass says its rates, its slots, and how one update is made.
+    """Base class: a subclass gives its hyperparameters, its slots, and the update rule.
 
     Args:
         name: of its scope.
-        rates: numbers by name, the learning rate also as a `LearningRateSchedule`.
-        options: `lr` for `learning_rate`; `decay`, by which the rate falls as
-            rate / (1 + decay * iterations); `clipnorm`, the largest norm of each gradient;
-            `clipvalue`, the largest element.
+        rates: hyperparameters by name; the learning rate may be a `LearningRateSchedule`.
+        options: `lr` for `learning_rate`; `decay`, which makes the rate rate / (1 + decay *
+            iterations); `clipnorm`, the maximum norm of each gradient; `clipvalue`, the maximum
+            element.
     """
 
     slots: tuple[str, ...] = ()
     lazy: ClassVar[bool] = False
-    """Whether rows without a gradient stay as they are."""
+    """Whether rows without a gradient are left alone."""
 
     def __init__(self, name: str, rates: Mapping[str, Any], **options: Any) -> None:
         super().__init__(False, name)
@@ -46,24 +46,24 @@ class Optimizer(Base):
         self._held: dict[tuple[str, int], Any] = {}
         self._fixed: dict[str, Any] = {}
 
-    # -- what a subclass says
+    # -- what a subclass defines
 
     def rule(self, step: Any) -> Callable[..., Sequence[Any]]:
         """The update: from (g, var, *slots, *rates) to the new values of var and slots."""
         raise NotImplementedError
 
     def numbers(self, rate: Any, step: Any) -> list[Any]:
-        """The rates that the rule takes, as tensors; `step` counts from 1."""
+        """The hyperparameters of the rule, as tensors; `step` counts from 1."""
         raise NotImplementedError
 
     def first_value(self, slot: str) -> Any:
-        """What fills a slot first; zeros unless told otherwise."""
+        """The initializer of a slot; zeros by default."""
         return None
 
-    # -- rates
+    # -- hyperparameters
 
     def held(self, name: str, first: float | None = None) -> Any:
-        """The variable of a rate, or of another number, in the default graph."""
+        """The variable of a hyperparameter, or of another number, in the default graph."""
         key = (name, id(tf.get_default_graph()))
         if key not in self._held:
             value = self._first[name] if first is None else first
@@ -138,7 +138,7 @@ class Optimizer(Base):
         return self.emit(kind, grad, var, held, rates, self._rule, lazy=self.lazy)
 
     def build(self, var_list: Sequence[Any]) -> None:
-        """Make the count of updates, and the slots for these variables."""
+        """Create the update count, and the slots for these variables."""
         with tf.control_dependencies(None):
             _ = self.iterations
             self._create_slots(var_list)
@@ -191,7 +191,7 @@ class Optimizer(Base):
         """Set the values of the variables.
 
         Raises:
-            ArgumentError: another number of them.
+            ArgumentError: their number differs.
         """
         own = self.weights
         if len(own) != len(weights):
@@ -202,7 +202,7 @@ class Optimizer(Base):
         sessions.assign_values(list(zip(own, weights, strict=True)))
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments, rates as they are now."""
+        """The constructor's arguments, with current hyperparameters."""
         now = {name: self._now(name) for name in self._first}
         return {"name": self._name, **now, **self.clips, **self._fixed}
 
@@ -220,14 +220,14 @@ class Optimizer(Base):
 
 
 class WrappedOptimizer:
-    """An optimizer of `tf.train` for Keras' models."""
+    """An optimizer of `tf.train` for Keras models."""
 
     def __init__(self, optimizer: Base) -> None:
         self.optimizer = optimizer
         self._iterations: Any = None
 
     def build(self, var_list: Sequence[Any]) -> None:
-        """Make the count of updates, and the slots for these variables."""
+        """Create the update count, and the slots for these variables."""
         with tf.control_dependencies(None):
             _ = self.iterations
             self._create_slots(var_list)
@@ -246,7 +246,7 @@ class WrappedOptimizer:
 
     @property
     def weights(self) -> list[Any]:
-        """The variables that it made."""
+        """Its variables."""
         return self.optimizer.variables()
 
     def __getattr__(self, name: str) -> Any:

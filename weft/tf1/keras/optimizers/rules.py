@@ -1,4 +1,4 @@
-"""The optimizers: defaults, slots, and one formula each."""
+"""The optimizers: defaults, slots, and one rule each."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Adagrad(Optimizer):
         }  # fmt: skip
 
     def first_value(self, slot: str) -> Any:
-        """The sum at first."""
+        """The initial sum."""
         return tf.constant_initializer(self._fixed["initial_accumulator_value"])
 
     def numbers(self, rate: Any, step: Any) -> list[Any]:
@@ -152,7 +152,7 @@ class Adadelta(Optimizer):
 
 
 class _Moments(Optimizer):
-    """What Adam's kind shares: two moments, and their rates."""
+    """The part that Adam and its variants share: two moments, and their decay rates."""
 
     slots = ("m", "v")
 
@@ -180,7 +180,7 @@ class Adam(_Moments):
         self.slots = ("m", "v", "vhat") if amsgrad else ("m", "v")
 
     def numbers(self, rate: Any, step: Any) -> list[Any]:
-        """Learning rate with the correction of the moments' start, and the betas."""
+        """The bias-corrected learning rate, and the betas."""
         b1, b2 = self._betas()
         return [rate * tf.sqrt(1.0 - tf.pow(b2, step)) / (1.0 - tf.pow(b1, step)), b1, b2]
 
@@ -199,10 +199,10 @@ class Adam(_Moments):
 
 
 class Adamax(_Moments):
-    """Adam by the greatest of the gradients, not their squares (Kingma and Ba, 2014)."""
+    """Adam with the maximum of gradients instead of their squares (Kingma and Ba, 2014)."""
 
     def numbers(self, rate: Any, step: Any) -> list[Any]:
-        """Learning rate with the correction of the moment's start, and the betas."""
+        """The bias-corrected learning rate, and the betas."""
         b1, b2 = self._betas()
         return [rate / (1.0 - tf.pow(b1, step)), b1, b2]
 
@@ -219,7 +219,7 @@ class Adamax(_Moments):
 
 
 class Nadam(_Moments):
-    """Adam with Nesterov's momentum (Dozat, 2015), whose share grows along a schedule.
+    """Adam with Nesterov's momentum (Dozat, 2015), which grows along a schedule.
 
     Args:
         schedule_decay: how fast it grows.
@@ -234,7 +234,7 @@ class Nadam(_Moments):
         self._fixed["schedule_decay"] = schedule_decay
 
     def numbers(self, rate: Any, step: Any) -> list[Any]:
-        """Learning rate, betas, and what the schedule gives for this step."""
+        """Learning rate, betas, and the schedule's values for this step."""
         b1, b2 = self._betas()
         speed = self._fixed["schedule_decay"]
         now, later = (b1 * (1.0 - 0.5 * tf.pow(0.96, speed * t)) for t in (step, step + 1.0))
@@ -277,8 +277,8 @@ def get(identifier: Any) -> Any:
     """An optimizer by name or configuration; one of `tf.train` is wrapped.
 
     Raises:
-        UnknownKeyError: no such name.
-        ArgumentError: no optimizer.
+        UnknownKeyError: the name is unknown.
+        ArgumentError: the argument is not an optimizer.
     """
     if isinstance(identifier, str):
         identifier = identifier if identifier in NAMES else identifier.lower()

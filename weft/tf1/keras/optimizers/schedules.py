@@ -1,4 +1,4 @@
-"""`tf.keras.optimizers.schedules`: learning rates that follow from the count of updates."""
+"""`tf.keras.optimizers.schedules`: learning rates as functions of the update count."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import weft.tf1 as tf
 
 
 class LearningRateSchedule:
-    """Base class: `schedule(step)` gives the rate of a step."""
+    """Base class: `schedule(step)` returns the rate of a step."""
 
     def __call__(self, step: Any) -> Any:
         """The rate of a step."""
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments."""
+        """The constructor's arguments."""
         return dict(vars(self))
 
     @classmethod

@@ -1,4 +1,4 @@
-"""`tf.keras.preprocessing`: sequences of one length, and numbers for words."""
+"""`tf.keras.preprocessing`: padded sequences, and a tokenizer."""
 
 from weft.tf1.keras.preprocessing import sequence, text
 

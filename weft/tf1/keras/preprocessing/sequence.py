@@ -1,4 +1,4 @@
-"""Sequences of one length."""
+"""Padding of sequences."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def pad_sequences(
     """Sequences as rows of one array.
 
     Args:
-        maxlen: the length of rows; that of the longest sequence unless given.
-        padding: whether `value` fills rows `"pre"`, in front, or `"post"`, behind.
-        truncating: whether what is too long is cut `"pre"` or `"post"`.
+        maxlen: the length of rows; by default that of the longest sequence.
+        padding: whether `value` fills rows `"pre"`, at the start, or `"post"`, at the end.
+        truncating: whether long sequences are cut `"pre"` or `"post"`.
 
     >>> pad_sequences([[1, 2, 3], [4]], maxlen=2).tolist()
     [[2, 3], [0, 4]]

@@ -1,4 +1,4 @@
-"""Numbers for words."""
+"""`Tokenizer`: numbers for words."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Tokenizer:
     """Numbers for words, from 1 on, the most frequent first.
 
     Args:
-        num_words: numbers below it are used, 0 included, which is no word's.
-        filters: what separates words as `split` does.
-        lower: whether texts are made lower case.
-        char_level: whether characters are the words.
-        oov_token: what stands for words that are not known.
+        num_words: only numbers below it are used, including 0, which is reserved.
+        filters: characters that separate words, besides `split`.
+        lower: whether to convert texts to lower case.
+        char_level: whether characters are the tokens.
+        oov_token: the token for unknown words.
 
     >>> tokenizer = Tokenizer()
     >>> tokenizer.fit_on_texts(["the cat", "the dog"])
@@ -95,13 +95,13 @@ class Tokenizer:
         return self.sequences_to_matrix(self.texts_to_sequences(texts), mode)
 
     def sequences_to_matrix(self, sequences: Sequence[Sequence[int]], mode: str = "binary") -> Any:
-        """A row for each list: whether, how often, or which share of it a number is.
+        """A row for each list: whether, how often, or with which frequency a number occurs.
 
         Args:
             mode: `"binary"`, `"count"` or `"freq"`.
 
         Raises:
-            ArgumentError: another mode.
+            ArgumentError: the mode is unknown.
         """
         if mode not in ("binary", "count", "freq"):
             raise fail(

@@ -1,1 +1,1 @@
-"""What is kept of models: configurations, checkpoints, HDF5 files, the table of layers."""
+"""Saving of models: configurations, checkpoints, HDF5 files, summary tables."""

@@ -1,4 +1,4 @@
-"""Weights of models in TensorFlow's checkpoints, under the names that TensorFlow 2 gives them."""
+"""Weights of models in TensorFlow checkpoints, with TensorFlow 2's names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOOKKEEPING: Final = ("_CHECKPOINTABLE_OBJECT_GRAPH", "save_counter", "optimize
 
 
 def names_of(model: Any) -> dict[str, Any]:
-    """The weights by the names that they have in a checkpoint."""
+    """The weights by their names in a checkpoint."""
     return {name + VALUE: variable for name, variable in _local(model).items()}
 
 
@@ -35,7 +35,7 @@ def _local(layer: Any) -> dict[str, Any]:
 
 
 def save(model: Any, path: str) -> None:
-    """Write all weights; the folder is made where it is missing."""
+    """Write all weights; the folder is created if needed."""
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     version = tf.train.SaverDef.V2
     saver = tf.train.Saver(names_of(model), write_version=version, max_to_keep=None)
@@ -47,7 +47,7 @@ def load(model: Any, path: str) -> None:
 
     Raises:
         DataError: there is no such checkpoint.
-        StateError: it is that of another model; the message lists what differs.
+        StateError: it belongs to another model; the message lists the differences.
     """
     if not tf.train.checkpoint_exists(path):
         raise fail(DataError, f"load_weights: expected a checkpoint at {path!r}, there is none")

@@ -1,4 +1,4 @@
-"""Models in Keras' HDF5 files: configuration, weights, how it was compiled; needs `h5py`."""
+"""Models in Keras's HDF5 files: configuration, weights, compile arguments; needs `h5py`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def save(model: Any, path: str, overwrite: bool, include_optimizer: bool) -> Non
     """Write a model.
 
     Raises:
-        ArgumentError: a file is there, or the model is a subclass, whose `call` is code.
+        ArgumentError: the file exists, or the model is a subclass, whose `call` is code.
     """
     config = json.dumps(serialize(model), default=plain)
     if not overwrite and os.path.exists(path):
@@ -50,8 +50,8 @@ def load(path: str, custom_objects: Mapping[str, Any] | None, is_compiled: bool)
     """Read a model; no code is run.
 
     Raises:
-        DataError: no such file, or one without a model's configuration.
-        UnknownKeyError: a class or function that is not known.
+        DataError: there is no such file, or no model configuration in it.
+        UnknownKeyError: a class or function is unknown.
     """
     with custom_object_scope(custom_objects or {}), weight_file.opened(path, "r") as file:
         if "model_config" not in file.attrs:

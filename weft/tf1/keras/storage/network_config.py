@@ -1,4 +1,4 @@
-"""A network's layers and calls as data, and back."""
+"""A network's layers and calls as data, and loading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAYERS: dict[str, Any] = {}
 """Layers and models by class name; filled in by the packages that define them."""
 
 _TENSOR = "keras_tensor"
-Place = list[Any]  # a layer's name, the number of its call, the number of the output
+Place = list[Any]  # a layer's name, the call's index, the output's index
 
 
 def layer_from(config: Mapping[str, Any]) -> Any:
@@ -26,7 +26,7 @@ def layer_from(config: Mapping[str, Any]) -> Any:
 
 
 def config_of(network: Any) -> dict[str, Any]:
-    """A network as data, in Keras' form."""
+    """A network as data, in Keras's form."""
     numbers: dict[int, int] = {}
     calls: dict[str, list[Any]] = {layer.name: [] for layer in network.layers}
     for node in network.graph_nodes:
@@ -48,7 +48,7 @@ def config_of(network: Any) -> dict[str, Any]:
 
 
 def _call(node: Any, numbers: Mapping[int, int]) -> list[Any]:
-    """The inputs of a call, the first of them with further arguments."""
+    """The inputs of a call, the first one with the other arguments."""
     told = {k: v for k, v in node.kwargs.items() if v is not None and k != "mask"}
     kwargs = nest.mapped(lambda x: _told(x, numbers), told)
     places = [_place(x, numbers) for x in nest.tensors_in(node.inputs)]
@@ -75,7 +75,7 @@ def network_from(config: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
     """Inputs and outputs of the network that a configuration describes.
 
     Raises:
-        DataError: calls of layers that need each other.
+        DataError: calls of layers depend on each other in a cycle.
     """
     layers = {one["name"]: layer_from(one) for one in config["layers"]}
     made: dict[tuple[str, int], list[Any]] = {}
@@ -89,7 +89,7 @@ def network_from(config: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
         left = [w for w in waiting if not _made(layers, made, *w)]
         if len(left) == len(waiting):
             names = sorted({w[0] for w in left})
-            raise fail(DataError, f"from_config: expected layers in an order, got a circle {names}")
+            raise fail(DataError, f"from_config: expected layers without a cycle, got one {names}")
         waiting = left
     return [[made[p[0], p[1]][p[2]] for p in config[k]] for k in ("input_layers", "output_layers")]  # pyright: ignore[reportReturnType]
 
@@ -98,7 +98,7 @@ def _made(
     layers: Mapping[str, Any], made: dict[tuple[str, int], list[Any]], name: str, number: int,
     call: list[Any],
 ) -> bool:  # fmt: skip
-    """Make a call if what it needs is there; whether it was."""
+    """Make a call if its inputs exist; returns whether it did."""
     kwargs = dict(call[0][3])
     places = [*[c[:3] for c in call], *_places_in(kwargs)]
     if (number and (name, number - 1) not in made) or any((p[0], p[1]) not in made for p in places):
@@ -118,7 +118,7 @@ def _places_in(kwargs: Any) -> list[Place]:
 
 
 def _filled(kwargs: Any, made: Mapping[tuple[str, int], list[Any]]) -> Any:
-    """Arguments with tensors in place of their descriptions."""
+    """Arguments with descriptions of tensors replaced by tensors."""
     if isinstance(kwargs, Mapping):
         if _TENSOR in kwargs:
             name, number, index = kwargs[_TENSOR]

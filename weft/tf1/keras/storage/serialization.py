@@ -1,4 +1,4 @@
-"""Objects from names and configurations, and back; data only, no code is run."""
+"""Objects to names and configurations, and back; data only, no code is run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _custom: dict[str, Any] = {}
 
 
 def get_custom_objects() -> dict[str, Any]:
-    """Classes and functions of yours by name, for configurations."""
+    """Custom classes and functions by name, for configurations."""
     return _custom
 
 
 @contextlib.contextmanager
 def custom_object_scope(*tables: Mapping[str, Any]) -> Iterator[None]:
-    """A block in which configurations may name these classes and functions."""
+    """Inside, configurations may name these classes and functions."""
     before = dict(_custom)
     for table in tables:
         _custom.update(table)
@@ -47,10 +47,10 @@ def serialize(thing: Any) -> Any:
 def found(
     what: str, table: Mapping[str, Any], given: Any, custom_objects: Mapping[str, Any] | None = None
 ) -> Any:
-    """The object that a name or a configuration means; others as they are.
+    """The object of a name or a configuration; other values as they are.
 
     Raises:
-        UnknownKeyError: no such name; the message lists those there are.
+        UnknownKeyError: the name is unknown; the message lists the known ones.
     """
     if isinstance(given, str):
         return _named(what, table, given, custom_objects)
@@ -75,7 +75,7 @@ def _named(
 
 
 def plain(x: Any) -> Any:
-    """What `json` cannot write by itself, as what it can."""
+    """Conversion of values that `json` does not support."""
     if isinstance(x, np.ndarray):
         return x.tolist()
     if isinstance(x, np.generic):

@@ -1,4 +1,4 @@
-"""What a model tells of itself: configuration, JSON, weights in files, a table of layers."""
+"""Model serialization: configuration, JSON, weight files; and the summary table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.tf1.keras.storage.summary import lines_of
 
 
 class Storage(Training):
-    """A trainable network with a configuration, and weights in files."""
+    """A trainable network with a configuration and weight files."""
 
     # -- configuration
 
@@ -26,7 +26,7 @@ class Storage(Training):
         """Layers, their configurations and calls, as data.
 
         Raises:
-            ArgumentError: a subclass, whose `call` is code.
+            ArgumentError: the model is a subclass, whose `call` is code.
         """
         if not self.is_graph_network:
             raise fail(
@@ -44,7 +44,7 @@ class Storage(Training):
         return made(nest.one_or_list(inputs), nest.one_or_list(outputs), name=config["name"])
 
     def to_json(self, **options: Any) -> str:
-        """The configuration as text; options are those of `json.dumps`."""
+        """The configuration as text; options as in `json.dumps`."""
         told = {**serialize(self), "backend": "tensorflow"}
         return json.dumps(told, default=plain, **options)
 
@@ -53,14 +53,14 @@ class Storage(Training):
     def save_weights(
         self, filepath: Any, overwrite: bool = True, save_format: str | None = None
     ) -> None:
-        """Write the weights: a checkpoint of TensorFlow, or HDF5 where the name ends in `.h5`.
+        """Write the weights: a TensorFlow checkpoint, or HDF5 if the name ends in `.h5`.
 
         Args:
-            overwrite: `False`: what is there stays, as an error.
+            overwrite: if `False`, an existing file is an error.
             save_format: `"tf"` or `"h5"`.
 
         Raises:
-            ArgumentError: a file is there, or another format.
+            ArgumentError: a file exists, or the format is unknown.
         """
         path = os.fspath(filepath)
         kind = _format(path, save_format)
@@ -73,16 +73,16 @@ class Storage(Training):
         """Read weights that `save_weights` wrote, or TensorFlow's for the same layers.
 
         Raises:
-            DataError: no such file.
-            StateError: weights of another model; the message lists what is missing, unexpected,
-                or of another shape.
+            DataError: there is no such file.
+            StateError: the weights belong to another model; the message lists missing and
+                unexpected ones and other shapes.
         """
         path = os.fspath(filepath)
         with self.graph.as_default():
             if _format(path, None) == "h5":
                 weight_file.load(self, path, by_name)
             elif by_name:
-                raise fail(ArgumentError, "load_weights: by_name is for files of HDF5 (.h5)")
+                raise fail(ArgumentError, "load_weights: by_name needs an HDF5 file (.h5)")
             else:
                 checkpoint.load(self, path)
 
@@ -90,10 +90,10 @@ class Storage(Training):
         self, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
         save_format: str | None = None,
     ) -> None:  # fmt: skip
-        """Write configuration, weights, and how it was compiled, to Keras' HDF5 file (`.h5`).
+        """Write configuration, weights, and compile arguments to Keras's HDF5 file (`.h5`).
 
         Raises:
-            ArgumentError: a file is there, another format, no `h5py`, or a subclass.
+            ArgumentError: the file exists, the format is unknown, `h5py` is missing, or a subclass.
         """
         path = os.fspath(filepath)
         if _format(path, save_format) != "h5":
@@ -105,13 +105,13 @@ class Storage(Training):
         with self.graph.as_default():
             model_file.save(self, path, overwrite, include_optimizer)
 
-    # -- looking
+    # -- summary
 
     def summary(
         self, line_length: int | None = None, positions: Any = None,
         print_fn: Callable[[str], Any] | None = None,
     ) -> None:  # fmt: skip
-        """Print the layers with the shapes of their outputs and how many numbers they have."""
+        """Print the layers with their output shapes and numbers of parameters."""
         del positions
         for line in lines_of(self, line_length or 65):
             (print_fn or print)(line)

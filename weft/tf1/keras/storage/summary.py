@@ -9,7 +9,7 @@ from weft.tf1.keras.engine import nest
 
 
 def lines_of(model: Any, width: int) -> list[str]:
-    """Layers, shapes of outputs, counts of parameters; of graphs with branches, also inputs."""
+    """Layers, output shapes, parameter counts; for graphs with branches, also inputs."""
     branches = model.is_graph_network and any(
         len(n.input_tensors) > 1 or len(x.inbound_nodes) > 1
         for x in model.layers

@@ -1,4 +1,4 @@
-"""Weights of models in HDF5 files, in Keras' layout; needs the package h5py."""
+"""Weights of models in HDF5 files, in Keras's layout; needs the package h5py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _h5py() -> Any:
 
 
 def opened(path: str, mode: str) -> Any:
-    """A file.
+    """An open file.
 
     Raises:
         DataError: it cannot be opened.
@@ -58,8 +58,8 @@ def load(model: Any, path: str, by_name: bool) -> None:
     """Read weights, in the order of layers or by their names; on an error none is changed.
 
     Raises:
-        DataError: no such file, or none of this kind.
-        StateError: weights of another model.
+        DataError: there is no such file, or it is of another kind.
+        StateError: the weights belong to another model.
     """
     with opened(path, "r") as file:
         read(model, file["model_weights"] if "layer_names" not in file.attrs else file, by_name)
@@ -69,7 +69,7 @@ def read(model: Any, group: Any, by_name: bool) -> None:
     """Read weights from a group of a file.
 
     Raises:
-        StateError: weights of another model.
+        StateError: the weights belong to another model.
     """
     names = [text(n) for n in group.attrs["layer_names"]]
     stored = {n: _values(group[n]) for n in names}
@@ -99,7 +99,7 @@ def _values(group: Any) -> list[Any]:
 
 
 def text(name: Any) -> str:
-    """A name that HDF5 may give as bytes."""
+    """A name, which HDF5 may return as bytes."""
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
