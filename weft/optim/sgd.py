@@ -44,8 +44,8 @@ class SGD(Optimizer):
     only their rows where there is neither momentum nor weight decay.
 
     Args:
+        nesterov: step along g + momentum * v instead.
         maximize: ascend.
-        maximize: climb.
 
     >>> import weft as wf
     >>> w = wf.tensor([1.0, 2.0], requires_grad=True)

@@ -1,4 +1,4 @@
-"""TensorFlow 1's way of writing programs: define a graph, then run it in a session.
+"""TensorFlow 1's API: define a graph, then run it in a session.
 
 >>> import weft.tf1 as tf
 >>> x = tf.placeholder(tf.float32, [None, 3])
@@ -227,7 +227,7 @@ _ABSENT = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "keras":  # lies above: it runs on the trainer
+    if name == "keras":  # lies above: Keras runs on the trainer
         return _importlib.import_module("weft.tf1.keras")
     for what, names in _ABSENT.items():
         if name in names:

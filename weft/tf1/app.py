@@ -1,4 +1,4 @@
-"""`tf.app`: how a program starts."""
+"""`tf.app`: the start of a program."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 
 def run(main: Callable[[Any], Any] | None = None, argv: Sequence[str] | None = None) -> None:
-    """Call `main(argv)` and exit with what it returns.
+    """Call `main(argv)` and exit with its result.
 
     Args:
-        main: the function `main` of the program by default.
+        main: by default the program's function `main`.
         argv: the command line by default.
     """
     chosen: Any = main or sys.modules["__main__"].main  # pyright: ignore[reportAttributeAccessIssue]

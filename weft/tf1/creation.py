@@ -1,4 +1,4 @@
-"""Tensors made from numbers: constants of a shape, ranges, one-hot rows, placeholders."""
+"""Creation of tensors: constants of a shape, ranges, one-hot rows, placeholders."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
-LARGE = 1000  # elements from which zeros and ones are filled in, not written down
+# from this many elements on, zeros and ones are filled at execution, not stored as constants
+LARGE = 1000
 
 
-# Made from numbers
+# from numbers
 def one_hot(
     indices: Any,
     depth: Any,
@@ -66,7 +67,7 @@ def one_hot(
 def _one_hot_of_tensors(
     where_: Tensor, depth: int, on: Any, off: Any, axis: Any, dtype: Any, scope: str
 ) -> Tensor:
-    """`one_hot` of values that only a run knows; no gradient goes to them, as in TensorFlow."""
+    """`one_hot` with values known only at execution; they get no gradient, as in TensorFlow."""
     wanted = None if dtype is None else as_dtype(dtype)
     given = next(convert_to_tensor(v).dtype.base_dtype for v in (on, off) if v is not None)
     values = [
@@ -87,7 +88,7 @@ def _one_hot_of_tensors(
 def range(
     start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
 ) -> Tensor:
-    """Numbers from `start` (0 if only one is given) up to, not including, `limit`."""
+    """Numbers from `start` (0 if only one is given) to `limit`, exclusive."""
     if limit is None:
         start, limit = 0, start
     with name_scope(name, "range", [start, limit, delta]) as scope:
@@ -109,7 +110,7 @@ def range(
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
-    """`num` numbers from `start` to `stop`, both included."""
+    """`num` evenly spaced numbers from `start` to `stop`, inclusive."""
     with name_scope(name, "linspace", [start, stop, num]) as scope:
         a, b = same_type("linspace", start, stop)
         known = static_value(plain(num))
@@ -131,7 +132,7 @@ lin_space = linspace
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of one number."""
+    """A tensor filled with one number."""
     with name_scope(name, "Fill", [dims, value]) as scope:
         shape_, target = shape_operand(dims, "dims")
         number = convert_to_tensor(value, name="value")
@@ -228,7 +229,7 @@ def eye(
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
-    """Coordinates of the points of a grid."""
+    """Coordinate matrices of a grid."""
     if indexing not in ("xy", "ij"):
         raise fail(GraphError, f"meshgrid: expected indexing 'xy' or 'ij', got {indexing!r}")
     with name_scope(name, "meshgrid", list(args)):
@@ -258,7 +259,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
 ) -> Tensor:
-    """For each length, so many true values, up to `maxlen` (a number or a scalar; the longest)."""
+    """A mask with `lengths` true values per row, up to `maxlen` (a number or a scalar)."""
     known = None if maxlen is None else static_value(plain(maxlen))
     with name_scope(name, "SequenceMask", [lengths]):
         sizes = convert_to_tensor(lengths, name="lengths")
@@ -278,12 +279,12 @@ def sequence_mask(
         return found if kind is dtypes.bool_ else unary("Cast", "cast", found, None, dtype=kind.ir)
 
 
-# Where a graph begins
+# placeholders
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor whose value every run must feed.
+    """A tensor whose value must be fed in every run.
 
     Args:
-        shape: what is known of its shape; `None` dimensions or no shape may be anything.
+        shape: the static shape; unknown dimensions are `None`, an unknown rank is no shape.
     """
     if dtype is string:
         return cast("Tensor", HostPlaceholder(name))
@@ -299,10 +300,10 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
-    """A sparse tensor whose (indices, values, dense_shape) every run must feed.
+    """A sparse tensor whose (indices, values, dense_shape) must be fed in every run.
 
     Args:
-        shape: what is known of its shape.
+        shape: the static shape.
     """
     rank = None if shape is None else len(as_shape(shape).as_dims() or ())
     with name_scope(name, "Placeholder") as scope:
@@ -314,7 +315,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor that is `input` unless a run feeds another value, of a shape that fits `shape`."""
+    """A tensor that is `input` unless a run feeds another value, whose shape must fit `shape`."""
     with name_scope(name, "PlaceholderWithDefault", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
         dims = as_shape(shape)

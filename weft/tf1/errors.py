@@ -28,7 +28,7 @@ UNAUTHENTICATED = 16
 
 
 class Operation(Protocol):
-    """What an error keeps of the operation that failed."""
+    """The failed operation that an error refers to."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class Operation(Protocol):
 
 
 class OpError(errors.WeftError):
-    """An error while a graph runs: `message`, the operation `op` where known, and a code."""
+    """An error in a graph's run: `message`, the operation `op` if known, and a code."""
 
     error_code = UNKNOWN
 
@@ -55,13 +55,13 @@ class CancelledError(OpError):
 
 
 class UnknownError(OpError, errors.UserOpError):
-    """An unclassified failure, such as a Python exception in a user-written operation."""
+    """An unclassified failure, such as a Python exception in a user-defined operation."""
 
     error_code = UNKNOWN
 
 
 class InvalidArgumentError(OpError, errors.FeedError):
-    """A value that the operation does not take: a missing or misshapen feed, shapes that differ."""
+    """An invalid value for an operation: a missing or misshapen feed, shapes that differ."""
 
     error_code = INVALID_ARGUMENT
 
@@ -73,19 +73,19 @@ class DeadlineExceededError(OpError):
 
 
 class NotFoundError(OpError, errors.GraphError):
-    """Something that was asked for does not exist."""
+    """Something that was requested does not exist."""
 
     error_code = NOT_FOUND
 
 
 class AlreadyExistsError(OpError):
-    """Something that was to be made exists."""
+    """Something that was to be created already exists."""
 
     error_code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(OpError):
-    """The caller may not do this."""
+    """The caller lacks permission."""
 
     error_code = PERMISSION_DENIED
 
@@ -109,7 +109,7 @@ class AbortedError(OpError):
 
 
 class OutOfRangeError(OpError, errors.OutOfRangeError):
-    """An index or a position past the end."""
+    """An index or a position is past the end."""
 
     error_code = OUT_OF_RANGE
 
@@ -143,7 +143,7 @@ class ClosedSessionError(errors.ClosedError):
 
 
 class NameError_(errors.GraphError, KeyError):
-    """A name that the graph does not have; a `KeyError`, as in TensorFlow."""
+    """The graph has no such name; a `KeyError`, as in TensorFlow."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -168,7 +168,7 @@ _TRANSLATIONS: tuple[tuple[type[errors.WeftError], type[OpError]], ...] = (
 
 
 def translate(error: errors.WeftError) -> errors.WeftError:
-    """The TensorFlow exception for an error of a run; others pass unchanged."""
+    """The TensorFlow exception for an error of a run; other exceptions are unchanged."""
     if isinstance(error, OpError):
         return error
     for kind, translation in _TRANSLATIONS:
@@ -179,7 +179,7 @@ def translate(error: errors.WeftError) -> errors.WeftError:
 
 @functools.cache
 def _both(translation: type[OpError], kind: type[errors.WeftError]) -> type[OpError]:
-    """A class of TensorFlow's that also is Weft's class of the same error."""
+    """A TensorFlow exception class that is also Weft's class of the same error."""
     if issubclass(translation, kind):
         return translation
     return type(translation.__name__, (translation, kind), {"__doc__": translation.__doc__})

@@ -1,4 +1,4 @@
-"""`tf.initializers` and `tf.keras.initializers`: what fills variables first."""
+"""`tf.initializers` and `tf.keras.initializers`."""
 
 from weft.tf1.variable.initializer import Constant as constant
 from weft.tf1.variable.initializer import Identity as identity

@@ -1,4 +1,4 @@
-"""`tf.logging`: messages of a program, by Python's logger `tensorflow`."""
+"""`tf.logging`: log messages, through Python's logger `tensorflow`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _counts: dict[str, int] = {}
 
 
 def log(level: int, msg: Any, *args: Any) -> None:
-    """Write `msg % args`, if messages of this level are written.
+    """Log `msg % args`, if this level is enabled.
 
-    They go to the standard error stream, unless the program gave Python's root logger a handler.
+    Messages go to standard error, unless the program configured Python's root logger.
     """
     if not _logger.handlers and not _logging.getLogger().handlers:
         handler = _logging.StreamHandler()
@@ -28,17 +28,17 @@ def log(level: int, msg: Any, *args: Any) -> None:
 
 
 def debug(msg: Any, *args: Any) -> None:
-    """A message for who looks for a fault."""
+    """Log at level DEBUG."""
     log(DEBUG, msg, *args)
 
 
 def info(msg: Any, *args: Any) -> None:
-    """A message on what goes on."""
+    """Log at level INFO."""
     log(INFO, msg, *args)
 
 
 def warn(msg: Any, *args: Any) -> None:
-    """A message on what may be wrong."""
+    """Log at level WARN."""
     log(WARN, msg, *args)
 
 
@@ -46,46 +46,46 @@ warning = warn
 
 
 def error(msg: Any, *args: Any) -> None:
-    """A message on what is wrong."""
+    """Log at level ERROR."""
     log(ERROR, msg, *args)
 
 
 def fatal(msg: Any, *args: Any) -> None:
-    """A message on what ends the program; it does not end it by itself."""
+    """Log at level FATAL; the program continues."""
     log(FATAL, msg, *args)
 
 
 def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
-    """Write a message the first `n` times that it comes."""
+    """Log a message only the first `n` times."""
     _counts[msg] = _counts.get(msg, 0) + 1
     if _counts[msg] <= n:
         log(level, msg, *args)
 
 
 def log_every_n(level: int, msg: str, n: int, *args: Any) -> None:
-    """Write a message the first time that it comes, and every `n` times from then on."""
+    """Log a message every `n`-th time, starting with the first."""
     _counts[msg] = _counts.get(msg, 0) + 1
     if (_counts[msg] - 1) % n == 0:
         log(level, msg, *args)
 
 
 def log_if(level: int, msg: Any, condition: bool, *args: Any) -> None:
-    """Write a message if the condition holds."""
+    """Log a message if the condition holds."""
     if condition:
         log(level, msg, *args)
 
 
 def get_verbosity() -> int:
-    """The lowest level of the messages that are written."""
+    """The lowest enabled level."""
     return _logger.getEffectiveLevel()
 
 
 def set_verbosity(v: int) -> None:
-    """Write messages of this level and above; those of `WARN` by default."""
+    """Enable this level and higher ones; the default is `WARN`."""
     _logger.setLevel(v)
 
 
 def flush() -> None:
-    """Return once all messages are written."""
+    """Flush all messages."""
     for handler in _logger.handlers:
         handler.flush()

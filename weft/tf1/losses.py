@@ -1,4 +1,4 @@
-"""`tf.losses`: weighted losses, entered in the collection `LOSSES`."""
+"""`tf.losses`: weighted losses, added to the collection `LOSSES`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.tf1.shape import arrangement
 
 
 class Reduction:
-    """How a loss becomes one number."""
+    """How a loss is reduced to a scalar."""
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -67,7 +67,7 @@ def compute_weighted_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """`losses` times `weights`, reduced to one number (or not), entered in a collection."""
+    """`losses` times `weights`, reduced to a scalar (or not), and added to a collection."""
     if reduction not in Reduction.all():
         raise fail(GraphError, f"losses: expected a Reduction, got {reduction!r}")
     with name_scope(scope, "weighted_loss", [losses]):
@@ -98,7 +98,7 @@ def _require_weights(weights: Tensor, losses: Tensor) -> None:
 
 
 def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Enter a loss in a collection."""
+    """Add a loss to a collection."""
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
@@ -109,14 +109,14 @@ def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    """The losses that regularizers gave."""
+    """The regularizers' losses."""
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(
     scope: str | None = None, name: str = "total_regularization_loss"
 ) -> Tensor:
-    """The sum of the losses that regularizers gave."""
+    """The sum of the regularizers' losses."""
     found = get_regularization_losses(scope)
     return arithmetic.add_n(found, name=name) if found else convert_to_tensor(0.0)
 
@@ -145,7 +145,7 @@ def _elementwise(
     collection: str | None,
     reduction: str,
 ) -> Tensor:
-    """A loss of each element of predictions and labels."""
+    """An elementwise loss of predictions and labels."""
     if first is None or second is None:
         raise fail(GraphError, f"{default}: expected labels and predictions, got None")
     with name_scope(scope, default, [first, second]) as prefix:
@@ -206,7 +206,7 @@ def huber_loss(
     scope: str | None = None, loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
 ) -> Tensor:  # fmt: skip
-    """Half the square of an error up to `delta`, linear beyond."""
+    """Half the squared error; linear beyond `delta`."""
 
     def build(x: Value, t: Value) -> Value:
         return regression.huber_loss(x, t, None, delta=delta, reduction="none")

@@ -1,4 +1,4 @@
-"""`tf.python_io`: files of records.
+"""`tf.python_io`: TFRecord files.
 
 >>> import tempfile
 >>> path = tempfile.mktemp()
@@ -18,7 +18,7 @@ from weft.formats.tfrecord import RecordReader, RecordWriter
 
 
 class TFRecordCompressionType:
-    """How a file is compressed."""
+    """Kinds of compression."""
 
     NONE = 0
     ZLIB = 1
@@ -26,27 +26,27 @@ class TFRecordCompressionType:
 
 
 class TFRecordOptions:
-    """How a file is compressed: `""`, `"ZLIB"`, `"GZIP"`, or a `TFRecordCompressionType`."""
+    """A compression: `""`, `"ZLIB"`, `"GZIP"`, or a `TFRecordCompressionType`."""
 
     def __init__(self, compression_type: Any = None) -> None:
         self.compression_type = compression_type
 
     @staticmethod
     def get_compression_type_string(options: Any) -> str:
-        """The compression's name; options may be such a name, too."""
+        """The compression's name; options may also be such a name."""
         kind = getattr(options, "compression_type", options)
         return ["", "ZLIB", "GZIP"][kind] if isinstance(kind, int) else kind or ""
 
 
 class TFRecordWriter(RecordWriter):
-    """Writes a file of records.
+    """Writes a TFRecord file.
 
     Args:
-        path: the file, which is replaced if there is one.
+        path: the file; an existing one is replaced.
         options: a `TFRecordOptions`, or a compression's name.
 
     Raises:
-        ArgumentError: an unknown compression.
+        ArgumentError: the compression is unknown.
         OSError: the file cannot be written.
     """
 
@@ -56,10 +56,10 @@ class TFRecordWriter(RecordWriter):
 
 
 def tf_record_iterator(path: str | os.PathLike[str], options: Any = None) -> Iterator[bytes]:
-    """The records of a file, their checksums verified.
+    """The records of a file, checksums verified.
 
     Raises:
-        DataError: a record is damaged; it names the file and the byte.
+        DataError: a record is damaged; the message names the file and the byte.
         OSError: the file cannot be read.
     """
     compression: Any = TFRecordOptions.get_compression_type_string(options)

@@ -1,4 +1,4 @@
-"""Reductions, cumulative sums, and what is made of them."""
+"""Reductions and cumulative sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def static_axes(axis: Any, kind: str) -> Axes:
     """Axes as a tuple, `None` for all.
 
     Raises:
-        GraphError: they are known only when the graph runs.
+        GraphError: they are known only at execution.
         DTypeError: they are not integers.
     """
     if axis is None:
@@ -64,7 +64,7 @@ def _reduce(
 
 
 def axis_array(axes: tuple[int, ...], axis: Any) -> Any:
-    """Axes as TensorFlow writes them down: a scalar where one was given as such."""
+    """Axes in TensorFlow's form: a scalar if one was given as such."""
     return axes[0] if np.ndim(static_value(axis)) == 0 else axes
 
 
@@ -168,7 +168,7 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """How many elements are not zero."""
+    """The number of nonzero elements."""
     chosen = _either("axis", axis, "reduction_indices", reduction_indices)
     keep = _either("keepdims", keepdims, "keep_dims", keep_dims)
     with name_scope(name, "count_nonzero", [input_tensor]):
@@ -217,7 +217,7 @@ def _norm(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
     raise fail(GraphError, f"norm: expected a known order, got {order!r}")
 
 
-# Arguments of extremes
+# arguments of extremes
 def _arg(kind: str, build: str, x: Any, axis: Any, dtype: Any, name: str | None) -> Tensor:
     with name_scope(name, kind, [x]) as scope:
         tensor = convert_to_tensor(x, name="input")
@@ -242,7 +242,7 @@ def argmax(
     dimension: Any = None,
     output_type: Any = dtypes.int64,
 ) -> Tensor:
-    """Where the greatest element along `axis` (0 by default) is; the first of equal ones."""
+    """The index of the maximum along `axis` (0 by default); the first of equal ones."""
     chosen = _either("axis", axis, "dimension", dimension)
     return _arg("ArgMax", "argmax", input, chosen, output_type, name)
 
@@ -254,7 +254,7 @@ def argmin(
     dimension: Any = None,
     output_type: Any = dtypes.int64,
 ) -> Tensor:
-    """Where the least element along `axis` (0 by default) is; the first of equal ones."""
+    """The index of the minimum along `axis` (0 by default); the first of equal ones."""
     chosen = _either("axis", axis, "dimension", dimension)
     return _arg("ArgMin", "argmin", input, chosen, output_type, name)
 
@@ -262,18 +262,18 @@ def argmin(
 def arg_max(
     input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The old form of `argmax`."""
+    """The deprecated form of `argmax`."""
     return argmax(input, dimension, name, output_type=output_type)
 
 
 def arg_min(
     input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
-    """The old form of `argmin`."""
+    """The deprecated form of `argmin`."""
     return argmin(input, dimension, name, output_type=output_type)
 
 
-# Cumulative
+# cumulative
 def _cumulative(kind: str, build: str, x: Any, axis: Any, name: Any, **flags: Any) -> Tensor:
     with name_scope(name, kind, [x]) as scope:
         tensor = convert_to_tensor(x, name="x")
@@ -286,12 +286,12 @@ def _cumulative(kind: str, build: str, x: Any, axis: Any, name: Any, **flags: An
 def cumsum(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Sums of all elements up to each (`exclusive`: before each; `reverse`: from the end)."""
+    """Cumulative sums (`exclusive`: without each element; `reverse`: from the end)."""
     return _cumulative("Cumsum", "cumsum", x, axis, name, exclusive=exclusive, reverse=reverse)
 
 
 def cumprod(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """Products of all elements up to each."""
+    """Cumulative products."""
     return _cumulative("Cumprod", "cumprod", x, axis, name, exclusive=exclusive, reverse=reverse)

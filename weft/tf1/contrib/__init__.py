@@ -1,4 +1,4 @@
-"""What most programs took from `tf.contrib`: `layers`, `rnn`, `seq2seq`."""
+"""The most used parts of `tf.contrib`: `layers`, `rnn`, `seq2seq`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Regularizer = Callable[[Any], Any]
 
 
 def _l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
-    """scale * sum(abs(weights)), as `get_variable` wants it."""
+    """scale * sum(abs(weights)), as a regularizer for `get_variable`."""
 
     def regularizer(weights: Any) -> Any:
         with name_scope(scope, "l1_regularizer", [weights]):
@@ -29,7 +29,7 @@ def _l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 
 
 def _l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
-    """scale * sum(weights ** 2) / 2, as `get_variable` wants it."""
+    """scale * sum(weights ** 2) / 2, as a regularizer for `get_variable`."""
 
     def regularizer(weights: Any) -> Any:
         with name_scope(scope, "l2_regularizer", [weights]):
@@ -45,7 +45,7 @@ def _variance_scaling_initializer(
     seed: int | None = None,
     dtype: Any = "float32",
 ) -> VarianceScaling:
-    """He's initializer by default, under its contrib arguments."""
+    """He's initializer by default, with contrib's arguments."""
     distribution = "uniform" if uniform else "truncated_normal"
     return VarianceScaling(factor, mode.lower(), distribution, seed, dtype)
 

@@ -1,1 +1,1 @@
-"""Order, gradients and Python inside a graph."""
+"""Control flow, gradients and Python functions in a graph."""

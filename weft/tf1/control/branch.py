@@ -1,4 +1,4 @@
-"""cond, case, switch_case: branches of which the step runs one."""
+"""cond, case, switch_case: the step runs only one branch."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def cond(
     fn1: Function | None = None,
     fn2: Function | None = None,
 ) -> Any:
-    """What `true_fn()` gives where `pred` holds, else what `false_fn()` does.
+    """The result of `true_fn()` if `pred` is true, else of `false_fn()`.
 
-    The step runs one of them; what it assigns takes place only then.
+    The step runs only that branch; assignments in the other one have no effect.
 
     Args:
-        strict: a list of one tensor stays a list.
-        fn1, fn2: older names of the functions.
+        strict: keep a list of one tensor a list.
+        fn1, fn2: deprecated names of the functions.
 
     Raises:
-        DTypeError: `pred` is no boolean tensor, or the results have other types.
-        TreeError: the results have other structures.
+        DTypeError: `pred` is not a boolean tensor, or the results have different types.
+        TreeError: the results have different structures.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -69,23 +69,23 @@ def switch_case(
     default: Function | None = None,
     name: str = "switch_case",
 ) -> Any:
-    """What the branch of this index gives.
+    """The result of the branch with this index.
 
     Args:
         branch_index: an int32 scalar.
         branch_fns: functions, pairs (index, function), or a dictionary of such.
-        default: for an index that none of them has; the branch of the highest index by default.
+        default: for any other index; by default the branch with the highest index.
 
     Raises:
-        DTypeError: the index is no int32, or the results have other types.
-        ArgumentError: no branches, or indices that are not 0, 1, 2, ... each once.
+        DTypeError: the index is not int32, or the results have different types.
+        ArgumentError: there are no branches, or their indices are not 0, 1, 2, ...
     """
     branches = _numbered(branch_fns)
     if default is not None:
         branches.append(default)
     with name_scope(name, "switch_case", [branch_index]):
         index = convert_to_tensor(branch_index, name="branch_index", dtype=int32)
-        if default is not None:  # what is too small counts as the default, too
+        if default is not None:  # an index that is too small also selects the default
             last = len(branches) - 1
             low = cast(index < 0, int32)
             index = index * (1 - low) + last * low
@@ -116,12 +116,12 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function beside the first predicate that holds gives, else `default()`.
+    """The result of the first pair whose predicate is true, else of `default()`.
 
     Args:
         pred_fn_pairs: pairs (boolean scalar, function), or a dictionary of them.
         default: the last function by default.
-        exclusive: accepted; that no two predicates hold is not checked.
+        exclusive: accepted; it is not checked that at most one predicate is true.
 
     Raises:
         ArgumentError: there are no pairs.
@@ -166,7 +166,7 @@ def _switch(what: str, index: Tensor, functions: Sequence[Function], unpack: boo
 
 
 def _result(x: Any) -> Tensor:
-    """What a branch gives as a tensor: of an operation, that it has run."""
+    """A branch's result as a tensor; for an operation, that it has run."""
     if isinstance(x, Operation) and type(x) is Operation:
         return with_dependencies([x], constant(True))
     if x is None:

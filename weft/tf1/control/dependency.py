@@ -1,4 +1,4 @@
-"""Operations that only order others, and those that pass a tensor on."""
+"""Operations that order others, or pass a tensor on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _flat(inputs: Iterable[Any]) -> list[Any]:
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
-    """An operation that has run when all of `inputs` have."""
+    """An operation that completes when all of `inputs` have run."""
     items = [item for item in _flat(inputs) if item is not None]
     graph = graph_of(items)
     found = [graph.as_graph_element(_element(item)) for item in items]
@@ -50,7 +50,7 @@ def _element(item: Any) -> Any:
 def tuple_(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
 ) -> list[Any]:
-    """The same tensors, available once all of them and `control_inputs` have been computed."""
+    """The same tensors, available once all of them and `control_inputs` are computed."""
     gates = [t for t in tensors if t is not None]
     if not gates:
         raise fail(GraphError, "tuple: expected at least one tensor")
@@ -84,7 +84,7 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """The same value, through which no gradient flows."""
+    """The same value, without a gradient."""
     return unary("StopGradient", "stop_gradient", input, name)
 
 

@@ -1,4 +1,4 @@
-"""map_fn, scan, foldl, foldr: a function of every slice along the first axis."""
+"""map_fn, scan, foldl, foldr: loops over the slices along the first axis."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = Callable[..., Any]
 
 
 def _slices(what: str, elems: Any) -> list[Tensor]:
-    """The tensors of which slices are taken."""
+    """The tensors to slice."""
     found = [convert_to_tensor(x) for x in flatten(elems)]
     if not found:
         raise fail(ArgumentError, f"{what}: expected elems, got none")
@@ -42,12 +42,12 @@ def map_fn(
     """`fn` of each slice of `elems` along the first axis, stacked.
 
     Args:
-        dtype: element types of the results, in their structure; those of `elems` by default.
-        back_prop: `False`: no gradient flows through the results.
+        dtype: the results' element types, in their structure; by default those of `elems`.
+        back_prop: if `False`, no gradient flows through the results.
         parallel_iterations, swap_memory, infer_shape: accepted.
 
     Raises:
-        ArgumentError: no tensors, or scalars.
+        ArgumentError: there are no tensors, or they are scalars.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -74,7 +74,7 @@ def map_fn(
 
 
 def _typed(what: str, y: Any, dtype: DType) -> Tensor:
-    """A result of the element type that was asked for."""
+    """A result with the requested element type."""
     found = convert_to_tensor(y, dtype=None if hasattr(y, "dtype") else dtype)
     if found.dtype.base_dtype is not dtype:
         raise fail(DTypeError, f"{what}: expected a result of {dtype.name}, got {found}")
@@ -92,16 +92,16 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """All results of `state = fn(state, slice)`, stacked.
+    """All states of `state = fn(state, slice)`, stacked.
 
     Args:
-        initializer: the first state; the first slice by default.
-        reverse: begin with the last slice.
-        back_prop: `False`: no gradient flows through the results.
+        initializer: the initial state; the first slice by default.
+        reverse: start with the last slice.
+        back_prop: if `False`, no gradient flows through the results.
         parallel_iterations, swap_memory, infer_shape: accepted.
 
     Raises:
-        ArgumentError: no tensors, or scalars.
+        ArgumentError: there are no tensors, or they are scalars.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -125,7 +125,7 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The last result of `state = fn(state, slice)`, from the first slice on.
+    """The last state of `state = fn(state, slice)`, from the first slice on.
 
     Arguments are those of `scan`.
     """
@@ -142,7 +142,7 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The last result of `state = fn(state, slice)`, from the last slice on.
+    """The last state of `state = fn(state, slice)`, from the last slice on.
 
     Arguments are those of `scan`.
     """
@@ -162,7 +162,7 @@ def _fold(
 def _run(
     what: str, fn: Function, elems: Any, initializer: Any, reverse: bool, every: bool
 ) -> tuple[Any, list[Tensor]]:
-    """The structure of the state, and the last one, or all of them stacked."""
+    """The structure of the state, and the last state, or all states stacked."""
     xs = _slices(what, elems)
     outline = elems if initializer is None else initializer
     if initializer is None:

@@ -28,7 +28,7 @@ _TYPES = {
 
 
 class AggregationMethod:
-    """How gradients are summed: accepted, there is one way."""
+    """How gradients are summed: accepted; there is one way."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -37,7 +37,7 @@ class AggregationMethod:
 
 
 class UnconnectedGradients:
-    """What the gradient is where no path leads: `NONE` or `ZERO`."""
+    """The gradient of unconnected inputs: `NONE` or `ZERO`."""
 
     NONE = "none"
     ZERO = "zero"
@@ -59,17 +59,17 @@ def gradients(
     Args:
         ys: a tensor or several.
         xs: a tensor or variable, or several.
-        grad_ys: what to start from at each y; ones by default.
+        grad_ys: the initial gradient of each y; ones by default.
         name: the name scope of the new operations.
         colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for old programs.
-        stop_gradients: tensors to take as constants.
-        unconnected_gradients: `'none'` or `'zero'`, for an x that no y depends on.
+        stop_gradients: tensors to treat as constants.
+        unconnected_gradients: `'none'` or `'zero'`, for an x on which no y depends.
 
     Returns:
-        One gradient an x: a tensor, `IndexedSlices` where it comes from lookups only, or `None`.
+        One gradient per x: a tensor, `IndexedSlices` if it comes only from lookups, or `None`.
 
     Raises:
-        NotDifferentiableError: a path leads through an operation that has no gradient.
+        NotDifferentiableError: an operation on the way has no gradient.
     """
     del colocate_gradients_with_ops, gate_gradients, aggregation_method
     outputs, inputs = _listed(ys), _listed(xs)
@@ -95,7 +95,7 @@ def _listed(items: Any) -> list[Any]:
 
 
 def edge_of(x: Any) -> Value:
-    """The edge to differentiate by: a variable's handle, so that all its reads count."""
+    """The value to differentiate by: for a variable its handle, so that all reads count."""
     if isinstance(x, Variable):
         return x.handle
     if isinstance(x, IndexedSlices):
@@ -129,7 +129,7 @@ def _backward(
     starts: Sequence[Value | None],
     stops: Sequence[Value],
 ) -> list[Any]:
-    outer = scope[:-1].rpartition("/")[0]  # the transformation opens a scope `gradients` itself
+    outer = scope[:-1].rpartition("/")[0]  # the transformation itself opens a scope `gradients`
     with graph.building(outer, graph.control):
         return list(gradient.gradients([y.used for y in ys], xs, starts, stops))
 
@@ -145,7 +145,7 @@ def _wrapped(graph: Graph, g: Any) -> Any:
 
 
 def wrap(graph: Graph, value: Value) -> Tensor:
-    """The tensor for an edge that a transformation made."""
+    """The tensor of a value that a transformation created."""
     return graph.wrap(value, _TYPES.get(value.node.op, value.node.op))
 
 

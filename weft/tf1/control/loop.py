@@ -1,4 +1,4 @@
-"""while_loop: a body that the step runs for as long as a condition holds."""
+"""while_loop: the step runs a body as long as a condition holds."""
 
 from __future__ import annotations
 
@@ -40,25 +40,24 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """Run `loop_vars = body(*loop_vars)` for as long as `cond(*loop_vars)` holds.
+    """Run `loop_vars = body(*loop_vars)` as long as `cond(*loop_vars)` holds.
 
     Args:
         loop_vars: nested tensors and tensor arrays; each keeps its type and, in a run, its shape.
-            Arrays that grow get their size before the loop: where its iterations follow from
-            constants, shapes and feeds of integers, they have as many elements as it writes; else
-            `maximum_iterations` says for how many there is room, and rows that it doesn't write
-            are zeros.
-        shape_invariants: what is known of shapes in all iterations, where it is less than at first.
-        parallel_iterations: accepted; iterations come one after the other.
-        back_prop: `False`: no gradient flows through the results.
+            Growing arrays are allocated before the loop: if the number of iterations follows from
+            constants, shapes and integer feeds, they get exactly the rows that are written; else
+            `maximum_iterations` bounds their rows, and unwritten ones are zeros.
+        shape_invariants: shapes in all iterations, if less specific than the initial ones.
+        parallel_iterations: accepted; iterations run one after the other.
+        back_prop: if `False`, no gradient flows through the results.
         swap_memory: accepted.
-        maximum_iterations: the most iterations.
-        return_same_structure: a list of one tensor stays a list.
+        maximum_iterations: the maximum number of iterations.
+        return_same_structure: keep a list of one tensor a list.
 
     Raises:
-        TreeError: `body` gives another structure.
-        ShapeError, DTypeError: it gives other types, or `cond` gives no boolean scalar.
-        GraphError: nothing tells how large an array becomes.
+        TreeError: `body` returns another structure.
+        ShapeError, DTypeError: it returns other types, or `cond` does not return a boolean scalar.
+        GraphError: an array's size is not bounded.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -82,10 +81,10 @@ def while_loop(
 
 
 class _While:
-    """One loop in the making.
+    """A loop under construction.
 
-    It carries the loop variables, the variables that it assigns, a counter for random numbers if it
-    draws any, and the number of iterations if their maximum is a tensor.
+    It carries the loop variables, the variables that it assigns, a counter if it draws random
+    numbers, and the number of iterations if their maximum is a tensor.
     """
 
     def __init__(self, loop_vars: Any, invariants: Any) -> None:
@@ -102,7 +101,7 @@ class _While:
             self._relax(_invariants(invariants, self.structure))
 
     def _relax(self, invariants: Sequence[Any]) -> None:
-        """Know less of shapes, as the user says."""
+        """Relax shapes as `shape_invariants` says."""
         slots: list[Any] = []
         for told, x in zip(invariants, self.given, strict=True):
             slots += [None] * len(spread([x])) if isinstance(x, TensorArray) else [told]
@@ -119,7 +118,7 @@ class _While:
             self.kinds[i] = TensorType(self.kinds[i].dtype, dims)
 
     def run(self, cond: Any, body: Any, maximum: Any) -> list[Any]:
-        """What the loop variables are after the loop."""
+        """The loop variables after the loop."""
         iteration, results = self._built(body, "body", self._outputs)
         test, _ = self._built(cond, "cond", _flag)
         most = None if maximum is None else static_value(maximum)
@@ -138,7 +137,7 @@ class _While:
         return gathered(results, outputs)
 
     def _extent(self, iteration: Region, test: Region, limit: Tensor | None) -> Extent | None:
-        """What is known of the loop, where an array grows in it."""
+        """What is known of the loop before it runs, if an array grows in it."""
         arrays = [i for i, x in enumerate(self.held) if isinstance(x, TensorArray) and x.grows]
         if not arrays:
             return None
@@ -149,7 +148,7 @@ class _While:
         self, iteration: Region, test: Region, starts: Sequence[Tensor], limit: Tensor | None,
         most: int | None,
     ) -> Sequence[Tensor]:  # fmt: skip
-        """The operation, and what its loop variables become."""
+        """The operation, and the loop variables after it."""
         join = Join(self.graph, [iteration, test])
         now = join.now()
         extra = [constant(np.zeros((), np.uint64)).used] if join.draws else []
@@ -172,7 +171,7 @@ class _While:
     def _emit_scan(
         self, iteration: Region, test: Region, starts: Sequence[Tensor], iterations: Tensor
     ) -> Sequence[Tensor]:
-        """The operation where the number of iterations is known: nothing need be tested."""
+        """The operation for a known number of iterations, which needs no test."""
         join = Join(self.graph, [iteration, test])
         now = join.now()
         extra = [constant(np.zeros((), np.uint64)).used] if join.draws else []
@@ -192,7 +191,7 @@ class _While:
     def _built(
         self, function: Callable[..., Any], scope: str, results: Callable[[Any], list[Any]]
     ) -> tuple[Region, list[Any]]:
-        """A function built on stand-ins for the loop variables."""
+        """A function built on placeholders of the loop variables."""
         first = len(self.graph.ir.nodes)
         with inside(self.graph), name_scope(scope):
             stands = [stand_in(self.graph, kind, "Identity") for kind in self.kinds]
@@ -202,7 +201,7 @@ class _While:
         return Region(self.graph, first, [s.value for s in stands], outputs), found
 
     def _outputs(self, found: Any) -> list[Any]:
-        """The loop variables that the body gives."""
+        """The loop variables that the body returns."""
         several = list(found) if isinstance(found, list | tuple) else [found]
         leaves = flatten(several)
         if outline(leaves) != outline(flatten(self.structure)):
@@ -231,7 +230,7 @@ class _While:
         return made
 
     def _starts(self, iteration: Region, known: Extent | None) -> list[Tensor]:
-        """The loop variables at first; arrays get room for what the body writes to them."""
+        """The initial loop variables; arrays are allocated for what the body writes."""
         sizes = iter([] if known is None else known.sizes)
         found: list[Tensor] = []
         for x in self.held:
@@ -253,7 +252,7 @@ class _While:
         return self._shape(iteration, x.example)
 
     def _shape(self, iteration: Region, element: Tensor) -> Tensor:
-        """The shape of what the first iteration computes, which nobody computes for it."""
+        """The shape that the first iteration would compute, without computing it."""
         region = iteration.part(range(len(self.held)), [element.used])
         join = Join(self.graph, [region])
         used = [flow_of(x) if is_settled(x) else constant(0.0) for x in self.held]
@@ -266,7 +265,7 @@ class _While:
 
 
 def _with_sizes(results: Sequence[Any], outputs: Sequence[Tensor], known: Extent) -> list[Tensor]:
-    """A loop's outputs: of arrays that grow, as many elements as there may be."""
+    """A loop's outputs: growing arrays have their maximum number of elements."""
     rest, found = iter(known.sizes), list(outputs)
     for i, x in enumerate(spread(results)):
         if isinstance(x, TensorArray) and x.grows:
@@ -277,12 +276,12 @@ def _with_sizes(results: Sequence[Any], outputs: Sequence[Tensor], known: Extent
 
 
 class _Layout:
-    """Where the parts of a loop's inputs are, to wrap its functions.
+    """The layout of a loop's inputs, to wrap its functions.
 
     Args:
-        held: how many loop variables and variables there are.
-        draws: whether a counter for random numbers follows.
-        limited: whether the number of iterations follows, and their maximum comes last.
+        held: the number of loop variables and variables.
+        draws: whether a random counter follows.
+        limited: whether the iteration counter follows, and its maximum comes last.
     """
 
     def __init__(self, held: int, draws: bool, limited: bool) -> None:
@@ -291,12 +290,12 @@ class _Layout:
         self.limited = limited
 
     def _inner(self, xs: Sequence[Value]) -> list[Value]:
-        """What the function itself takes."""
+        """The arguments of the function itself."""
         at = self.held + self.draws
         return [*xs[:at], *xs[at + 1 : -1]] if self.limited else list(xs)
 
     def condition(self, function: Subgraph, types: Sequence[TensorType]) -> Subgraph:
-        """The condition, of all that the loop has."""
+        """The condition as a function of all that the loop carries."""
 
         def run(*xs: Value) -> Value:
             found = inline(function, self._inner(xs))[0]
@@ -307,7 +306,7 @@ class _Layout:
         return trace(run, types)
 
     def body(self, function: Subgraph, types: Sequence[TensorType]) -> Subgraph:
-        """The body, of all that the loop has."""
+        """The body as a function of all that the loop carries."""
 
         def run(*xs: Value) -> list[Value]:
             found = list(inline(function, self._inner(xs)))

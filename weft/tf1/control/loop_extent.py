@@ -1,8 +1,8 @@
-"""How often a loop runs, and how large arrays grow in it, as far as that is known before the run.
+"""Bounds of a loop before it runs: its number of iterations, and the sizes of growing arrays.
 
-Of the loop, what counts is taken out: its condition, the sizes of arrays, and whatever these depend
-on. If all of that is integers which follow from constants, shapes and feeds, it is a loop that
-shapes may depend on (`loop_counts`).
+A reduced loop is extracted: its condition, the sizes of arrays, and whatever these depend on. If
+    all of that is integers that follow from constants, shapes and feeds, shapes may depend on its
+    results (`loop_counts`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Extent(NamedTuple):
     """What is known of a loop before it runs.
 
     Attributes:
-        sizes: of each array that grows: how many elements it may have in the end.
-        iterations: how many there are at most.
-        exact: whether both are what the loop comes to, not only a bound.
+        sizes: for each growing array, its maximum number of elements.
+        iterations: the maximum number.
+        exact: whether both are exact, not only bounds.
     """
 
     sizes: list[Tensor]
@@ -44,15 +44,15 @@ def extent(
     sizes: Sequence[int],
     maximum: Tensor | None,
 ) -> Extent:
-    """How large the arrays of a loop become.
+    """The final sizes of a loop's arrays.
 
     Args:
-        starts: what the loop carries at first; `None` for what is not made yet.
-        sizes: which of it are sizes of arrays.
-        maximum: the most iterations.
+        starts: the initial values that the loop carries; `None` for those not created yet.
+        sizes: which of them are sizes of arrays.
+        maximum: the maximum number of iterations.
 
     Raises:
-        GraphError: it depends on what the loop computes, and there is no maximum.
+        GraphError: a size depends on values that the loop computes, and there is no maximum.
     """
     for test in (condition, None):
         if test is None and maximum is None:
@@ -73,10 +73,10 @@ def extent(
 
 
 class _Shadow:
-    """The part of a loop that counts.
+    """The reduced loop.
 
     Args:
-        test: its condition; `None` if only a maximum of iterations ends it.
+        test: its condition; `None` if only a maximum ends it.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class _Shadow:
         self.join = Join(graph, [self.body, *([] if self.test is None else [self.test])])
 
     def is_known(self, starts: Sequence[Tensor]) -> bool:
-        """Whether it follows from constants, shapes and feeds of integers."""
+        """Whether it follows from constants, shapes and integer feeds."""
         inner = [n for r in self.join.regions for n in r.nodes]
         counted = all([_counts(n) and op_of(n) not in (read, assign) for n in inner])
         return counted and follows_from_feeds([*[t.used for t in starts], *self.join.captured])
@@ -139,12 +139,12 @@ class _Shadow:
 
 
 def _uses(region: Region) -> set[int]:
-    """Which arguments its results depend on."""
+    """The arguments that its results depend on."""
     used = {*region.outputs, *[v for n in region.nodes for v in n.inputs]}
     return {i for i, v in enumerate(region.arguments) if v in used}
 
 
 def _counts(node: Node) -> bool:
-    """Whether a node computes integers, and only that."""
+    """Whether a node computes only integers."""
     integers = all([is_integral(v.dtype) for v in node.outputs])
     return integers and not op_of(node).stateful

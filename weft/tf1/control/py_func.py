@@ -1,4 +1,4 @@
-"""Python inside a graph: `py_func`, `Print`."""
+"""Python functions in a graph: `py_func`, `Print`."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def py_func(
     """An operation that calls a Python function on arrays.
 
     Args:
-        func: gets an array an input and returns an array an output.
+        func: gets an array per input and returns an array per output.
         inp: its inputs.
         Tout: the element type of its output, or a list of them.
 
-    Call `set_shape` on the results: a run that needs a result of unknown shape is not compiled
-    but interpreted, slowly.
+    Call `set_shape` on the results: a run that uses a result of unknown shape is interpreted, which
+        is slow, not compiled.
 
     Raises:
-        UnknownError: when it runs, if the function raises; that exception is its cause.
+        UnknownError: at execution, if the function raises; its cause is that exception.
     """
     several = isinstance(Tout, list | tuple)
     kinds = [as_dtype(t) for t in (Tout if several else [Tout])]
@@ -60,7 +60,7 @@ def host_function(
     """An operation that calls Python, with what is known of its outputs.
 
     A shape is `None`, or dimensions: a number, `None`, or a pair (input, axis) for a dimension
-    that is the same as one of an input.
+        equal to one of an input.
     """
     kinds = tuple(as_dtype(d).ir for d in dtypes)
 
@@ -80,7 +80,7 @@ def host_function(
 
 
 def _rebuild(build: Callable[..., Any], tensor: Tensor, shape: Shape) -> None:
-    """Call Python with a better known output shape: such a call needs it before it runs."""
+    """Replace a call by one with a more specific output shape, which it needs before it runs."""
     op, graph = tensor.op, tensor.graph
     dims = [shape if t is tensor else t.used.shape for t in op.outputs]
     with graph.building(op.name, op.control_inputs):
@@ -91,9 +91,9 @@ def _rebuild(build: Callable[..., Any], tensor: Tensor, shape: Shape) -> None:
 
 
 def _shape_for(dims: Any, values: Sequence[Value]) -> Any:
-    """Dimensions, with values for those that an input decides when the graph runs.
+    """Dimensions, with values for those that depend on an input at execution.
 
-    An unknown dimension is taken to be that of the first input which leaves the same one open.
+    An unknown dimension is assumed to be that of the first input where it is also unknown.
     """
     if dims is None:
         return None
@@ -112,7 +112,7 @@ def _shape_for(dims: Any, values: Sequence[Value]) -> Any:
 
 
 def _packed(shapes: list[Any]) -> Any:
-    """Shapes as one attribute: plain, or of equal ranks where a dimension is a value."""
+    """Shapes as one attribute: plain, or of equal ranks if a dimension is a value."""
     computed = any(isinstance(d, Value) for s in shapes if s is not None for d in s)
     ranks = {None if s is None else len(s) for s in shapes}
     if computed and (len(ranks) > 1 or None in ranks):
@@ -137,7 +137,7 @@ def Print(
     """`input_`; when it is computed, `message` and `data` are printed to standard error.
 
     Args:
-        first_n: print only so many times.
+        first_n: print only this many times.
         summarize: how many entries of each tensor to print; 3 by default.
     """
     printed = 0
@@ -160,7 +160,7 @@ def Print(
 def _passed_through(
     kind: str, tensor: Tensor, data: Sequence[Tensor], function: Callable[..., Any], scope: str
 ) -> Tensor:
-    """An operation that hands on its first input after calling Python, transparent to gradients."""
+    """An operation that passes its first input on after calling Python; gradients flow through."""
 
     def build(x: Any, *more: Any) -> Any:
         return ops.host_call(

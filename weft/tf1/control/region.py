@@ -1,9 +1,9 @@
-"""Bodies of branches and loops: built in the graph like anything else, then taken as functions.
+"""Bodies of branches and loops: built in the graph, then converted to functions.
 
-While a body is built, its operations go into the graph, with names, scopes and variables as
-everywhere. What its results need of them becomes a function; the rest is run by nobody. Variables
-that it assigns are handed in and out as values, so that effects come in the order of the program:
-an assignment takes place for every iteration that runs it.
+While a body is built, its operations are added to the graph, with names, scopes and variables as
+usual. Those that its results need become a function; the others are never run. Variables that it
+assigns are passed in and out as values, so effects keep program order: an assignment happens in
+each iteration that runs it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from weft.ops.call import Subgraph, inline, trace
 from weft.tf1.framework.graph import Graph
 from weft.tf1.framework.tensor import Tensor
 
-SMALL: Final = 64  # elements of a constant that a body has a copy of
+SMALL: Final = 64  # a constant of up to this many elements is copied into a body
 ITERATION_STRIDE: Final = np.uint64(0x9E3779B97F4A7C15)
-"""How far apart the random numbers of two iterations begin: 2**64 over the golden ratio."""
+"""Distance between the random counters of two iterations: 2**64 over the golden ratio."""
 
 
 @contextlib.contextmanager
 def inside(graph: Graph) -> Iterator[None]:
-    """Operations built inside belong to a body: variables are read anew there."""
+    """Operations built inside belong to a body, which reads variables anew."""
     with graph.body(), graph.control_dependencies(None):
         yield
 
@@ -45,11 +45,11 @@ def stand_in(graph: Graph, kind: TensorType, name: str) -> Tensor:
 
 
 class Region:
-    """A body that was built, of which `outputs` are the results.
+    """A finished body with results `outputs`.
 
     Args:
-        first: how many nodes the graph had before.
-        arguments: what stands for the body's arguments.
+        first: the number of nodes that the graph had before.
+        arguments: the placeholders of the body's arguments.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class Region:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """What its results need, in order."""
+        """The nodes that its results need, in order."""
         return self._order
 
     def part(self, places: Sequence[int], outputs: Sequence[Value]) -> Region:
-        """The same body with some of its arguments, and other results that need only these."""
+        """The same body restricted to some arguments and to results that need only these."""
         arguments = [self.arguments[i] for i in places]
         return Region(self.graph, self.first, arguments, outputs)
 
@@ -89,7 +89,7 @@ class Region:
 
     @property
     def captured(self) -> tuple[Value, ...]:
-        """Other values from outside."""
+        """Other values that it captures."""
         used = [v for n in self._order if op_of(n) not in _STATE for v in n.inputs]
         used += [n.inputs[1] for n in self._order if op_of(n) is state.assign]
         found = dict.fromkeys((*used, *self.outputs))
@@ -100,7 +100,7 @@ class Region:
 
     @property
     def draws(self) -> bool:
-        """Whether it makes random numbers."""
+        """Whether it draws random numbers."""
         return any([op_of(v.node) is state.counter for v in self.captured])
 
     def function(
@@ -110,14 +110,14 @@ class Region:
         read: Sequence[tuple[Value, Value]],
         iteration: bool = False,
     ) -> Subgraph:
-        """The body as a function of its arguments, variables, iteration if any, and the rest.
+        """The body as a function of arguments, variables, iteration if any, and captured values.
 
-        It gives its results, then the variables.
+        It returns its results, then the variables.
 
         Args:
             assigned: handles of the variables.
-            captured: values from outside, of all bodies of the operation.
-            read: handles of variables that none of them assigns, with their values outside.
+            captured: captured values of all bodies of the operation.
+            read: handles of variables that no body assigns, with their values outside.
         """
         handles = [h.type for h in assigned]
         values = [*captured, *[v for _, v in read]]
@@ -146,13 +146,13 @@ def _is_small(value: Value) -> bool:
 
 
 def _shifted(outer: Value, value: Value, shift: Value | None) -> Value:
-    """A random counter for this iteration; anything else as it is."""
+    """A random counter for this iteration; other values unchanged."""
     drawn = shift is not None and op_of(outer.node) is state.counter
     return value + shift if drawn else value
 
 
 class _Walk:
-    """One walk over a body, in which variables are values."""
+    """One traversal of a body, in which variables are values."""
 
     def __init__(
         self,
@@ -172,14 +172,14 @@ class _Walk:
     def run(
         self, order: Sequence[Node], outputs: Sequence[Value], assigned: Sequence[Value]
     ) -> list[Value]:
-        """Results, then the variables as they are at the end."""
+        """The results, then the variables at the end."""
         for node in order:
             self._visit(node)
         last = {h: w[-1][1] for h, w in self.written.items()}
         return [*map(self._of, outputs), *[last.get(h, self.now[h]) for h in assigned]]
 
     def _of(self, value: Value) -> Value:
-        if value not in self.env:  # a small constant from outside
+        if value not in self.env:  # a small captured constant
             self.env[value] = ops.constant(value.node.attrs["value"].array)
         return self.env[value]
 
@@ -216,7 +216,7 @@ class _Walk:
 
 
 class Join:
-    """What the bodies of one operation take from outside together."""
+    """The captured values and variables of all bodies of an operation."""
 
     def __init__(self, graph: Graph, regions: Sequence[Region]) -> None:
         self.graph = graph
@@ -229,20 +229,20 @@ class Join:
 
     @property
     def outer(self) -> list[Value]:
-        """Values from outside that stay as they are."""
+        """The captured values."""
         return [*self.captured, *[v for _, v in self.fixed]]
 
     def now(self) -> list[Value]:
-        """The assigned variables as they are before."""
+        """The assigned variables' values before the operation."""
         with self.graph.building("", self.graph.control):
             return [ops.read(h, latest=True) for h in self.assigned]
 
     def function(self, region: Region, iteration: bool = False) -> Subgraph:
-        """One of the bodies, of what all of them take."""
+        """One of the bodies, as a function of all captured values and variables."""
         return region.function(self.assigned, self.captured, self.fixed, iteration)
 
     def settled(self, found: Sequence[Value], count: int) -> list[Value] | Node:
-        """Results, behind the assignments of what became of the variables."""
+        """The results, after assigning the variables' new values."""
         if not self.assigned:
             return list(found[:count])
         after = found[count : count + len(self.assigned)]
@@ -255,6 +255,6 @@ class Join:
 
 
 def _value_of(graph: Graph, handle: Value) -> Value:
-    """What an unassigned variable holds, as a value outside."""
+    """The value of a variable that is not assigned."""
     variable = graph.keys[handle.node.attrs["key"]]
     return variable.value().value

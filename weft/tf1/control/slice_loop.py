@@ -1,4 +1,4 @@
-"""A loop over the slices of tensors along their first axis: what `dynamic_rnn` and others share."""
+"""A loop over the slices of tensors along their first axis, as in `dynamic_rnn`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 Step = Callable[[list[Tensor], list[Tensor]], tuple[list[Tensor], list[Tensor]]]
-"""From the state and a slice of each tensor to the next state, and results to be stacked."""
+"""From the state and one slice of each tensor to the next state and the results to stack."""
 
 
 def over_slices(
@@ -30,10 +30,10 @@ def over_slices(
 
     Args:
         xs: at least one; all have the same length.
-        reverse: begin with the last slices; results stay in the order of `xs`.
+        reverse: start with the last slices; results keep the order of `xs`.
 
     Raises:
-        ShapeError, DTypeError: the state comes back with other types.
+        ShapeError, DTypeError: the step returns the state with other types.
     """
     graph = get_default_graph()
     first = len(graph.ir.nodes)
@@ -76,7 +76,7 @@ def _slice(x: Tensor) -> TensorType:
 
 
 def _length(x: Value) -> Any:
-    """How many slices there are: a number, or a value."""
+    """The number of slices: a number, or a value."""
     if x.shape is not None and x.shape[0] is not None:
         return x.shape[0]
     return ops.reshape(ops.slice(ops.shape_of(x), begin=(0,), end=(1,)), shape=())
@@ -96,7 +96,7 @@ def _fits(state: Sequence[Tensor], new: Sequence[Tensor]) -> None:
 
 
 class _Counts(NamedTuple):
-    """How many of each there are: of a loop's carry, of its slices, of a step's results."""
+    """The numbers of carried values, of slices and of a step's results."""
 
     state: int
     variables: int
@@ -106,7 +106,7 @@ class _Counts(NamedTuple):
 
 
 def _body(function: Subgraph, types: Sequence[TensorType], n: _Counts) -> Subgraph:
-    """A region's function in the order of a scan: variables and the iteration are carried."""
+    """A region's function in a scan's argument order: variables and iteration are carried."""
 
     def run(*xs: Value) -> list[Value]:
         rest = iter(xs)

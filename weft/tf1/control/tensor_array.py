@@ -1,4 +1,4 @@
-"""TensorArray: tensors of one shape by number, for loops to fill and to read."""
+"""TensorArray: an indexed list of tensors of one shape, for loops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.tf1.shape.arrangement import concat, reshape, shape
 
 
 class _Elements:
-    """What is known of the elements of an array and of those that were made of it."""
+    """What is known of the elements of an array and of those derived from it."""
 
     def __init__(self, known: TensorShape) -> None:
         self.shape = known
@@ -30,23 +30,23 @@ class _Elements:
 
 
 class TensorArray:
-    """An array of `size` tensors, each of which is written once, usually.
+    """An array of `size` tensors, each of which is usually written once.
 
-    Methods that change it return a new array, as TensorFlow's do. Its elements have one shape.
+    Methods that change it return a new array, as in TensorFlow. All elements have one shape.
 
     Args:
         dtype: of the elements.
-        size: how many there are: a number, or a scalar.
-        dynamic_size: it grows where something is written behind its end; see `while_loop` for
-            how many rows it has after a loop.
+        size: the number of elements: a number, or a scalar.
+        dynamic_size: it grows when written beyond its end; see `while_loop` for its number of rows
+            after a loop.
         clear_after_read, tensor_array_name, handle, infer_shape, colocate_with_first_write_call:
             accepted.
         flow: the elements, stacked.
-        element_shape: their shape, where it is known.
+        element_shape: the elements' shape, if known.
 
     Raises:
-        ArgumentError: no size.
-        OutOfRangeError: when it runs, an index behind the end of an array that does not grow.
+        ArgumentError: there is no size.
+        OutOfRangeError: at execution, an index beyond the end of an array that does not grow.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -78,10 +78,10 @@ class TensorArray:
         self._size = 0 if size is None and flow is None else size
         self._flow: Tensor | None = flow
         self._grows = bool(dynamic_size)
-        self._is_full = False  # in a loop, which has made room for all that it writes
+        self._is_full = False  # in a loop, which has allocated room for all writes
         self._elements = _Elements(as_shape(element_shape))
 
-    # What it is
+    # properties
     @property
     def dtype(self) -> Any:
         """The elements' type."""
@@ -89,17 +89,17 @@ class TensorArray:
 
     @property
     def element_shape(self) -> TensorShape:
-        """What is known of the elements' shape."""
+        """The static shape of elements."""
         return self._elements.shape
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has been written, or is known of the elements."""
+        """Whether nothing has been written, and nothing is known of the elements."""
         return self._flow is None
 
     @property
     def example(self) -> Tensor | None:
-        """An element that was written to it, or to what was made of it."""
+        """An element that was written to it, or to an array derived from it."""
         return self._elements.example
 
     @property
@@ -107,7 +107,7 @@ class TensorArray:
         """The elements, stacked.
 
         Raises:
-            GraphError: nothing has told the elements' shape yet.
+            GraphError: the elements' shape is not known yet.
         """
         if self._flow is None:
             if not self.element_shape.is_fully_defined():
@@ -125,7 +125,7 @@ class TensorArray:
 
     @property
     def grows(self) -> bool:
-        """Whether it grows: then loops carry its size beside its elements."""
+        """Whether it grows: then loops carry its size with its elements."""
         return self._grows
 
     def room(self, element: Tensor, count: Any = None) -> Tensor:
@@ -134,14 +134,14 @@ class TensorArray:
         return zeros(concat([reshape(number, [1]), reshape(element, [-1])], 0), self._dtype)
 
     def padded(self, element: Tensor, count: Any) -> Tensor:
-        """Its elements, and zeros behind them so that there are `count`."""
+        """Its elements, padded with zeros to `count`."""
         if self._flow is None:
             return self.room(element, count)
         more = convert_to_tensor(count, dtype=int32) - shape(self._flow)[0]
         return concat([self._flow, self.room(shape(self._flow)[1:], more)], 0)
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are: of an array that grows, up to the last that was written."""
+        """The number of elements; for a growing array, up to the last written one."""
         if self._size is not None:
             return convert_to_tensor(self._size, dtype=int32, name=name)
         return shape(self.flow)[0]
@@ -150,8 +150,8 @@ class TensorArray:
         """The array with other elements.
 
         Args:
-            size: how many there are now, of an array that grows.
-            full: it is in a loop, which has made room.
+            size: the current number of elements, for a growing array.
+            full: it is in a loop, which has allocated its room.
         """
         known = size if self._grows else self._size
         found = TensorArray(self._dtype, known, self._grows, flow=flow)
@@ -159,7 +159,7 @@ class TensorArray:
         found._is_full = full
         return found
 
-    # Reading
+    # reading
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """An element."""
         del name
@@ -194,7 +194,7 @@ class TensorArray:
             element.set_shape(self.element_shape)
         return element
 
-    # Writing
+    # writing
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with another element."""
         element = self._checked(value)
@@ -218,7 +218,7 @@ class TensorArray:
         return self.with_flow(op.outputs[0], size, self._is_full)
 
     def _with_room(self, element: Tensor, needed: Tensor) -> tuple[Tensor, Any]:
-        """Elements and size, after growing to `needed` elements where that is possible."""
+        """Elements and size, grown to `needed` elements if possible."""
         if not self._grows:
             return self.room(element) if self._flow is None else self._flow, None
         size = maximum(self.size(), needed)
@@ -258,10 +258,10 @@ class TensorArray:
         return self.with_flow(op.outputs[0], size, self._is_full)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array of parts of `value`, which all have the same length.
+        """The array of parts of `value`, which must have equal lengths.
 
         Raises:
-            ArgumentError: the lengths differ, or are not known.
+            ArgumentError: the lengths differ or are not known.
         """
         del name
         told = static_value(lengths)
@@ -275,7 +275,7 @@ class TensorArray:
 
 
 def _inside(number: Value, flow: Value) -> Value:
-    """The index of an element, after a check that there is one."""
+    """The index of an element, with a check that it exists."""
     end = ops.slice(ops.shape_of(flow), begin=(0,), end=(1,))
     there = ops.logical_and(ops.less(number, ops.reshape(end, shape=())), ops.less(-1, number))
     text = "TensorArray: write: expected an index of an element (or dynamic_size=True)"
@@ -283,7 +283,7 @@ def _inside(number: Value, flow: Value) -> Value:
 
 
 def spread(xs: Sequence[Any]) -> list[Any]:
-    """Loop variables as a loop carries them: behind an array that grows comes its size."""
+    """Loop variables as a loop carries them: a growing array is followed by its size."""
     found: list[Any] = []
     for x in xs:
         found += [x, x.size()] if isinstance(x, TensorArray) and x.grows else [x]
@@ -291,7 +291,7 @@ def spread(xs: Sequence[Any]) -> list[Any]:
 
 
 def gathered(xs: Sequence[Any], flows: Sequence[Tensor], full: bool = False) -> list[Any]:
-    """Loop variables that have become `flows`, which are as `spread` gives them."""
+    """Loop variables from `flows`, the values that `spread` returned."""
     rest = iter(flows)
     found: list[Any] = []
     for x in xs:
@@ -304,12 +304,12 @@ def gathered(xs: Sequence[Any], flows: Sequence[Tensor], full: bool = False) -> 
 
 
 def flow_of(x: Any) -> Tensor:
-    """The tensor behind a loop variable."""
+    """The tensor of a loop variable."""
     return x.flow if isinstance(x, TensorArray) else x
 
 
 def is_settled(x: Any) -> bool:
-    """Whether a loop variable has a value before the loop, of the shape that it keeps."""
+    """Whether a loop variable has a value of its final shape before the loop."""
     if not isinstance(x, TensorArray):
         return True
     return not x.grows and (not x.is_empty or is_static(x.element_shape.as_dims()))

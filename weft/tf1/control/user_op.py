@@ -1,6 +1,6 @@
-"""Operations that users write: a subclass of `Operation` in NumPy, or in TensorFlow functions.
+"""User-defined operations: a subclass of `Operation` in NumPy, or in TensorFlow functions.
 
-In NumPy, with a gradient; any graph may use it, and it is differentiable:
+In NumPy, with a gradient, it works in any graph and is differentiable:
 
     class Add(tf.Operation):
         def __init__(self, a, b):
@@ -12,10 +12,10 @@ In NumPy, with a gradient; any graph may use it, and it is differentiable:
         def backward(self, upstream_grad):
             return upstream_grad, upstream_grad
 
-Written with `build(self, a, b)` instead, which gets and returns tensors, it compiles.
+With `build(self, a, b)` instead, which takes and returns tensors, it is compiled.
 
-The shape and type of the output come from one call of `forward` on zeros, where the inputs'
-shapes are known; pass `shape=` and `dtype=` to `super().__init__` to say them instead.
+The output's shape and type come from one call of `forward` on zeros, if the inputs' shapes are
+known; pass `shape=` and `dtype=` to `super().__init__` to give them instead.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Array = np.ndarray[Any, Any]
 def construct(
     op: Any, inputs: Sequence[Any], name: str | None, shape: Any = None, dtype: Any = None
 ) -> None:
-    """What `Operation.__init__` does for a subclass."""
+    """The part of `Operation.__init__` for subclasses."""
     kind = type(op).__name__
     if not hasattr(op, "forward") and not hasattr(op, "build"):
         raise fail(GraphError, f"{kind}: expected a method `forward` (arrays) or `build` (tensors)")
@@ -80,7 +80,7 @@ def _from_arrays(
 def _outputs(
     op: Any, kind: str, tensors: Sequence[Tensor], shape: Any, dtype: Any
 ) -> tuple[list[Any], list[Any]]:
-    """Shapes and types of the outputs: as told, or as `forward` gives them for zeros."""
+    """Shapes and types of the outputs: given, or from `forward` on zeros."""
     if shape is not None and dtype is not None:
         several = isinstance(dtype, list | tuple)
         return (list(shape), list(dtype)) if several else ([shape], [dtype])
@@ -90,7 +90,7 @@ def _outputs(
             f"{kind}: expected inputs of known rank; or pass shape= and dtype= to super().__init__",
         )
     sizes = iter(_TELLING)
-    origin: dict[int, tuple[int, int]] = {}  # which unknown dimension a size stands for
+    origin: dict[int, tuple[int, int]] = {}  # the unknown dimension that a size stands for
     zeros: list[Array] = []
     for i, t in enumerate(tensors):
         dims: list[int] = []
@@ -105,12 +105,12 @@ def _outputs(
     return (found if shape is None else [shape]), kinds
 
 
-# Sizes for unknown dimensions: primes, which one finds again in the shape of the result
+# sizes for unknown dimensions: primes, recognizable in the result's shape
 _TELLING = (1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049, 1051, 1061, 1063, 1069)
 
 
 def _shared(zeros: list[Array], origin: dict[int, tuple[int, int]]) -> list[Array]:
-    """First dimensions that are unknown are one batch: the same size everywhere."""
+    """Unknown first dimensions are taken to be the same batch size."""
     batch = next((size for size, (_, axis) in origin.items() if axis == 0), None)
     if batch is None:
         return zeros
@@ -133,14 +133,14 @@ def _on_zeros(op: Any, kind: str, zeros: Sequence[Array]) -> list[Array]:
 
 
 def _type_of(array: Array, tensors: Sequence[Tensor]) -> Any:
-    """The type of a result on arrays; float64 from inputs that are not is taken for theirs."""
+    """A result's type on arrays; float64 from inputs of another type becomes that type."""
     if array.dtype == np.float64 and tensors and tensors[0].dtype.is_floating:
         return tensors[0].dtype.base_dtype
     return as_dtype(array.dtype)
 
 
 class _Run:
-    """The two host functions of one user-written operation."""
+    """The forward and backward host functions of a user-defined operation."""
 
     def __init__(self, op: Any, outputs: int) -> None:
         self.op = op
@@ -157,8 +157,8 @@ class _Run:
     def gradient(self, g: Any, y: Any, *xs: Value) -> list[Any]:
         """Cotangents of the inputs, by a host call that runs `forward`, then `backward`.
 
-        Running `forward` again lets `backward` find on `self` what it remembered of these very
-        inputs, whatever else ran in between.
+        Running `forward` again ensures that `backward` finds on `self` what it stored for these
+        very inputs, whatever else ran in between.
         """
         gs = list(g) if isinstance(g, tuple) else [g]
         count = len(gs)
@@ -193,7 +193,7 @@ def _cast(value: Any, kind: Any) -> Array:
 
 
 def _fitted(gradient: Any, x: Array) -> Array:
-    """A gradient in the shape and type of its input; `None` is zero."""
+    """A gradient with the shape and type of its input; `None` is zero."""
     if gradient is None:
         return np.zeros_like(x)
     array = np.asarray(gradient)
@@ -216,7 +216,7 @@ def _summed(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 class Placeholder(Operation):
-    """An operation whose value every run must feed."""
+    """An operation whose value must be fed in every run."""
 
     def __init__(self, shape: Any = None, dtype: Any = float32, name: str | None = None) -> None:
         kind, dims = as_dtype(dtype), as_shape(shape).as_dims()
@@ -227,7 +227,7 @@ class Placeholder(Operation):
 
 
 class Constant(Operation):
-    """An operation whose value is known now."""
+    """An operation with a known value."""
 
     def __init__(self, value: Any, dtype: Any = None, name: str | None = None) -> None:
         with name_scope(name, "Constant") as scope:
@@ -236,7 +236,7 @@ class Constant(Operation):
 
 
 def topology_sort(operation: Any) -> list[Operation]:
-    """All operations that `operation` needs, each after those that it reads, itself last."""
+    """All operations that `operation` needs, in topological order, itself last."""
     order: list[Operation] = []
     seen: set[int] = set()
     root = operation if isinstance(operation, Operation) else convert_to_tensor(operation).op

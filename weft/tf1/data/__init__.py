@@ -56,6 +56,6 @@ def TFRecordDataset(
 def FixedLengthRecordDataset(
     filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
 ) -> Dataset:
-    """Records of one size."""
+    """Fixed-size records."""
     sizes = record_bytes, header_bytes, footer_bytes
     return _files(filenames, lambda names: Pipeline.fixed_length_records(names, *sizes))

@@ -1,4 +1,4 @@
-"""`tf.data.Dataset`, whose functions are graphs and whose sources may be placeholders."""
+"""`tf.data.Dataset`: functions are graphs, and sources may be placeholders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Dataset:
     """A source of elements and transformations of them.
 
     Args:
-        make: the pipeline, given the values of `inputs`.
+        make: the pipeline, from the values of `inputs`.
         spec: of its elements.
         inputs: tensors that the source needs, such as placeholders.
     """
@@ -45,7 +45,7 @@ class Dataset:
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
-        """One element."""
+        """A dataset of one element."""
         return _source(tensors, Pipeline.from_tensors, lambda s: s)
 
     @staticmethod
@@ -55,7 +55,7 @@ class Dataset:
         output_shapes: Any = None,
         args: Sequence[Any] | None = None,
     ) -> Dataset:
-        """What a function yields, which is called anew in each epoch."""
+        """The elements of a generator function, which is called again in each epoch."""
         spec = of_types(output_types, output_shapes)
         given = [np.asarray(a) for a in args or ()]
 
@@ -67,12 +67,12 @@ class Dataset:
 
     @staticmethod
     def range(*args: int) -> Dataset:
-        """Whole numbers, int64."""
+        """Integers, int64."""
         return Dataset(lambda _: Pipeline.range(*args), Spec(as_dtype(np.int64), ()))
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
-        """Elements side by side."""
+        """Zipped elements."""
         parts: list[Dataset] = leaves(datasets)
         spec = map_leaves(lambda d: d.spec, datasets)
         make, inputs = _together(parts)
@@ -87,7 +87,7 @@ class Dataset:
     def list_files(
         file_pattern: Any, shuffle: bool | None = None, seed: int | None = None
     ) -> Dataset:
-        """The names of files that fit patterns."""
+        """The names of files that match patterns."""
         make = lambda _: Pipeline.list_files(file_pattern, shuffle, seed)  # noqa: E731
         return Dataset(make, Spec(string, ()))
 
@@ -99,17 +99,17 @@ class Dataset:
         return Dataset(lambda values: change(make(values)), found, self.inputs)
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
-        """`map_func` of each element: it gets and returns tensors, and is traced once."""
+        """`map_func` of each element: a function of tensors, which is traced once."""
         traced = Traced(map_func, self.spec)
         return self._then(lambda p: p.map(traced, num_parallel_calls), traced.spec)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
-        """The elements for which `predicate`, a boolean tensor, is true."""
+        """The elements for which `predicate` returns true, a boolean tensor."""
         traced = Traced(predicate, self.spec)
         return self._then(lambda p: p.filter(traced))
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
-        """The elements of the datasets that `map_func` makes, one after the other."""
+        """The elements of the datasets that `map_func` returns, one after the other."""
         function, spec = _nested(map_func, self.spec)
         return self._then(lambda p: p.flat_map(function), spec)
 
@@ -120,7 +120,7 @@ class Dataset:
         block_length: int = 1,
         num_parallel_calls: int | None = None,
     ) -> Dataset:
-        """The elements of `cycle_length` such datasets in turns."""
+        """The elements of `cycle_length` such datasets in turn."""
         function, spec = _nested(map_func, self.spec)
         parallel = num_parallel_calls
         return self._then(
@@ -128,7 +128,7 @@ class Dataset:
         )
 
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
-        """`batch_size` elements as one, with a new first axis."""
+        """`batch_size` elements stacked along a new first axis."""
         size = batch_size if drop_remainder else None
         spec = spec_map(lambda s: s.batched(size), self.spec)
         return self._then(lambda p: p.batch(batch_size, drop_remainder), spec)
@@ -140,7 +140,7 @@ class Dataset:
         padding_values: Any = None,
         drop_remainder: bool = False,
     ) -> Dataset:
-        """Batches of elements of various shapes, padded."""
+        """Batches of elements of different shapes, padded."""
         size = batch_size if drop_remainder else None
         spec = spec_map(
             lambda s: Spec(s.dtype, s.dims and tuple([None] * len(s.dims))).batched(size), self.spec
@@ -151,7 +151,7 @@ class Dataset:
         )
 
     def unbatch(self) -> Dataset:
-        """The rows of each element as elements."""
+        """The rows of each element as separate elements."""
         return self._then(lambda p: p.unbatch(), spec_map(lambda s: s.row(), self.spec))
 
     def shuffle(
@@ -165,7 +165,7 @@ class Dataset:
         return self._then(lambda p: p.shuffle(buffer_size, seed, every))
 
     def repeat(self, count: int | None = None) -> Dataset:
-        """All elements `count` times, by default without end."""
+        """All elements `count` times; endless by default."""
         return self._then(lambda p: p.repeat(count))
 
     def take(self, count: int) -> Dataset:
@@ -177,23 +177,23 @@ class Dataset:
         return self._then(lambda p: p.skip(count))
 
     def shard(self, num_shards: int, index: int) -> Dataset:
-        """Each `num_shards`-th element."""
+        """Every `num_shards`-th element."""
         return self._then(lambda p: p.shard(num_shards, index))
 
     def prefetch(self, buffer_size: int) -> Dataset:
-        """The same elements, made ahead by a thread."""
+        """The same elements, computed ahead by a thread."""
         return self._then(lambda p: p.prefetch(buffer_size))
 
     def cache(self, filename: str = "") -> Dataset:
-        """The elements of the first epoch in all epochs."""
+        """The elements of the first epoch, cached, in all epochs."""
         return self._then(lambda p: p.cache(filename))
 
     def enumerate(self, start: int = 0) -> Dataset:
-        """Pairs of a number and an element."""
+        """Pairs of an index and an element."""
         return self._then(lambda p: p.enumerate(start), (Spec(as_dtype(np.int64), ()), self.spec))
 
     def concatenate(self, dataset: Dataset) -> Dataset:
-        """The elements of this, then those of another."""
+        """The elements of this dataset, then those of another."""
         make, inputs = _together([self, dataset])
 
         def joined(values: Sequence[Any]) -> Pipeline:
@@ -209,7 +209,7 @@ class Dataset:
     # iterators
 
     def make_one_shot_iterator(self) -> Iterator:
-        """An iterator that begins by itself, once in each session.
+        """An iterator that starts by itself, once per session.
 
         Raises:
             InvalidArgumentError: the dataset needs placeholders.
@@ -220,7 +220,7 @@ class Dataset:
         return Iterator(self.spec, lambda: self.pipeline([]))
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Initializable:
-        """An iterator that begins when its `initializer` is run, with feeds where needed."""
+        """An iterator that starts when its `initializer` is run, with feeds if needed."""
         del shared_name
         return Initializable(self)
 
@@ -263,12 +263,12 @@ def _constant(x: Any) -> Any:
         return x
     array = np.asarray(x)
     if array.dtype == np.float64:
-        return array.astype(np.float32)  # as TensorFlow takes Python's numbers
+        return array.astype(np.float32)  # Python's numbers convert as in TensorFlow
     return array.astype(np.int32) if array.dtype == np.int64 else array
 
 
 def _together(parts: Sequence[Dataset]) -> tuple[Callable[[Sequence[Any]], list[Pipeline]], Any]:
-    """Pipelines of several datasets, given the values of all their inputs."""
+    """The pipelines of several datasets, from the values of all their inputs."""
     counts = [len(part.inputs) for part in parts]
 
     def make(values: Sequence[Any]) -> list[Pipeline]:
@@ -282,7 +282,7 @@ def _together(parts: Sequence[Dataset]) -> tuple[Callable[[Sequence[Any]], list[
 
 
 def _nested(function: Callable[..., Any], spec: Any) -> tuple[Callable[..., Any], Any]:
-    """A function of elements that gives pipelines, and the spec of their elements."""
+    """A function from elements to pipelines, and the spec of their elements."""
     traced = Traced(function, spec, keep=True)
     made: Any = traced.result
     if not isinstance(made, Dataset):

@@ -1,6 +1,6 @@
-"""Texts and bytes decoded to numbers: records, rows of tables, images, raw memory.
+"""Decoding of strings and bytes: records, CSV rows, images, raw memory.
 
-They compute in Python before the program of a run; their results are fed to it.
+It runs in Python before the program of a run; the results are fed to it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _is_batch(value: HostValue) -> bool:
 
 
 def read_file(filename: Any, name: str | None = None) -> HostValue:
-    """The bytes of a file."""
+    """The contents of a file."""
 
     def read(path: Any) -> bytes:
         found = Path(path if isinstance(path, str) else path.decode())
@@ -62,7 +62,7 @@ def read_file(filename: Any, name: str | None = None) -> HostValue:
 def decode_raw(
     bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None
 ) -> Any:
-    """The numbers that bytes hold in memory; of a batch, all of one length, a row each."""
+    """Bytes reinterpreted as numbers; for a batch of equal lengths, one row each."""
     source = _texts(bytes, "decode_raw")
     kind = as_dtype(out_type)
     stored = kind.ir.numpy.newbyteorder("<" if little_endian else ">")
@@ -79,7 +79,7 @@ def decode_raw(
 def decode_image(
     contents: Any, channels: int | None = None, dtype: Any = np.uint8, name: str | None = None
 ) -> Any:
-    """An image file's pixels, (height, width, channels), uint8. Needs Pillow."""
+    """The pixels of an image file, (height, width, channels), uint8. Needs Pillow."""
     if as_dtype(dtype).ir.numpy != np.uint8:
         raise DTypeError(f"decode_image: expected dtype tf.uint8, got {dtype}; cast the result")
     value = HostValue(
@@ -91,12 +91,12 @@ def decode_image(
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = np.uint8, name: str | None = None
 ) -> Any:
-    """See `decode_image`; the file's kind is found out."""
+    """See `decode_image`; the format is detected."""
     return decode_image(contents, channels, dtype, name or "DecodePng")
 
 
 def decode_jpeg(contents: Any, channels: int = 0, name: str | None = None, **options: Any) -> Any:
-    """See `decode_image`; the file's kind is found out. Options of libjpeg are accepted."""
+    """See `decode_image`; the format is detected. Options of libjpeg are accepted."""
     del options
     return decode_image(contents, channels, np.uint8, name or "DecodeJpeg")
 
@@ -110,10 +110,10 @@ def decode_csv(
     na_value: str = "",
     select_cols: Sequence[int] | None = None,
 ) -> list[Any]:
-    """The columns of rows of a table, a tensor each: numbers, or tf.string.
+    """The columns of CSV rows, one tensor each: numbers, or tf.string.
 
     Args:
-        record_defaults: a column's type follows from its default; without one, it is required.
+        record_defaults: a column's default gives its type; a type without default is required.
     """
     read_row = _reader(field_delim, use_quote_delim)
     source = _texts(records, "decode_csv")
@@ -160,9 +160,9 @@ def _column(given: Any) -> Column:
 def parse_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None
 ) -> dict[str, Any]:
-    """The features of a batch of serialized `tf.train.Example`s, a tensor each.
+    """The features of a batch of serialized `tf.train.Example`s, one tensor each.
 
-    A `VarLenFeature` of numbers becomes a `SparseTensor` with a row for each example.
+    A numeric `VarLenFeature` becomes a `SparseTensor` with one row per example.
     """
     return _parsed(_texts(serialized, "parse_example"), features, name, batch=True)
 
@@ -170,7 +170,7 @@ def parse_example(
 def parse_single_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None
 ) -> dict[str, Any]:
-    """The features of a serialized `tf.train.Example`, a tensor each."""
+    """The features of a serialized `tf.train.Example`, one tensor each."""
     return _parsed(_texts(serialized, "parse_single_example"), features, name, batch=False)
 
 
@@ -217,7 +217,7 @@ def _check_feature(key: str, feature: Any, kind: Any) -> None:
 
 
 def _sparse(ragged: HostValue, kind: Any, batch: bool, name: str) -> SparseTensor:
-    """Rows of different lengths as a sparse tensor; of a single example, its one row."""
+    """Rows of different lengths as a sparse tensor; for a single example, its one row."""
     rank = 2 if batch else 1
 
     def indices(rows: Ragged) -> Any:

@@ -1,4 +1,4 @@
-"""Iterators of datasets in a graph: `get_next()` gives tensors that each run computes anew."""
+"""Dataset iterators in a graph: the tensors of `get_next()` have new values in each run."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _by_handle: Final[weakref.WeakValueDictionary[bytes, Iterator]] = weakref.WeakVa
 
 
 class Iterator:
-    """Goes through a dataset, one element a run.
+    """Iterates over a dataset, one element per run.
 
     Args:
         spec: of the elements.
-        start: for a one-shot iterator, makes the dataset; others are initialized in a run.
+        start: creates the dataset of a one-shot iterator; others are initialized in a run.
     """
 
     def __init__(self, spec: Any, start: Callable[[], Pipeline] | None = None) -> None:
@@ -43,19 +43,19 @@ class Iterator:
     def from_structure(
         cls, output_types: Any, output_shapes: Any = None, shared_name: str | None = None
     ) -> Iterator:
-        """A reinitializable iterator: `make_initializer(dataset)` says through what it goes."""
+        """A reinitializable iterator: `make_initializer(dataset)` sets its dataset."""
         return cls(of_types(output_types, output_shapes))
 
     @classmethod
     def from_string_handle(
         cls, string_handle: Any, output_types: Any, output_shapes: Any = None
     ) -> Iterator:
-        """A feedable iterator: in each run, that whose `string_handle()` is fed."""
+        """A feedable iterator: each run uses the iterator whose `string_handle()` is fed."""
         return _Feedable(of_types(output_types, output_shapes), string_handle)
 
     @property
     def initializer(self) -> Any:
-        """The operation that begins at the dataset's first element.
+        """The operation that starts at the dataset's first element.
 
         Raises:
             InvalidArgumentError: a one-shot iterator has none.
@@ -64,7 +64,7 @@ class Iterator:
         raise InvalidArgumentError(None, None, f"initializer: {text}")
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
-        """An operation that begins at the first element of a dataset of the same types.
+        """An operation that starts at the first element of a dataset with the same types.
 
         Raises:
             DTypeError: the dataset has other types or another structure.
@@ -79,21 +79,21 @@ class Iterator:
         return _Initializer(self, dataset, name or "MakeIterator")
 
     def begin(self, running: Any) -> None:
-        """Go through this pass."""
+        """Use this pass."""
         with self._lock:
             if self._shared is not None:
                 self._shared.close()
             self._shared = running
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element's tensors; a run that needs them takes one element.
+        """The next element's tensors; a run that needs them consumes one element.
 
-        When the dataset has ended, the run raises `OutOfRangeError`.
+        After the last element, a run raises `OutOfRangeError`.
         """
         return tensors_of(self.spec, _Next(self), name or "IteratorGetNext")
 
     def string_handle(self, name: str | None = None) -> HostValue:
-        """What to feed to use this iterator in `from_string_handle`."""
+        """The value to feed to use this iterator in `from_string_handle`."""
         del name
         return HostValue(lambda: self._name, name="StringHandle")
 
@@ -111,7 +111,7 @@ class Iterator:
                 raise OutOfRangeError(None, None, "End of sequence") from None
 
     def _own(self, state: Any) -> Any:
-        """The pass of a session: each begins a one-shot iterator anew."""
+        """The session's pass: each session starts a one-shot iterator anew."""
         assert self._start is not None
         known, running = self._running.get(id(state), (None, None))
         if known is None or known() is not state:
@@ -131,7 +131,7 @@ class Iterator:
 
 
 class _Initializer:
-    """Begins a pass of a dataset when it is run, with what its inputs are in that run."""
+    """Starts a pass of a dataset, with its inputs' values in that run."""
 
     def __init__(self, iterator: Iterator, dataset: Any, name: str) -> None:
         self.iterator, self.dataset, self.name = iterator, dataset, name
@@ -163,12 +163,12 @@ class Initializable(Iterator):
 
     @property
     def initializer(self) -> Any:
-        """The operation that begins at the dataset's first element."""
+        """The operation that starts at the dataset's first element."""
         return self._initializer
 
 
 class _Feedable(Iterator):
-    """Goes where the iterator goes whose handle is fed."""
+    """Uses the iterator whose handle is fed."""
 
     def __init__(self, spec: Any, handle: Any) -> None:
         super().__init__(spec)
@@ -187,14 +187,14 @@ class _Feedable(Iterator):
 
 
 class _Next(HostValue):
-    """An element a run."""
+    """One element per run."""
 
     def __init__(self, iterator: Iterator) -> None:
         super().__init__(lambda: None, name="IteratorGetNext")
         self.iterator = iterator
 
     def compute(self, run: Any, state: Any) -> Any:
-        """Take it, once in a run."""
+        """The element, taken once per run."""
         if id(self) not in run:
             run[id(self)] = self.iterator.take(run, state)
         return run[id(self)]

@@ -1,4 +1,4 @@
-"""Readers of the older pipeline: `reader.read(names)` gives a key and a value in each run."""
+"""Readers of queue-based pipelines: `reader.read(names)` gives a key and a value in each run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.tf1.framework.host import HostValue
 
 
 class Shared:
-    """A pass that runs share, each of which takes one element."""
+    """A pass that runs share; each takes one element."""
 
     def __init__(self, pipeline: Pipeline, name: str) -> None:
         self.pipeline, self.name = pipeline, name
@@ -19,7 +19,7 @@ class Shared:
         self.running: Any = None
 
     def value(self) -> HostValue:
-        """The next element, once in a run."""
+        """The next element, taken once per run."""
         return HostValue(self._next, name=self.name)
 
     def _next(self) -> Any:
@@ -33,10 +33,10 @@ class Shared:
 
 
 class ReaderBase:
-    """Reads the files whose names a queue gives."""
+    """Reads the files whose names come from a queue."""
 
     def read(self, queue: Pipeline, name: str | None = None) -> tuple[HostValue, HostValue]:
-        """A key, such as `file:3`, and a value; a run takes one of them."""
+        """A key, such as `file:3`, and a value; each run takes the next pair."""
         pairs = queue.flat_map(self._pairs)
         pair = Shared(pairs, name or type(self).__name__).value()
         key, value = pair.part(lambda p: p[0]), pair.part(lambda p: p[1])
@@ -73,7 +73,7 @@ class TFRecordReader(ReaderBase):
 
 
 class FixedLengthRecordReader(ReaderBase):
-    """Records of one size."""
+    """Fixed-size records."""
 
     def __init__(self, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0) -> None:
         self.sizes = record_bytes, header_bytes, footer_bytes

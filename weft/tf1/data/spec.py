@@ -1,4 +1,4 @@
-"""What is known of a dataset's elements before it runs: types and shapes in their structure."""
+"""Static types and shapes of a dataset's elements, in their structure."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
 
 class Spec(NamedTuple):
-    """A leaf: its type, and its dimensions as far as they are known, None without any."""
+    """A leaf: its type, and its dimensions as far as known; None for an unknown rank."""
 
     dtype: Any
     dims: tuple[int | None, ...] | None
 
     def batched(self, size: int | None) -> Spec:
-        """With a new first axis."""
+        """The spec with an additional first axis."""
         return Spec(self.dtype, None if self.dims is None else (size, *self.dims))
 
     def row(self) -> Spec:
-        """Without the first axis."""
+        """The spec without the first axis."""
         return Spec(self.dtype, None if self.dims is None else self.dims[1:])
 
     @property
     def shape(self) -> TensorShape:
-        """The shape as the graph has it."""
+        """The shape in the graph's form."""
         return as_shape(self.dims)
 
 
@@ -52,7 +52,7 @@ def spec_leaves(spec: Any) -> list[Spec]:
 
 
 def of_value(x: Any) -> Spec:
-    """Of a tensor, an array, a number or a text."""
+    """The spec of a tensor, an array, a number or a string."""
     if isinstance(x, HostValue):
         return Spec(string, x.shape)
     if is_tensor(x):
@@ -66,7 +66,7 @@ def of_value(x: Any) -> Spec:
 
 
 def of_types(types: Any, shapes: Any = None) -> Any:
-    """Of TensorFlow's pair of structures, such as `output_types` and `output_shapes`."""
+    """The spec of TensorFlow's pair of structures, such as `output_types` and `output_shapes`."""
     if isinstance(types, dict):
         given: Any = shapes or {}
         return {key: of_types(t, given.get(key)) for key, t in types.items()}
@@ -80,7 +80,7 @@ def of_types(types: Any, shapes: Any = None) -> Any:
 
 
 def tensors_of(spec: Any, element: HostValue, name: str) -> Any:
-    """Tensors of a host value's leaves: numbers are fed to the program, texts stay outside."""
+    """Tensors of a host value's leaves: numbers are fed to the program, strings stay in Python."""
     count = 0
 
     def tensor(leaf: Spec) -> Any:
@@ -96,7 +96,7 @@ def tensors_of(spec: Any, element: HostValue, name: str) -> Any:
 
 
 def typed(spec: Any, element: Any) -> Any:
-    """An element whose numbers have the types that are known of it."""
+    """An element with its numbers converted to the spec's types."""
     kinds = iter(spec_leaves(spec))
 
     def convert(x: Any) -> Any:

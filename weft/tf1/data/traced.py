@@ -1,4 +1,4 @@
-"""Functions of tensors that transform elements: each is a graph, run for each element."""
+"""Element functions of tensors: each is a graph, run once per element."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ class Traced:
     """A function of an element's tensors.
 
     Args:
-        function: gets tensors, a tuple's parts as arguments; strings are host values.
+        function: takes tensors; the parts of a tuple are separate arguments; strings are host
+            values.
         spec: of the elements.
-        keep: whether what it returns stays as it is: a dataset.
+        keep: whether to return its result unchanged: a dataset.
     """
 
     def __init__(self, function: Callable[..., Any], spec: Any, keep: bool = False) -> None:
@@ -46,11 +47,11 @@ class Traced:
         return self.values(self.result)
 
     def enter(self, parts: tuple[Any, ...]) -> None:
-        """Make this the element of the thread."""
+        """Make this the current element of the thread."""
         self.local.element = parts if self.takes_parts else parts[0]
 
     def values(self, structure: Any) -> Any:
-        """What tensors of the graph are for the element of the call."""
+        """The values of the graph's tensors for the call's element."""
         found = iter(self.session.run(leaves(structure)))
         return map_leaves(lambda _: next(found), structure)
 

@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons, logic, casts and products of matrices."""
+"""Arithmetic, comparisons, logic, casts and matmuls."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _binary(kind: str, op: Any, doc: str, default: str | None = None) -> Functio
     return function
 
 
-# One input
+# one input
 negative = neg = _unary("Neg", "negative", "-x")
 sign = _unary("Sign", "sign", "-1, 0 or 1")
 square = _unary("Square", "square", "x * x")
@@ -87,7 +87,7 @@ def abs(x: Any, name: str | None = None) -> Tensor:
 
 
 def round(x: Any, name: str | None = None) -> Tensor:
-    """The nearest integer, halves to even; integers stay as they are."""
+    """The nearest integer, halves to even; integers are unchanged."""
     tensor = convert_to_tensor(x)
     return unary("Round", "identity" if tensor.dtype.is_integer else "round", tensor, name)
 
@@ -97,7 +97,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     return unary("Neg", ops.log_sigmoid, x, name, "LogSigmoid")
 
 
-# Two inputs
+# two inputs
 add = _binary("AddV2", "add", "x + y", "Add")
 add_v2 = add
 subtract = sub = _binary("Sub", "subtract", "x - y")
@@ -126,17 +126,17 @@ right_shift = _binary("RightShift", "right_shift", "x >> y")
 
 
 def invert(x: Any, name: str | None = None) -> Tensor:
-    """The complement of each bit."""
+    """Bitwise not."""
     return unary("Invert", "bitwise_not", x, name)
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
-    """Either x or y, not both."""
+    """Logical exclusive or."""
     return binary("LogicalAnd", "logical_xor", x, y, name)
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x to the power of y; by y, negative x have the slope 0."""
+    """x to the power of y; for negative x, the gradient by y is 0."""
     return binary("Pow", _power, x, y, name)
 
 
@@ -163,7 +163,7 @@ _DIVISION_TYPES = {
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y; integers are divided as float32 (8 and 16 bits) or float64."""
+    """x / y; integers are converted to float32 (8 and 16 bits) or float64."""
     with name_scope(name, "truediv", [x, y]) as scope:
         a, b = same_type("truediv", x, y)
         wider = _DIVISION_TYPES.get(a.dtype.base_dtype.name)
@@ -173,7 +173,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y as Python divides."""
+    """x / y as in Python."""
     if name is not None:
         return truediv(x, y, name)
     if not isinstance(x, Tensor):
@@ -244,7 +244,7 @@ def _require_same_shape(kind: str, a: Tensor, b: Tensor) -> None:
 
 
 def dense(slices: IndexedSlices, name: str | None = None) -> Tensor:
-    """The whole tensor of which `slices` gives some rows.
+    """The dense tensor of `slices`.
 
     Raises:
         GraphError: its shape is not known.
@@ -266,9 +266,9 @@ def unsorted_rows(slices: IndexedSlices) -> Tensor:
     return graph.emit("UnsortedSegmentSum", inputs, build, name="UnsortedSegmentSum").outputs[0]  # pyright: ignore[reportArgumentType]
 
 
-# Element types
+# element types
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """`x` with element type `dtype`; the tensor itself where it has that type."""
+    """`x` cast to `dtype`; the tensor itself if it has that type."""
     wanted = as_dtype(dtype).base_dtype
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, dtype, name), x.indices, x.dense_shape)
@@ -287,7 +287,7 @@ def _cast(x: Any, wanted: DType, name: str | None, default: str) -> Tensor:
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`cast`, after clipping to what `dtype` holds."""
+    """`cast`, after clipping to the range of `dtype`."""
     return cast(value, dtype, name or "saturate_cast")
 
 
@@ -307,11 +307,11 @@ to_bfloat16 = _caster(dtypes.bfloat16, "ToBFloat16")
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The same bits read as another type of the same size."""
+    """The bits reinterpreted as another type of the same size."""
     return unary("Bitcast", "bitcast", input, name, dtype=as_dtype(type).ir)
 
 
-# Products
+# matmul
 def matmul(
     a: Any,
     b: Any,
@@ -323,10 +323,10 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices; of batches of matrices where the ranks are above 2.
+    """The matmul of matrices, batched for ranks above 2.
 
     Raises:
-        ShapeError: ranks below 2, or inner dimensions that differ.
+        ShapeError: a rank is below 2, or inner dimensions differ.
     """
     del a_is_sparse, b_is_sparse
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):

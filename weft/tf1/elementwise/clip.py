@@ -19,7 +19,7 @@ from weft.tf1.reduction import static_axes
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
-    """Values below the minimum or above the maximum replaced by them."""
+    """Values clipped to a minimum and a maximum."""
     if isinstance(t, IndexedSlices):
         rows = clip_by_value(t.values, clip_value_min, clip_value_max, name)
         return IndexedSlices(rows, t.indices, t.dense_shape)
@@ -47,17 +47,17 @@ def _clip(t: Any, clip_norm: Any, axes: Any, name: str | None, default: str, ave
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """`t`, scaled down where its norm is above `clip_norm`."""
+    """`t`, scaled down if its norm exceeds `clip_norm`."""
     return _clip(t, clip_norm, axes, name, "clip_by_norm", False)
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
-    """`t`, scaled down where its norm divided by its size is above `clip_norm`."""
+    """`t`, scaled down if its norm divided by its number of elements exceeds `clip_norm`."""
     return _clip(t, clip_norm, None, name, "clip_by_average_norm", True)
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
-    """The square root of the sum of all squares; `None` entries do not count."""
+    """The square root of the sum of all squares; `None` entries are skipped."""
     _require_list("global_norm", t_list)
     rows = [t.values if isinstance(t, IndexedSlices) else t for t in t_list if t is not None]
     with name_scope(name, "global_norm", rows):
@@ -78,10 +78,10 @@ def _require_list(kind: str, t_list: Any) -> None:
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
-    """All tensors scaled by one factor such that their global norm is at most `clip_norm`.
+    """All tensors scaled by one factor so that their global norm is at most `clip_norm`.
 
     Returns:
-        The scaled tensors, and the norm before.
+        The scaled tensors, and the norm before clipping.
     """
     _require_list("clip_by_global_norm", t_list)
     norm = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)

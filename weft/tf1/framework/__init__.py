@@ -1,1 +1,1 @@
-"""Graphs, tensors, shapes and element types, as TensorFlow has them."""
+"""Graphs, tensors, shapes and element types."""

@@ -55,11 +55,11 @@ class Collections:
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: str) -> list[Any]:
-        """The collection itself: changes to the list are kept."""
+        """The collection itself: changes to the list persist."""
         return self._collections.setdefault(name, [])
 
     def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; with `scope`, items whose name it matches from the start."""
+        """A copy of the collection; with `scope`, only items whose name starts with a match."""
         items = self._collections.get(name, [])
         if scope is None:
             return list(items)

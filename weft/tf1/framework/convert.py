@@ -1,4 +1,4 @@
-"""From Python's values to tensors: TensorFlow's conversion rules, and constants."""
+"""Conversion of Python values to tensors by TensorFlow's rules, and constants."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether `value` is a tensor, a variable or a user-written operation."""
+    """Whether `value` is a tensor, a variable or a user-defined operation."""
     if isinstance(value, Operation):
         return type(value) is not Operation
     return hasattr(value, "_as_graph_tensor")
@@ -41,12 +41,12 @@ def convert_to_tensor(
 
     Args:
         value: a tensor, a variable, `IndexedSlices`, a number, an array, or nested lists of these.
-        dtype: the element type it must have.
+        dtype: the required element type.
         name: the name of a new constant.
         preferred_dtype, dtype_hint: the type that a plain value takes if it can.
 
     Raises:
-        DTypeError: the value is of another type, or is no tensor.
+        DTypeError: the value has another type, or cannot be converted.
     """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
     hint = preferred_dtype if dtype_hint is None else dtype_hint
@@ -56,7 +56,7 @@ def convert_to_tensor(
             raise fail(DTypeError, f"expected a tensor of type {wanted.name}, got {found}")
         return found
     if wanted is None and hint is not None:
-        with contextlib.suppress(TypeError, ValueError):  # a hint is no more than that
+        with contextlib.suppress(TypeError, ValueError):  # a hint need not be followed
             return constant(value, hint, name=name or "Const")
     return constant(value, wanted, name=name or "Const")
 
@@ -102,7 +102,7 @@ def _dtype_of(value: Any) -> DType | None:
 def convert_n_to_tensor(
     values: Sequence[Any], dtype: Any = None, name: str | None = None, hint: Any = None
 ) -> list[Tensor]:
-    """Each value as a tensor, all of the type of the first that has one."""
+    """Each value as a tensor, all with the type of the first tensor among them."""
     wanted = dtype
     if wanted is None:
         wanted = next((t for t in map(_dtype_of, values) if t is not None), None)
@@ -112,7 +112,7 @@ def convert_n_to_tensor(
     ]
 
 
-# Constants
+# constants
 def constant(
     value: Any,
     dtype: Any = None,
@@ -120,18 +120,18 @@ def constant(
     name: str = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
-    """A tensor whose value is known now.
+    """A tensor with a constant value.
 
     Args:
         value: a number, nested lists, or an array.
-        dtype: its element type; without it, Python's numbers become float32 and int32.
+        dtype: its element type; by default Python's numbers become float32 and int32.
         shape: a shape to fill; the last element is repeated.
         name: the operation's name.
-        verify_shape: refuse a value of another shape instead of filling.
+        verify_shape: raise for a value of another shape instead of filling.
 
     Raises:
         DTypeError: `dtype` cannot hold the value.
-        ShapeError: the lists are ragged, or there are more elements than `shape` holds.
+        ShapeError: the lists are ragged, or have more elements than `shape`.
     """
     array = as_array(value, None if dtype is None else as_dtype(dtype).base_dtype)
     if shape is not None:
@@ -168,7 +168,7 @@ def _filled(array: Array, shape: tuple[Any, ...], verify: bool) -> Array:
 
 
 def as_array(value: Any, dtype: DType | None) -> Array:
-    """`value` as an array of `dtype`, by TensorFlow's rules for what may become what."""
+    """`value` as an array of `dtype`, by TensorFlow's conversion rules."""
     if isinstance(value, TensorShape):
         value = value.as_list()
     if isinstance(value, Dimension):
@@ -204,17 +204,17 @@ def _numeric(value: Any, dtype: DType | None) -> Array:
 
 
 def _has_wide(value: Any) -> bool:
-    """Whether it is, or has in it, a Python integer beyond int64, which NumPy makes floating."""
+    """Whether it is or contains a Python integer beyond int64, which NumPy would make floating."""
     if isinstance(value, list | tuple):
         return any(map(_has_wide, value))
     return type(value) is int and not -(2**63) <= value < 2**63
 
 
 def _whole(value: Any, dtype: DType | None) -> Array:
-    """Integers beyond int64 as an array of the type that is given.
+    """Integers beyond int64 as an array of the given type.
 
     Raises:
-        DTypeError: there is none, or it does not hold them.
+        DTypeError: no type is given, or it does not hold them.
     """
     if dtype is None:
         raise fail(DTypeError, f"constant: expected a dtype for {value!r}, which int64 cannot hold")
@@ -232,7 +232,7 @@ def _supported(array: Array, value: Any) -> Array:
 
 
 def _is_python(value: Any) -> bool:
-    """Whether the first leaf is a bare number, whose type is for us to choose."""
+    """Whether the first leaf is a bare number, whose type is free."""
     while isinstance(value, list | tuple):
         if not value:
             return True
@@ -271,7 +271,7 @@ def _refuse_lossy(array: Array, dtype: DType, value: Any) -> None:
             raise fail(DTypeError, f"expected {dtype.name}, got {value!r}, which it cannot hold")
 
 
-# What most operations do
+# building operations
 def unary(
     kind: str,
     build: Any,
@@ -297,7 +297,7 @@ def binary(
     default: str | None = None,
     **options: Any,
 ) -> Tensor:
-    """An operation with two inputs of one type; a plain value takes the type of the other."""
+    """An operation with two inputs of one type; a plain value takes the other's type."""
     with name_scope(name, default or kind, [x, y]) as scope:
         a, b = same_type(kind, x, y)
         graph = get_default_graph()
@@ -306,7 +306,7 @@ def binary(
 
 @functools.cache
 def of_op(op: Op) -> Callable[..., Any]:
-    """Any operation of the catalogue; plain values take the type of the first tensor."""
+    """Any operation of the catalogue; plain values take the first tensor's type."""
     kind = "".join([part.capitalize() for part in op.name.split("_")])
 
     def function(*xs: Any, name: str | None = None, **attrs: Any) -> Any:
@@ -323,10 +323,10 @@ def of_op(op: Op) -> Callable[..., Any]:
 
 
 def same_type(kind: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Two tensors of one type.
+    """Two tensors of the same type.
 
     Raises:
-        DTypeError: they are of different types.
+        DTypeError: their types differ.
     """
     if is_tensor(y) and not is_tensor(x):
         b = convert_to_tensor(y)
@@ -353,17 +353,17 @@ def require_type(kind: str, role: str, tensor: Tensor, dtype: DType) -> None:
 
 
 def require_kind(kind: str, tensor: Tensor, allowed: Callable[[DType], bool], what: str) -> None:
-    """Check what kind of number a tensor holds.
+    """Check the kind of a tensor's type.
 
     Raises:
-        DTypeError: another kind.
+        DTypeError: it is of another kind.
     """
     if not allowed(tensor.dtype):
         raise fail(DTypeError, f"{kind}: expected {what}, got {tensor.dtype.name} ({tensor.name})")
 
 
 def static_value(value: Any) -> Any:
-    """A plain value, or that of a constant tensor, as an array; `None` if only a run tells."""
+    """A plain value, or a constant tensor's, as an array; `None` if only a run computes it."""
     if not is_tensor(value) and not (isinstance(value, list | tuple) and _contains_tensor(value)):
         return as_array(value, None)
     if is_tensor(value):
@@ -374,9 +374,9 @@ def static_value(value: Any) -> Any:
 
 
 def shape_operand(value: Any, name: str, wanted: DType = int32) -> Any:
-    """An integer argument such as a shape: a tuple or int where plain, else its graph value.
+    """An integer argument such as a shape: a tuple or int if plain, else its graph value.
 
-    The constant that TensorFlow would make of a plain one is made too, so that names agree.
+    TensorFlow would make a constant of a plain one; so does this, to get the same names.
     """
     tensor = convert_to_tensor(value, name=name, preferred_dtype=wanted)
     if not tensor.dtype.is_integer:

@@ -31,7 +31,7 @@ class DType:
 
     @property
     def real_dtype(self) -> DType:
-        """The type of the real part; itself, for there are no complex types."""
+        """The real part's type: itself, as there are no complex types."""
         return self.base_dtype
 
     @property
@@ -80,12 +80,12 @@ class DType:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest value."""
+        """The minimum and the maximum."""
         return self.min, self.max
 
     @property
     def min(self) -> Any:
-        """The least finite value.
+        """The minimum finite value.
 
         Raises:
             DTypeError: the type is `bool`.
@@ -94,7 +94,7 @@ class DType:
 
     @property
     def max(self) -> Any:
-        """The greatest finite value.
+        """The maximum finite value.
 
         Raises:
             DTypeError: the type is `bool`.
@@ -109,7 +109,7 @@ class DType:
         raise DTypeError(f"dtype: expected a numeric type, got {self.name}")
 
     def is_compatible_with(self, other: object) -> bool:
-        """Whether a tensor of type `other` can be used where this type is wanted."""
+        """Whether a tensor of type `other` is accepted where this type is expected."""
         return as_dtype(other).base_dtype is self.base_dtype
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Small helpers for operations whose shapes a run may decide."""
+"""Helpers for operations with dynamic shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.tf1.framework.tensor_shape import Dimension
 
 
 def dimension(x: Value, axis: int) -> Any:
-    """One dimension of `x`: a number where it is known, else the value that computes it."""
+    """One dimension of `x`: a number if known, else the value that computes it."""
     known = None if x.shape is None else x.shape[axis]
     return ops.shape_of(x)[axis] if known is None else known
 
@@ -22,7 +22,7 @@ def plain(value: Any) -> Any:
 
 
 def first_inputs(keep: int, build: str | Callable[..., Any]) -> Callable[..., Any]:
-    """A build function that ignores all inputs but the first `keep`: they supply attributes."""
+    """A build function that drops all but the first `keep` inputs: the others supply attributes."""
     made: Callable[..., Any] = getattr(ops, build) if isinstance(build, str) else build
 
     def function(*values: Value, **options: Any) -> Any:

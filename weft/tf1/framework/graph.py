@@ -1,4 +1,4 @@
-"""The graph that a program defines before it runs anything: names, scopes, collections."""
+"""The graph that a program defines before running it: names, scopes, collections."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ Build = str | Op | Callable[..., Any]
 
 
 class Graph(Names, Collections):
-    """Operations, their names, and the collections of a program."""
+    """A program's operations, their names, and collections."""
 
     def __init__(self) -> None:
         Names.__init__(self)
         Collections.__init__(self)
         self.ir = IRGraph()
         self.seed: int | None = None
-        self.epoch = 0  # grows when built operations change: sessions then plan anew
+        self.epoch = 0  # incremented when built operations change: sessions then make new plans
         self._operations: dict[str, Operation] = {}
         self._tensors: dict[Value, Tensor] = {}
         self._finalized = False
         self._lock = threading.RLock()
-        self.variable_scopes: Any = None  # the store of weft.tf1.variable.variable_scope
+        self.variable_scopes: Any = None  # the VariableStore of weft.tf1.variable.variable_scope
         self.keys: dict[str, Any] = {}  # variables by their key in a session's state
         self._op_seeds = 0
 
-    # What the program may ask
+    # queries
     @property
     def version(self) -> int:
-        """Grows with every operation."""
+        """Increases with every operation."""
         return len(self._operations)
 
     @property
     def finalized(self) -> bool:
-        """Whether the graph takes no more operations."""
+        """Whether the graph is finalized: it accepts no more operations."""
         return self._finalized
 
     def finalize(self) -> None:
-        """Take no more operations."""
+        """Accept no more operations."""
         self._finalized = True
 
     def unfinalize(self) -> None:
-        """Take operations again."""
+        """Accept operations again."""
         self._finalized = False
 
     def as_default(self) -> contextlib.AbstractContextManager[Graph]:
-        """Make this the default graph of the thread, in a `with` block."""
+        """Make this the thread's default graph, in a `with` block."""
         return _as_default(self)
 
     def get_operations(self) -> list[Operation]:
-        """All operations, in the order in which they were made."""
+        """All operations, in creation order."""
         return list(self._operations.values())
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation called `name`.
+        """The operation named `name`.
 
         Raises:
             GraphError: there is none (also a `KeyError`).
@@ -77,10 +77,10 @@ class Graph(Names, Collections):
         return self.as_graph_element(name, allow_tensor=False)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor called `operation:index`.
+        """The tensor named `operation:index`.
 
         Raises:
-            GraphError: there is none (also a `KeyError`), or this is no tensor's name.
+            GraphError: there is none (also a `KeyError`), or it is not a tensor's name.
         """
         if not _is_name(name):
             raise DTypeError(f"tensor names are strings, got {name!r}")
@@ -89,11 +89,11 @@ class Graph(Names, Collections):
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
-        """The tensor or operation of this graph that `obj` (or its name) stands for.
+        """The tensor or operation of this graph that `obj` is or names.
 
         Raises:
             GraphError: it belongs to another graph, or there is no such name.
-            DTypeError: `obj` is nothing of the kind.
+            DTypeError: `obj` is neither a name nor an element of a graph.
         """
         if isinstance(obj, str):
             return self._named(obj, allow_tensor, allow_operation)
@@ -144,15 +144,15 @@ class Graph(Names, Collections):
         """Whether `element` may be fetched: always."""
         return element.graph is self
 
-    # Contexts
+    # contexts
     @property
     def control(self) -> tuple[Operation, ...]:
-        """Operations that those built now wait for."""
+        """The control dependencies of operations built now."""
         return getattr(self._local, "control", ())
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
-        """Operations built inside run after these; `None` clears what is in force."""
+        """Operations built inside run after these; `None` clears the current ones."""
         before = self.control
         if control_inputs is None:
             self._local.control = ()
@@ -166,12 +166,12 @@ class Graph(Names, Collections):
 
     @property
     def in_body(self) -> bool:
-        """Whether a branch or a loop's body is being built."""
+        """Whether a branch or a loop body is being built."""
         return getattr(self._local, "bodies", 0) > 0
 
     @contextlib.contextmanager
     def body(self) -> Iterator[None]:
-        """Operations built inside are part of a branch or of a loop's body."""
+        """Operations built inside belong to a branch or a loop body."""
         before: int = getattr(self._local, "bodies", 0)
         self._local.bodies = before + 1
         try:
@@ -181,7 +181,7 @@ class Graph(Names, Collections):
 
     @contextlib.contextmanager
     def device(self, name: Any) -> Iterator[None]:
-        """Operations built inside ask for a device; kept for inspection, there is one CPU."""
+        """Operations built inside record this device; there is only one CPU."""
         before: str = getattr(self._local, "device", "")
         self._local.device = name if isinstance(name, str) else before
         try:
@@ -191,16 +191,16 @@ class Graph(Names, Collections):
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Accepted for old programs; there is one device."""
+        """Accepted for old programs; there is only one device."""
         del op, ignore_existing
         yield
 
     def next_op_seed(self) -> int:
-        """The seed of the next operation where only the graph's was set."""
+        """The seed of the next operation if only the graph's seed is set."""
         self._op_seeds += 1
         return self._op_seeds
 
-    # Building
+    # building
     def emit(
         self,
         kind: str,
@@ -217,15 +217,15 @@ class Graph(Names, Collections):
         """Add an operation.
 
         Args:
-            kind: TensorFlow's name for it.
+            kind: TensorFlow's type name.
             inputs: tensors, whose values are the first arguments of `build`.
-            build: an op of the catalogue, or its name, or a function from values to values.
+            build: an op of the catalogue, its name, or a function from values to values.
             args: further positional arguments of `build`.
-            name: its name; one that ends in a slash is taken as it is.
-            attrs: what `get_attr` tells.
+            name: its name; a trailing slash keeps it as it is.
+            attrs: the values of `get_attr`.
             ref: whether the outputs are references to a variable.
-            into: the instance to fill in, of a subclass of `Operation`.
-            values: edges for `build`, where they are not those of `inputs`.
+            into: an instance of a subclass of `Operation` to fill in.
+            values: values for `build`, if they are not those of `inputs`.
             options: keyword arguments of `build`.
         """
         make: Op | Callable[..., Any] = getattr(ops, build) if isinstance(build, str) else build
@@ -272,7 +272,7 @@ class Graph(Names, Collections):
         return op, full
 
     def _tensor(self, op: Operation, index: int, value: Value, ref: bool = False) -> Tensor:
-        if value in self._tensors:  # a tensor of its own, so that feeding it feeds no other
+        if value in self._tensors:  # a separate tensor, so that feeding it does not feed the other
             value = ops.identity(value)
         tensor = Tensor(op, index, value)
         if ref:
@@ -282,7 +282,7 @@ class Graph(Names, Collections):
 
     @contextlib.contextmanager
     def building(self, scope: str = "", control: Sequence[Operation] = ()) -> Iterator[None]:
-        """Nodes that `weft.ops` makes inside go to this graph, under `scope`, after `control`."""
+        """Nodes that `weft.ops` creates inside go to this graph, under `scope`, after `control`."""
         nodes = [node for op in control for node in op.nodes]
         device: str = getattr(self._local, "device", "")
         with (
@@ -295,7 +295,7 @@ class Graph(Names, Collections):
             yield
 
     def narrow(self, value: Value, shape: Shape) -> Value:
-        """A view of `value` of which more is known."""
+        """`value` with a more specific static shape."""
         with self.building("", ()):
             kind = TensorType(value.dtype, shape)
             return self.ir.add(
@@ -303,12 +303,12 @@ class Graph(Names, Collections):
             ).outputs[0]
 
     def rebind(self, tensor: Tensor, value: Value) -> None:
-        """Let a tensor stand for another edge from now on."""
+        """Let a tensor refer to another value from now on."""
         tensor.rebind(value)
         self._tensors[value] = tensor
 
     def wrap(self, value: Value, kind: str = "") -> Tensor:
-        """The tensor for an edge; edges that a transformation made become operations."""
+        """The tensor of a value; values that a transformation created become operations."""
         found = self._tensors.get(value)
         if found is not None:
             return found
@@ -325,7 +325,7 @@ class Graph(Names, Collections):
         return self._tensors[value]
 
     def add_control_edge(self, op: Operation, before: Operation) -> None:
-        """Make a built operation wait for another one."""
+        """Add a control dependency to an existing operation."""
         if before.graph is not self:
             raise GraphError(f"{before.name} is not an element of this graph")
         for node in op.nodes:
@@ -342,7 +342,7 @@ def _is_name(name: Any) -> bool:
 
 
 def _made(result: Any) -> tuple[tuple[Value, ...], tuple[Node, ...]]:
-    """What a build function returned: a value, several, or a node without outputs."""
+    """The results of a build function: a value, several, or a node without outputs."""
     if isinstance(result, Value):
         return (result,), ()
     if isinstance(result, Node):
@@ -369,7 +369,7 @@ def fail(kind: type[WeftError], message: str) -> WeftError:
     return kind(message + created_here())
 
 
-# The default graph
+# the default graph
 _local = threading.local()
 
 
@@ -397,13 +397,13 @@ def _as_default(graph: Graph) -> Iterator[Graph]:
 
 
 def get_default_graph() -> Graph:
-    """The innermost `as_default` graph of the thread, else the one that the process shares."""
+    """The innermost `as_default` graph of the thread, else the process's."""
     stack = _graphs()
     return stack[-1] if stack else _Default.graph
 
 
 def reset_default_graph() -> None:
-    """Start over with an empty default graph.
+    """Replace the process's default graph by an empty one.
 
     Raises:
         GraphError: called inside an `as_default` block.
@@ -455,12 +455,12 @@ def name_scope(
     """Prefix names of operations built inside.
 
     Args:
-        name: the scope; `None` means `default_name`, or the root where there is none.
-        default_name: used where `name` is `None`.
-        values: tensors whose graph is meant.
+        name: the scope; with `None`, `default_name`, or the root if there is none.
+        default_name: used if `name` is `None`.
+        values: their graph is used.
     """
     graph = graph_of(values)
-    chosen = default_name if name is None else name  # neither: the root scope
+    chosen = default_name if name is None else name  # neither is given: the root scope
     with graph.as_default(), graph.name_scope(chosen) as scope:
         yield scope
 

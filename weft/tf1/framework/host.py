@@ -1,8 +1,8 @@
-"""Values of a run that Python computes before the program runs: texts, and what is made of them.
+"""Host values: values of a run that Python computes before the program runs, such as strings.
 
-The program has no texts. A `HostValue` is a node of a small graph beside it; where numbers come out
-(`delivered`), the program has a placeholder that the session feeds. In one run, each node is
-computed once.
+Programs have no strings. A `HostValue` is a node of a small graph beside the program; where numbers
+come out (`delivered`), the program has a placeholder that the session feeds. Each node is computed
+once per run.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.framework.tensor import HOOKS, Tensor
 
-Run = dict[int, Any]  # what nodes have given in a run
+Run = dict[int, Any]  # the results of nodes in a run
 _now: Final = threading.local()
 
 
 class StringType:
-    """`tf.string`: texts and bytes, which only input pipelines have."""
+    """`tf.string`: strings and bytes, which only input pipelines have."""
 
     name = "string"
     base_dtype = property(lambda self: self)
@@ -38,7 +38,7 @@ string: Final = StringType()
 
 
 class HostValue:
-    """`function(*inputs)`, computed by Python once in a run."""
+    """`function(*inputs)`, computed by Python once per run."""
 
     dtype = string
     shape: Any = None
@@ -52,13 +52,13 @@ class HostValue:
         self.graph = get_default_graph()
 
     def compute(self, run: Run, state: Any) -> Any:
-        """The value in this run, of a session with this state."""
+        """The value in this run, in a session with this state."""
         if id(self) not in run:
             run[id(self)] = self.function(*[x.compute(run, state) for x in self.inputs])
         return run[id(self)]
 
     def part(self, select: Callable[[Any], Any]) -> HostValue:
-        """Something in this value."""
+        """A part of this value."""
         return HostValue(select, [self], self.name[:-2])
 
     def _host_fetch(self, session: Any) -> Any:
@@ -66,7 +66,7 @@ class HostValue:
         return value.encode() if isinstance(value, str) else value
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """Its value in a run of its own."""
+        """Its value, in a separate run."""
         found: Any = session or HOOKS.default_session()
         return found.run(self, feed_dict)
 
@@ -75,7 +75,7 @@ class HostValue:
 
 
 class HostPlaceholder(HostValue):
-    """A text that a run must feed."""
+    """A string that must be fed in each run."""
 
     numpy = None
 
@@ -83,14 +83,14 @@ class HostPlaceholder(HostValue):
         super().__init__(lambda: None, name=name or "Placeholder")
 
     def convert(self, value: Any) -> Any:
-        """A feed as it is."""
+        """A feed, unchanged."""
         if not isinstance(value, str | bytes | np.ndarray):
             got = type(value).__name__
             raise InvalidArgumentError(None, None, f"feed {self.name}: expected a text, got {got}")
         return value
 
     def compute(self, run: Run, state: Any) -> Any:
-        """What was fed."""
+        """The fed value."""
         if id(self) not in run:
             text = f"placeholder: expected a feed for {self.name}, got none"
             raise InvalidArgumentError(None, None, text)
@@ -98,17 +98,17 @@ class HostPlaceholder(HostValue):
 
 
 def enter(run: Run) -> None:
-    """Make this the run of the thread: functions of datasets have runs of their own within it."""
+    """Make this the thread's current run; dataset functions run nested inside."""
     _now.run = run
 
 
 def current() -> Run:
-    """The values of the run that this thread is in."""
+    """The values of the thread's current run."""
     return _now.run
 
 
 def delivered(value: HostValue, dtype: Any, shape: Any, name: str) -> Tensor:
-    """A tensor of the numbers that a host value has in a run."""
+    """A tensor of a host value's numbers in each run."""
     kind = as_dtype(dtype)
     graph = get_default_graph()
     dims = None if shape is None else tuple(shape)

@@ -1,4 +1,4 @@
-"""`IndexedSlices`: a gradient of which only some rows are given."""
+"""`IndexedSlices`: a row-sparse gradient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.tf1.framework.tensor import Operation, Tensor
 
 
 class IndexedSlicesValue(NamedTuple):
-    """What a session returns for `IndexedSlices`."""
+    """The value of `IndexedSlices` returned by a session."""
 
     values: Any
     indices: Any
@@ -21,7 +21,7 @@ class IndexedSlicesValue(NamedTuple):
 
 
 class IndexedSlices:
-    """Rows `values[i]` at positions `indices[i]` of a tensor; equal positions add up."""
+    """Rows `values[i]` at indices `indices[i]` of a tensor; rows with equal indices add up."""
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
         self._values = values
@@ -35,12 +35,12 @@ class IndexedSlices:
 
     @property
     def indices(self) -> Tensor:
-        """The positions of the rows along the first axis."""
+        """The indices of the rows along the first axis."""
         return self._indices
 
     @property
     def dense_shape(self) -> Tensor | None:
-        """The shape of the whole tensor, if it is known."""
+        """The dense shape, if known."""
         return self._dense_shape
 
     @property

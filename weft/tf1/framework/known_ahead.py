@@ -1,4 +1,4 @@
-"""What is known before a run computes anything: what follows from feeds, constants and shapes."""
+"""Values known before a run: those that follow from feeds, constants and shapes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_integral(dtype: DType) -> bool:
 
 
 def follows_from_feeds(values: Sequence[Value]) -> bool:
-    """Whether values follow from constants, shapes and feeds of integers."""
+    """Whether values follow from constants, shapes and integer feeds."""
     rest, seen = [v.node for v in values], set[Node]()
     while rest:
         node = rest.pop()

@@ -17,18 +17,18 @@ VALID_SCOPE: Final = re.compile(r"^[A-Za-z0-9_.\-/]*$")
 
 
 class Names:
-    """Which names are taken, and the scope in force in each thread."""
+    """The names in use, and each thread's current scope."""
 
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
         self._local = threading.local()
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """`name` in the current scope, with `_1`, `_2`, ... where it is taken (case blind)."""
+        """`name` in the current scope, with `_1`, `_2`, ... if it is taken (ignoring case)."""
         return self.unique(self.scope + name, mark_as_used)
 
     def unique(self, name: str, mark: bool = True) -> str:
-        """`name` made unique, outside any scope."""
+        """`name` made unique, outside of any scope."""
         key = name.lower()
         count = self._names.get(key, 0)
         if mark:
@@ -53,7 +53,7 @@ class Names:
 
     @contextlib.contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
-        """Prefix names inside; a name ending in a slash is re-entered, an empty one is the root."""
+        """Prefix names inside; a trailing slash re-enters a scope, an empty name is the root."""
         if name is not None and not isinstance(name, str):  # pyright: ignore
             text = f"name: expected a text or None, got {shown(name)}{at_user_line()}"
             raise nameless(DTypeError(text))

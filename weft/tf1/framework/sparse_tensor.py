@@ -1,4 +1,4 @@
-"""`SparseTensor`: values at some positions of a tensor that is 0 elsewhere."""
+"""`SparseTensor`: values at some indices of a tensor that is 0 elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.tf1.framework.tensor import Tensor
 
 
 class SparseTensorValue(NamedTuple):
-    """What a session returns for a `SparseTensor`, and what is fed for one."""
+    """The value of a `SparseTensor` returned by a session or fed."""
 
     indices: Any
     values: Any
@@ -22,7 +22,7 @@ class SparseTensorValue(NamedTuple):
 
 
 class SparseTensor:
-    """Values at positions, in the order of the positions.
+    """Values at indices, in the indices' order.
 
     Args:
         indices: int64, [number, rank].
@@ -37,7 +37,7 @@ class SparseTensor:
 
     @property
     def indices(self) -> Tensor:
-        """The positions."""
+        """The indices."""
         return self._indices
 
     @property
@@ -47,7 +47,7 @@ class SparseTensor:
 
     @property
     def dense_shape(self) -> Tensor:
-        """The shape of the whole tensor."""
+        """The dense shape."""
         return self._dense_shape
 
     @property
@@ -62,12 +62,12 @@ class SparseTensor:
 
     @property
     def parts(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Positions, values and shape."""
+        """Indices, values and shape."""
         return self._indices, self._values, self._dense_shape
 
     @property
     def _host_inputs(self) -> Sequence[Tensor]:
-        """What a session has to compute for it."""
+        """The tensors that a session must compute for it."""
         return self.parts
 
     def _host_fetch(self, session: Any, *parts: Any) -> SparseTensorValue:
@@ -78,10 +78,10 @@ class SparseTensor:
 
 
 def spread_feeds(feeds: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Feeds with those of sparse tensors as feeds of their parts; as they are, without any.
+    """Feeds with those of sparse tensors replaced by feeds of their parts.
 
     Raises:
-        FeedError: what is fed for a sparse tensor has no three parts.
+        FeedError: a sparse tensor's feed does not have three parts.
     """
     if not any([isinstance(key, SparseTensor) for key in feeds]):
         return feeds

@@ -46,13 +46,13 @@ def _packed(x: Any, rest: Iterator[Any]) -> Any:
 
 
 def map_structure(function: Callable[..., Any], *structures: Any) -> Any:
-    """The first structure with each leaf replaced by the function of all leaves in its place."""
+    """The first structure with `function` applied to all leaves at each place."""
     columns = [flatten(s) for s in structures]
     return pack(structures[0], [function(*row) for row in zip(*columns, strict=True)])
 
 
 def outline(x: Any) -> str:
-    """A structure as text, a dot for each leaf."""
+    """A structure as text, with a dot for each leaf."""
     if isinstance(x, Mapping):
         return "{" + ", ".join([f"{key!r}: {outline(x[key])}" for key in sorted(x)]) + "}"
     if isinstance(x, list | tuple):

@@ -13,37 +13,37 @@ from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
 
 class Graph(Protocol):
-    """What an operation asks of the graph that holds it: `weft.tf1.framework.graph`."""
+    """What an operation needs from its graph: `weft.tf1.framework.graph`."""
 
     keys: dict[str, Any]
 
     def narrow(self, value: Value, shape: Shape) -> Value:
-        """The same value, of which a more exact shape is known."""
+        """The same value with a more specific static shape."""
         ...
 
     def building(self, scope: str = "", control: Sequence[Operation] = ()) -> Any:
-        """A block in which nodes are added."""
+        """A context in which nodes are added."""
         ...
 
     def rebind(self, tensor: Tensor, value: Value) -> None:
-        """Let a tensor stand for another value."""
+        """Let a tensor refer to another value."""
         ...
 
     def get_operations(self) -> list[Operation]:
-        """All operations, in the order in which they were made."""
+        """All operations, in creation order."""
         ...
 
     def add_control_edge(self, op: Operation, before: Operation) -> None:
-        """Make an operation wait for another one."""
+        """Add a control dependency."""
         ...
 
 
 class Session(Protocol):
-    """What `eval()` and `run()` ask of a session: `weft.tf1.session.session`."""
+    """What `eval()` and `run()` need from a session: `weft.tf1.session.session`."""
 
     @property
     def graph(self) -> Any:
-        """The graph that it runs."""
+        """Its graph."""
         ...
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
@@ -52,11 +52,11 @@ class Session(Protocol):
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {}
-"""What Python's operators do; filled in by the modules of operations, the layer above."""
+"""Implementations of Python's operators, filled in by the operations' modules, a layer above."""
 
 
 class OperatorNotAllowedInGraphError(DTypeError):
-    """A symbolic tensor was used where Python needs a value, as a condition or an iterable."""
+    """A symbolic tensor was used where Python needs a value, such as a condition or an iterable."""
 
 
 class SymbolicArrayError(DTypeError, NotImplementedError):
@@ -64,9 +64,9 @@ class SymbolicArrayError(DTypeError, NotImplementedError):
 
 
 class Overloads:
-    """Python's operators on tensors, variables and user-written operations."""
+    """Python's operators for tensors, variables and user-defined operations."""
 
-    __array_priority__ = 100  # np.ndarray + tensor asks the tensor
+    __array_priority__ = 100  # makes np.ndarray + tensor call the tensor's operator
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise SymbolicArrayError(
@@ -164,11 +164,11 @@ class Overloads:
     def __getitem__(self, key: Any) -> Tensor:
         return OPERATORS["getitem"](self, key)
 
-    # Equality stays identity, so that tensors can be keys of a feed_dict.
+    # equality is identity, so that tensors can be keys of a feed_dict
 
 
 class Tensor(Overloads):
-    """One output of an operation: a value that a session computes."""
+    """An output of an operation: a value that a session computes."""
 
     __slots__ = ("_dtype", "_name", "_op", "_used", "_value", "_value_index")
 
@@ -176,7 +176,7 @@ class Tensor(Overloads):
         self._op = op
         self._value_index = index
         self._value = value
-        self._used = value  # what operations read: `value`, or a better known view of it
+        self._used = value  # what operations read: `value`, or the same with a more specific shape
         self._dtype = as_dtype(value.dtype) if dtype is None else dtype
         self._name = f"{op.name}:{index}"
 
@@ -192,7 +192,7 @@ class Tensor(Overloads):
 
     @property
     def value_index(self) -> int:
-        """Which output of the operation this is."""
+        """The index among the operation's outputs."""
         return self._value_index
 
     @property
@@ -212,7 +212,7 @@ class Tensor(Overloads):
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape before anything runs."""
+        """The static shape."""
         return TensorShape(self._used.shape)
 
     def get_shape(self) -> TensorShape:
@@ -221,19 +221,19 @@ class Tensor(Overloads):
 
     @property
     def value(self) -> Value:
-        """The edge of Weft's graph that carries this tensor: what is fetched and fed."""
+        """The value in Weft's graph that this tensor stands for: what is fetched and fed."""
         return self._value
 
     @property
     def used(self) -> Value:
-        """The edge that operations read."""
+        """The value that operations read."""
         return self._used
 
     def set_shape(self, shape: Any) -> None:
-        """Add what the program knows of the shape.
+        """Refine the static shape.
 
         Raises:
-            ShapeError: it contradicts what was known.
+            ShapeError: it contradicts the known shape.
         """
         merged = merge(self._used.shape, as_shape(shape).as_dims())
         if merged == self._used.shape:
@@ -245,7 +245,7 @@ class Tensor(Overloads):
             self._used = self.graph.narrow(self._used, merged)
 
     def rebind(self, value: Value) -> None:
-        """Let the tensor stand for another edge: a variable's reference for what it holds."""
+        """Refer to another value: a variable's reference, for its value."""
         self._value = self._used = value
 
     def consumers(self) -> list[Operation]:
@@ -284,9 +284,9 @@ class Tensor(Overloads):
 
 
 class Operation(Overloads):
-    """One operation of a graph. Subclasses are user-written: see `weft.tf1.control.user_op`."""
+    """An operation of a graph. Subclasses are user-defined: see `weft.tf1.control.user_op`."""
 
-    construct: Callable[..., None] | None = None  # set by weft.tf1.control.user_op, the layer above
+    construct: Callable[..., None] | None = None  # set by weft.tf1.control.user_op, a layer above
     _control_inputs: list[Operation]
 
     def __init__(self, inputs: Sequence[Any] = (), name: str | None = None, **options: Any) -> None:
@@ -305,7 +305,7 @@ class Operation(Overloads):
         control: Sequence[Operation],
         attrs: Mapping[str, Any],
     ) -> None:
-        """Fill in a new operation, before its nodes are built."""
+        """Initialize a new operation, before its nodes are built."""
         self._graph = graph
         self._type = kind
         self._name = name
@@ -316,7 +316,7 @@ class Operation(Overloads):
         self._nodes: tuple[Node, ...] = ()
 
     def finish(self, outputs: Sequence[Tensor], nodes: tuple[Node, ...]) -> None:
-        """Attach what was built."""
+        """Attach the built nodes and outputs."""
         self._outputs = list(outputs)
         self._nodes = nodes
 
@@ -327,7 +327,7 @@ class Operation(Overloads):
 
     @property
     def type(self) -> str:
-        """TensorFlow's name for what the operation does, such as `MatMul`."""
+        """TensorFlow's type name, such as `MatMul`."""
         return self._type
 
     @property
@@ -352,12 +352,12 @@ class Operation(Overloads):
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes of Weft's graph that must have run when this operation has."""
+        """The nodes of Weft's graph that belong to this operation."""
         return self._nodes
 
     @property
     def device(self) -> str:
-        """The device that was asked for, or an empty string."""
+        """The requested device, or an empty string."""
         return self._nodes[0].device if self._nodes else ""
 
     def get_attr(self, name: str) -> Any:
@@ -383,7 +383,7 @@ class Operation(Overloads):
         _session(session, self._graph, "run()").run(self, feed_dict)
 
     def _add_control_input(self, op: Operation) -> None:
-        """Make this operation wait for `op`, although both are already built."""
+        """Add a control dependency on `op`, although both operations already exist."""
         self._control_inputs.append(op)
         self._graph.add_control_edge(self, op)
 
@@ -407,7 +407,7 @@ class Operation(Overloads):
 
 
 class _Hooks:
-    """What the session module, the layer above, supplies once it is loaded."""
+    """Filled in by the session module, a layer above, once it is loaded."""
 
     default_session: Callable[[], Session | None] = staticmethod(lambda: None)
 

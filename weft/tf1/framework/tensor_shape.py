@@ -1,4 +1,4 @@
-"""TensorFlow 1's shapes: `TensorShape`, a sequence of `Dimension` whose `value` may be unknown."""
+"""TensorFlow 1's shapes: `TensorShape`, a sequence of `Dimension`s, which may be unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.ir.shape import Shape
 
 
 class Dimension:
-    """One dimension; `value` is `None` where it is unknown. Arithmetic keeps unknowns unknown."""
+    """One dimension; an unknown one has the `value` `None`. Arithmetic with unknowns is unknown."""
 
     __slots__ = ("_value",)
 
@@ -23,7 +23,7 @@ class Dimension:
         return self._value
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether the two may be the same size."""
+        """Whether the two may be equal."""
         other = Dimension(other)
         return self._value is None or other.value is None or self._value == other.value
 
@@ -37,7 +37,7 @@ class Dimension:
             raise ShapeError(f"dimension: expected {self}, got {other}")
 
     def merge_with(self, other: Any) -> Dimension:
-        """What is known from both."""
+        """The two combined: known if either is."""
         self.assert_is_compatible_with(other)
         return Dimension(other) if self._value is None else self
 
@@ -132,7 +132,7 @@ def _index(value: Any) -> int | None:
 
 
 class TensorShape:
-    """A possibly partial shape: an unknown rank, or dimensions of which some may be unknown."""
+    """A partial shape: an unknown rank, or dimensions some of which may be unknown."""
 
     __slots__ = ("_dims",)
 
@@ -162,11 +162,11 @@ class TensorShape:
         return list(self._dims)
 
     def as_dims(self) -> Shape:
-        """The shape as Weft's graph keeps it."""
+        """The shape in the form of Weft's graph."""
         return self._dims
 
     def num_elements(self) -> int | None:
-        """The number of elements, or `None` if it is not known."""
+        """The number of elements, or `None` if unknown."""
         if self._dims is None:
             return None
         total = 1
@@ -190,7 +190,7 @@ class TensorShape:
             raise ShapeError(f"shape: expected a fully defined shape, got {self}")
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether some concrete shape fits both."""
+        """Whether a concrete shape can match both."""
         other = as_shape(other)
         if self._dims is None or other.as_dims() is None:
             return True
@@ -209,7 +209,7 @@ class TensorShape:
             raise ShapeError(f"shape: expected {self}, got {as_shape(other)}")
 
     def assert_has_rank(self, rank: int) -> None:
-        """Check the rank, if it is known.
+        """Check the rank, if known.
 
         Raises:
             ShapeError: the rank differs.
@@ -218,18 +218,18 @@ class TensorShape:
             raise ShapeError(f"shape: expected rank {rank}, got {self}")
 
     def with_rank(self, rank: int) -> TensorShape:
-        """The shape, checked to have `rank` dimensions."""
+        """The shape, refined to rank `rank`."""
         self.assert_has_rank(rank)
         return TensorShape([None] * rank) if self._dims is None else self
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """The shape, checked to have at least `rank` dimensions."""
+        """The shape, checked to have at least rank `rank`."""
         if self._dims is not None and len(self._dims) < rank:
             raise ShapeError(f"shape: expected rank >= {rank}, got {self}")
         return self
 
     def merge_with(self, other: Any) -> TensorShape:
-        """What is known from both.
+        """The two combined, with everything that either knows.
 
         Raises:
             ShapeError: the two contradict each other.
@@ -242,7 +242,7 @@ class TensorShape:
         return TensorShape([b if a is None else a for a, b in pairs])
 
     def concatenate(self, other: Any) -> TensorShape:
-        """The dimensions of this shape, then those of `other`."""
+        """The dimensions of this shape followed by those of `other`."""
         other = as_shape(other)
         if self._dims is None or other.as_dims() is None:
             return TensorShape(None)

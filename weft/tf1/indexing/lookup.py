@@ -1,4 +1,4 @@
-"""Rows by number, and the greatest of a row."""
+"""Table lookups, top k."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 
-# Lookups and choices
+# lookups
 def embedding_lookup(
     params: Any,
     ids: Any,
@@ -44,7 +44,7 @@ def embedding_lookup(
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
-    """The k greatest elements of the last axis, greatest first, and where they are."""
+    """The k largest elements of the last axis, in descending order, and their indices."""
     del sorted
     known = static_value(k)
     if known is None:
@@ -72,9 +72,9 @@ class TopKV2(NamedTuple):
 
 
 def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Tensor:
-    """Whether each row's class number in `targets` is among its k greatest predictions.
+    """Whether each row's class in `targets` has one of the k largest predictions.
 
-    It is not where it is no class.
+    A target that is not a class never has.
     """
     with name_scope(name, "in_top_k", [predictions, targets]):
         scores = convert_to_tensor(predictions, dtypes.float32)

@@ -1,4 +1,4 @@
-"""Order, permutations, and blocks of pixels."""
+"""Sorting, permutations, and space to depth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.tf1.shape.arrangement import expand_dims
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
-    """The permutation that undoes `x`, which holds every number from 0 to below its length."""
+    """The inverse of a permutation."""
 
     def build(p: Value) -> Value:
         order, places = ops.sort.all(p, axis=0)
@@ -35,7 +35,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
 def sort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
-    """The elements in order along `axis`."""
+    """The elements sorted along `axis`."""
     descending = _descending(direction)
     with name_scope(name, "sort", [values]):
         return unary(
@@ -50,7 +50,7 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The positions that put the elements in order along `axis`; equal ones keep theirs."""
+    """The indices that sort the elements along `axis`; the sort is stable."""
     del stable
     descending = _descending(direction)
 
@@ -77,7 +77,7 @@ def confusion_matrix(
     name: str | None = None,
     weights: Any = None,
 ) -> Tensor:
-    """How often each label (row) was predicted as each class (column)."""
+    """Counts of pairs of label (row) and predicted class (column)."""
     if num_classes is None:
         raise fail(GraphError, "confusion_matrix: expected num_classes")
     kind = as_dtype(dtype)
@@ -100,11 +100,11 @@ def confusion_matrix(
         return get_default_graph().emit("Sum", [pairs, *classes], build, name="Sum").outputs[0]
 
 
-# Images
+# images
 def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Blocks of pixels become channels."""
+    """Moves blocks of pixels into channels."""
     _require_nhwc("space_to_depth", data_format)
 
     def build(x: Value) -> Value:
@@ -120,7 +120,7 @@ def space_to_depth(
 def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Channels become blocks of pixels."""
+    """Moves channels into blocks of pixels."""
     _require_nhwc("depth_to_space", data_format)
 
     def build(x: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Rows of one id combined: `segment_sum` for sorted ids, `unsorted_segment_sum` for any."""
+"""Reductions by row id: `segment_sum` for sorted ids, `unsorted_segment_sum` for any."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _sorted(kind: str, reduce: str) -> Reduction:
 
 
 def _count(ids: Value) -> Value:
-    """One more than the last id, which a run tells."""
+    """One more than the last id, known at execution."""
     last = ops.concatenate(ops.full((1,), -1, ids.dtype), ids, axis=0)
     return ops.cast(ops.max(last), dtype=int32.ir) + 1
 

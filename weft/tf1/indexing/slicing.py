@@ -1,4 +1,4 @@
-"""Parts of tensors: slices, subscripts, gathers, scatters, selections."""
+"""Slices, subscripts, gather, scatter, selection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ newaxis = None
 
 
 def tf_slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """The block that starts at `begin` and has `size` (-1: up to the end)."""
+    """The block that starts at `begin` and has `size` (-1: to the end)."""
     with name_scope(name, "Slice", [input_]) as scope:
         tensor = convert_to_tensor(input_, name="input")
         start, extent = convert_to_tensor(begin, name="begin"), convert_to_tensor(size, name="size")
@@ -45,7 +45,7 @@ slice = tf_slice
 
 
 def _subscripted(key: tuple[Any, ...]) -> Any:
-    """A build function that takes `key` of its first input."""
+    """A build function that subscripts its first input with `key`."""
 
     def build(x: Value, *_: Value) -> Value:
         try:
@@ -57,7 +57,7 @@ def _subscripted(key: tuple[Any, ...]) -> Any:
 
 
 def _entries(tensor: Tensor, given: Any) -> list[Any]:
-    """Entries of a vector of positions: integers, or values."""
+    """Entries of an index vector: integers, or values."""
     known = static_value(tensor)
     if known is not None:
         return [int(v) for v in known]
@@ -106,7 +106,7 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Elements from `begin` to `end` by `strides`; bits of masks change the meaning of an axis."""
+    """Elements from `begin` to `end` by `strides`; the masks change the meaning of an axis."""
     del var
     with name_scope(name, "StridedSlice", [input_]) as scope:
         tensor = convert_to_tensor(input_, name="input")
@@ -148,7 +148,7 @@ def _getitem(x: Any, key: Any) -> Tensor:
 
 
 def _written(item: Any, position: int) -> int:
-    """What TensorFlow writes down of a subscript in its vectors of begins, ends and strides."""
+    """TensorFlow's encoding of a subscript as vectors of begins, ends and strides."""
     if isinstance(item, builtins.slice):
         part = (item.start, item.stop, item.step)[position]
         return part if isinstance(part, int) else int(position == 2)
@@ -202,7 +202,7 @@ def gather(
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
-    """The elements of `params` at the positions in the last axis of `indices`."""
+    """The elements of `params` at the indices in the last axis of `indices`."""
     if batch_dims:
         raise fail(GraphError, "gather_nd: batch_dims is not supported")
     with name_scope(name, "GatherNd", [params, indices]) as scope:
@@ -216,7 +216,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Zeros of `shape` with `updates` added at the positions in the last axis of `indices`."""
+    """Zeros of `shape` with `updates` added at the indices in the last axis of `indices`."""
     with name_scope(name, "ScatterNd", [indices, updates]) as scope:
         where = convert_to_tensor(indices, name="indices")
         new = convert_to_tensor(updates, name="updates")
@@ -229,10 +229,10 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """`x` where `condition` is true, else `y`; a vector of conditions picks whole rows.
+    """`x` where `condition` is true, else `y`; a vector condition selects whole rows.
 
     Raises:
-        GraphError: without x and y the shape would depend on data, which is not supported.
+        GraphError: x and y are missing; the result's shape would depend on data.
     """
     if x is None or y is None:
         raise fail(

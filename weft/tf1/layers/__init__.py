@@ -1,4 +1,4 @@
-"""`tf.layers`: layers as functions that make their own variables."""
+"""`tf.layers`: layers as functions that create their own variables."""
 
 # ruff: noqa: I001 -- lists to read, not one name a line
 from weft.tf1.layers.convolution import (

@@ -45,7 +45,7 @@ def _conv(
 
 
 def form_of(spatial: int, data_format: str) -> str:
-    """TensorFlow's name of the layout of an operation, such as NHWC."""
+    """TensorFlow's name of an operation's data format, such as NHWC."""
     if data_format not in ("channels_last", "channels_first"):
         raise fail(
             GraphError,
@@ -131,7 +131,7 @@ def _transposed(
 
 
 def _transposed_size(size: Any, kernel: int, stride: int, padding: str) -> Any:
-    """The length of an axis whose convolution gives `size`, as TensorFlow chooses among them."""
+    """The input size for an output of `size`; of several, the one that TensorFlow takes."""
     return size * stride + (max(kernel - stride, 0) if padding.lower() == "valid" else 0)
 
 

@@ -42,7 +42,7 @@ def dense(
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
-    """All axes but the first as one."""
+    """All axes but the first flattened into one."""
     x = convert_to_tensor(inputs)
     with variable_scope(name, default_name="flatten", values=[x]):
         if data_format == "channels_first" and len(x.shape) > 2:

@@ -1,4 +1,4 @@
-"""`tf.layers.Dense`: a fully connected layer as an object, whose variables are made once."""
+"""`tf.layers.Dense`: a fully connected layer object, whose variables are created once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from weft.tf1.variable.variable_scope import get_variable, variable_scope
 
 
 def zeros_unless(initializer: Any) -> Any:
-    """The initializer of a bias: zeros, unless another is given."""
+    """The initializer of a bias: zeros by default."""
     return zeros_initializer() if initializer is None else initializer
 
 
 def finished(y: Any, activation: Any, activity_regularizer: Any) -> Any:
-    """A layer's output: activated, and its regularization entered among the losses."""
+    """A layer's output: activated, and its regularization added to the losses."""
     y = y if activation is None else activation(y)
     if activity_regularizer is not None:
         losses = GraphKeys.REGULARIZATION_LOSSES
@@ -34,8 +34,8 @@ def finished(y: Any, activation: Any, activity_regularizer: Any) -> Any:
 class Dense:
     """activation(inputs @ kernel + bias), over the last axis.
 
-    Its variables are made in the scope of the first call, under `name`, made unique; later calls
-    use them.
+    Its variables are created in the scope of the first call, under `name`, made unique; later calls
+    reuse them.
 
     Args:
         units: the size of the last axis of the output.
@@ -89,19 +89,19 @@ class Dense:
 
     @property
     def name(self) -> str:
-        """Of its scope, as given."""
+        """The scope's name, as given."""
         return self._name
 
     @property
     def trainable_variables(self) -> list[Any]:
-        """Kernel and bias, once they are made."""
+        """Kernel and bias, once they exist."""
         return [v for v in (self.kernel, self.bias) if v is not None and self.trainable]
 
     trainable_weights = trainable_variables
 
     @property
     def variables(self) -> list[Any]:
-        """Kernel and bias, once they are made."""
+        """Kernel and bias, once they exist."""
         return [v for v in (self.kernel, self.bias) if v is not None]
 
     weights = variables
@@ -111,7 +111,7 @@ class Dense:
         return TensorShape([*as_shape(input_shape).as_list()[:-1], self.units])
 
     def build(self, input_shape: Any) -> None:
-        """Make the variables in the current scope, for inputs of this shape."""
+        """Create the variables in the current scope, for inputs of this shape."""
         size = as_shape(input_shape).as_list()[-1] if as_shape(input_shape).ndims else None
         if size is None:
             raise fail(

@@ -39,9 +39,9 @@ def batch_normalization(
     reuse: Any = None,
     **others: Any,
 ) -> Tensor:
-    """Batch normalization; updates of the moving averages are in `GraphKeys.UPDATE_OPS`.
+    """Batch normalization; the updates of its moving averages are in `GraphKeys.UPDATE_OPS`.
 
-    `training` is a Python or a tensor boolean: statistics of the batch, or the moving ones.
+    `training` is a Python or a tensor boolean: use the batch's statistics, or the moving averages.
     """
     del others
     x = convert_to_tensor(inputs)

@@ -1,4 +1,4 @@
-"""Sums of products over any axes: `tensordot` and `einsum`."""
+"""Tensor contractions: `tensordot` and `einsum`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.tf1.framework.tensor import Tensor
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The sum of products over `axes`: a count, or a pair of lists of axes."""
+    """A contraction over `axes`: a number, or a pair of lists of axes."""
     with name_scope(name, "Tensordot", [a, b]):
         x, y = same_type("tensordot", a, b)
 
@@ -22,10 +22,10 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
-    """Sums of products by Einstein's convention, such as `'bij,bjk->bik'`: see `ops.einsum`.
+    """A contraction in Einstein's notation, such as `'bij,bjk->bik'`: see `ops.einsum`.
 
     Raises:
-        GraphError: a malformed equation, or one that does not fit the ranks of the inputs.
+        GraphError: the equation is malformed or does not fit the inputs' ranks.
     """
     with name_scope(name, "einsum", list(inputs)):
         tensors = convert_n_to_tensor(inputs, name="inputs")

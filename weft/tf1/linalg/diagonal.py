@@ -16,7 +16,7 @@ from weft.tf1.shape.arrangement import transpose
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """The last two axes exchanged."""
+    """The last two axes swapped."""
     with name_scope(name, "matrix_transpose", [a]):
         tensor = convert_to_tensor(a, name="a")
         count = len(tensor.shape)
@@ -90,7 +90,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", **others:
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Matrices with zeros outside a band: so many below and above the diagonal; -1 keeps all."""
+    """Matrices with zeros outside a band of diagonals around the main one; -1 keeps all."""
     bounds = [static_value(v) for v in (num_lower, num_upper)]
     if None in [None if b is None else 0 for b in bounds]:
         raise fail(GraphError, "matrix_band_part: expected bounds that are known now")

@@ -1,4 +1,4 @@
-"""Decompositions and inverses of matrices, by LAPACK through NumPy."""
+"""Factorizations and inverses of matrices, by LAPACK through NumPy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _require_square(kind: str, tensor: Tensor) -> None:
 
 
 def _shape(x: Value, drop: int = 0) -> Any:
-    """The shape of `x` without its last `drop` axes, of which a run may tell more."""
+    """The shape of `x` without its last `drop` axes, which may be known only at execution."""
     if x.shape is None:
         return None
     kept = range(len(x.shape) - drop)
@@ -104,7 +104,7 @@ def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """Lower triangular L with L @ L.T equal to each positive definite matrix; no gradient yet."""
+    """Cholesky factors: lower triangular L with L @ L.T equal to each matrix; no gradient yet."""
 
     def build(x: Value) -> Value:
         return _on_host(np.linalg.cholesky, x, shape=_shape(x), gradient=_cholesky_vjp)

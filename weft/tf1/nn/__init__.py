@@ -1,4 +1,4 @@
-"""`tf.nn`: what neural networks are made of."""
+"""`tf.nn`: building blocks of neural networks."""
 
 from weft.tf1.elementwise.arithmetic import log_sigmoid, sigmoid, tanh
 from weft.tf1.indexing.lookup import embedding_lookup, in_top_k, top_k

@@ -57,7 +57,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
-    """relu of x and of -x, side by side"""
+    """relu of x and of -x, concatenated"""
     with name_scope(name, "CRelu", [features]):
         x = convert_to_tensor(features)
         return relu(arrangement.concat([x, -x], axis))
@@ -97,7 +97,7 @@ def _softmax(kind: str, op: str, logits: Any, axis: Any, name: str | None, dim: 
     return unary(kind, op, logits, name, axis=int(along))
 
 
-# Losses
+# losses
 def _pair(labels: Any, logits: Any, sentinel: Any, kind: str) -> None:
     if sentinel is not None or labels is None or logits is None:
         raise fail(GraphError, f"{kind}: expected labels=..., logits=... by name")
@@ -110,7 +110,7 @@ def softmax_cross_entropy_with_logits_v2(
     name: str | None = None,
     dim: int | None = None,
 ) -> Tensor:
-    """-sum(labels * log_softmax(logits)) along `axis`; gradients flow to the labels too."""
+    """-sum(labels * log_softmax(logits)) along `axis`; gradients also flow to the labels."""
     return _cross_entropy(labels, logits, axis if axis is not None else dim, name,
                           "softmax_cross_entropy_with_logits")  # fmt: skip
 
@@ -123,7 +123,7 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
-    """-sum(labels * log_softmax(logits)) along an axis; labels are taken as constants."""
+    """-sum(labels * log_softmax(logits)) along an axis; labels get no gradient."""
     _pair(labels, logits, _sentinel, "softmax_cross_entropy_with_logits")
     along = dim if axis is None else axis
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
@@ -147,7 +147,7 @@ def _cross_entropy(labels: Any, logits: Any, axis: int | None, name: str | None,
                 v, t = (ops.transpose(a, perm=tuple(order)) for a in (v, t))
             return ops.softmax_cross_entropy(v, t)
 
-        # TensorFlow reshapes three times here; what programs see is the last one's name
+        # TensorFlow reshapes three times here; programs see the last one's name
         return get_default_graph().emit("Reshape", [x, target], build, name="Reshape_2").outputs[0]
 
 
@@ -162,7 +162,7 @@ def _require_fitting(kind: str, labels: Tensor, logits: Tensor) -> None:
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """The negative logarithm of the probability of each row's class number in `labels`."""
+    """The cross entropy of each row with its class number in `labels`."""
     kind = "SparseSoftmaxCrossEntropyWithLogits"
     _pair(labels, logits, _sentinel, "sparse_softmax_cross_entropy_with_logits")
     with name_scope(name, kind, [labels, logits]):
@@ -216,7 +216,7 @@ def log_poisson_loss(
     """exp(log_input) - log_input * targets
 
     Args:
-        compute_full_loss: with Stirling's formula for `log(targets!)`, where they exceed 1.
+        compute_full_loss: add Stirling's formula for `log(targets!)`, where targets exceed 1.
     """
     with name_scope(name, "log_poisson_loss", [targets, log_input]):
         x, t = same_type("log_poisson_loss", log_input, targets)
@@ -249,7 +249,7 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
 def bias_add(
     value: Any, bias: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """`value` with a vector added along the channels."""
+    """`value` plus a vector along the channels."""
     with name_scope(name, "BiasAdd", [value, bias]) as scope:
         x = convert_to_tensor(value, name="input")
         b = convert_to_tensor(bias, x.dtype.base_dtype, name="bias")
@@ -273,7 +273,7 @@ def bias_add(
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
-    """The share of elements that are 0."""
+    """The fraction of elements that are 0."""
     with name_scope(name, "zero_fraction", [value]):
         x = convert_to_tensor(value, name="value")
 

@@ -1,4 +1,4 @@
-"""A search for the likeliest labels, on arrays."""
+"""CTC beam search, on arrays."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Array = np.ndarray[Any, Any]
 
 
 def log_softmax(x: Array) -> Array:
-    """Logarithms of probabilities along the last axis."""
+    """Log softmax along the last axis."""
     shifted = x - x.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 class _Tree:
-    """Beginnings of sequences: each but the empty one is another with a label behind it."""
+    """Prefixes of label sequences: each but the empty one is another prefix and a label."""
 
     def __init__(self) -> None:
         self.parents = [-1]
@@ -24,7 +24,7 @@ class _Tree:
         self._children: dict[tuple[int, int], int] = {}
 
     def child(self, node: int, label: int) -> int:
-        """The beginning with one more label."""
+        """The prefix extended by a label."""
         found = self._children.get((node, label))
         if found is None:
             found = self._children[node, label] = len(self.parents)
@@ -33,7 +33,7 @@ class _Tree:
         return found
 
     def path(self, node: int) -> list[int]:
-        """The labels of a beginning."""
+        """The labels of a prefix."""
         found: list[int] = []
         while node > 0:
             found.append(self.labels[node])
@@ -42,12 +42,12 @@ class _Tree:
 
 
 def best_paths(logs: Array, width: int, top: int) -> tuple[list[list[int]], list[float]]:
-    """The likeliest labels and the logarithms of their probabilities.
+    """The most likely label sequences and their log probabilities.
 
     Args:
-        logs: logarithms of probabilities, [time, classes]; the last class stands for no label.
-        width: how many beginnings are kept at each step.
-        top: how many results; where there are fewer, empty ones that cannot be fill up.
+        logs: log probabilities, [time, classes]; the last class is the blank.
+        width: the number of prefixes kept at each step.
+        top: the number of results; missing ones are empty, with probability 0.
     """
     tree = _Tree()
     nodes = np.zeros(1, np.int64)
@@ -64,7 +64,7 @@ def best_paths(logs: Array, width: int, top: int) -> tuple[list[list[int]], list
 def _step(
     tree: _Tree, nodes: Array, after_blank: Array, after_label: Array, logs: Array, width: int
 ) -> tuple[Array, Array, Array]:
-    """The likeliest beginnings one step on."""
+    """The most likely prefixes after one more step."""
     blank = len(logs) - 1
     labels = np.array([tree.labels[node] for node in nodes.tolist()])
     total = np.logaddexp(after_blank, after_label)
@@ -74,7 +74,7 @@ def _step(
     ended = np.flatnonzero(labels >= 0)
     grown[ended, labels[ended]] = after_blank[ended] + logs[labels[ended]]
     where = {node: place for place, node in enumerate(nodes.tolist())}
-    for place in ended.tolist():  # those whose beginning is among them, too, come in two ways
+    for place in ended.tolist():  # prefixes whose parent is also kept can be reached in two ways
         parent = where.get(tree.parents[nodes[place]])
         if parent is not None:
             label = labels[place]

@@ -1,7 +1,7 @@
-"""Convolutions and pooling, in every layout and padding that `tf.nn` takes.
+"""Convolutions and pooling, in all layouts and paddings of `tf.nn`.
 
-Inside, images are always N, spatial..., C; channels-first arguments are transposed, and the
-compiler removes transposes that meet.
+Internally, images are always N, spatial..., C; channels-first arguments are transposed, and the
+compiler cancels adjacent transposes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _channels_first(kind: str, data_format: str | None, spatial: int) -> bool:
 
 
 def _spatial(kind: str, what: str, values: Any, spatial: int, first: bool) -> tuple[int, ...]:
-    """The spatial part of strides, dilations or a window, given in any of TensorFlow's forms."""
+    """The spatial part of strides, dilations or a window, from any of TensorFlow's forms."""
     if values is None:
         return (1,) * spatial
     items = [int(v) for v in values] if isinstance(values, list | tuple) else [int(values)]
@@ -124,7 +124,7 @@ def _convolve(
 
 
 def _groups(x: Value, w: Value, first: bool) -> int:
-    """How many groups the channels of image and weights imply."""
+    """The number of groups implied by the channels of image and weights."""
     channels = None if x.shape is None else x.shape[1 if first else -1]
     inside = None if w.shape is None else w.shape[-2]
     if channels is None or inside is None or channels % inside:
@@ -149,7 +149,7 @@ def conv2d(
         strides: a number, two, or four with 1 for batch and channels.
         padding: `SAME`, `VALID`, or a pair (before, after) for each of the four axes.
         data_format: `NHWC` or `NCHW`.
-        dilations: distances between the weights' taps, in the forms of `strides`.
+        dilations: distances between the kernel's taps, in the forms of `strides`.
     """
     del use_cudnn_on_gpu
     weights = filter if filters is None else filters
@@ -208,7 +208,7 @@ def convolution(
     filters: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """A convolution in one, two or three dimensions, as the rank of the input says."""
+    """A convolution in one, two or three dimensions, by the input's rank."""
     weights = filter if filters is None else filters
     tensor = convert_to_tensor(input)
     spatial = len(tensor.shape) - 2
@@ -294,7 +294,7 @@ def conv3d_transpose(
 def _depthwise(
     x: Any, w: Any, strides: Any, padding: Any, dilations: Any, data_format: str | None, name: str
 ) -> Tensor:
-    """Weights (height, width, C, M) act on each of C channels alone and give C * M."""
+    """Depthwise: C channels, each with its own weights (height, width, C, M), to C * M channels."""
     kind = "DepthwiseConv2dNative"
     first = _channels_first(kind, data_format, 2)
     image, weights = _pair(kind, x, w, 4)
@@ -340,7 +340,7 @@ def depthwise_conv2d_native(
     dilations: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """`depthwise_conv2d` under its old name."""
+    """`depthwise_conv2d` under its deprecated name."""
     with name_scope(name, "DepthwiseConv2dNative", [input, filter]) as scope:
         return _depthwise(input, filter, strides, padding, dilations, data_format, scope)
 
@@ -356,7 +356,7 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """`depthwise_conv2d`, then a 1 by 1 convolution that mixes the channels."""
+    """`depthwise_conv2d`, then a pointwise convolution that mixes the channels."""
     with name_scope(name, "separable_conv2d", [input]) as scope:
         spread = rate if dilations is None else dilations
         deep = _depthwise(
@@ -365,7 +365,7 @@ def separable_conv2d(
         return _convolve("Conv2D", deep, pointwise_filter, 2, 1, "VALID", data_format, None, scope)
 
 
-# Pooling
+# pooling
 def _pool(
     kind: str,
     op: str,
@@ -408,7 +408,7 @@ def max_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The greatest element of each window."""
+    """Max pooling of images."""
     image = value if input is None else input
     return _pool("MaxPool", "max_pool", image, ksize, strides, padding, 2, data_format, name)
 
@@ -422,7 +422,7 @@ def avg_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The mean of each window; padding does not count."""
+    """Average pooling of images; padding is not counted."""
     image = value if input is None else input
     return _pool("AvgPool", "avg_pool", image, ksize, strides, padding, 2, data_format, name)
 
@@ -431,7 +431,7 @@ def max_pool3d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The greatest element of each window of volumes."""
+    """Max pooling of volumes."""
     return _pool("MaxPool3D", "max_pool", input, ksize, strides, padding, 3, data_format, name)
 
 
@@ -439,7 +439,7 @@ def avg_pool3d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The mean of each window of volumes."""
+    """Average pooling of volumes."""
     return _pool("AvgPool3D", "avg_pool", input, ksize, strides, padding, 3, data_format, name)
 
 

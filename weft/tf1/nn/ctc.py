@@ -1,7 +1,7 @@
-"""Connectionist temporal classification: its loss, and decoders of what a network gives.
+"""Connectionist temporal classification: the loss, and decoders.
 
-The loss is part of the program; decoders are computed by NumPy, in a call of Python inside the
-step, because how many labels they find depends on data.
+The loss is part of the program; decoders run in NumPy, as a Python call inside the step, because
+the number of labels depends on data.
 
 Source: Graves et al., "Connectionist Temporal Classification" (2006); Graves and Jaitly, "Towards
 End-to-End Speech Recognition with Recurrent Neural Networks" (2014), for the search.
@@ -49,21 +49,21 @@ def ctc_loss(
     ignore_longer_outputs_than_inputs: bool = False,
     time_major: bool = True,
 ) -> Tensor:
-    """Negative logarithm of the probability of labels, in order, at unknown times: [batch].
+    """The negative log probability of unaligned label sequences: [batch].
 
     Args:
-        labels: int32, a row an example.
-        inputs: logits [time, batch, classes]; the last class stands for no label.
-        sequence_length: how many of the steps count, [batch].
-        preprocess_collapse_repeated: labels that repeat count once.
-        ctc_merge_repeated: must be true: outputs that repeat are one label.
-        ignore_longer_outputs_than_inputs: a sequence too short for its labels counts as 0 instead
-            of being an error.
-        time_major: whether time comes first in `inputs`, or the batch.
+        labels: int32, one row per example.
+        inputs: logits [time, batch, classes]; the last class is the blank.
+        sequence_length: the number of valid steps, [batch].
+        preprocess_collapse_repeated: merge repeated labels first.
+        ctc_merge_repeated: must be true: repeated outputs are one label.
+        ignore_longer_outputs_than_inputs: a sequence too short for its labels has loss 0 instead of
+            raising.
+        time_major: whether `inputs` are [time, batch, ...] or [batch, time, ...].
 
     Raises:
-        ArgumentError: labels that are not sparse, or outputs that repeat are to be several labels.
-        InvalidArgumentError: when it runs, where lengths or labels do not fit.
+        ArgumentError: the labels are not sparse, or `ctc_merge_repeated` is false.
+        InvalidArgumentError: at execution, if lengths or labels do not fit.
     """
     if not isinstance(labels, SparseTensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise fail(ArgumentError, f"ctc_loss: expected labels to be a SparseTensor, got {labels!r}")
@@ -91,10 +91,10 @@ def ctc_loss(
 
 
 def _rows(labels: SparseTensor, dims: Tensor, collapse: bool) -> tuple[Tensor, Tensor]:
-    """Labels [batch, labels] with zeros behind their ends, and how many there are, [batch].
+    """Labels [batch, labels] padded with zeros, and their numbers, [batch].
 
-    Where nothing tells before the run how many labels the longest row has, there is room for as
-    many as there are steps.
+    If the longest row's number of labels is not known before the run, there is room for as many as
+    there are steps.
 
     Args:
         dims: of the logits.
@@ -118,7 +118,7 @@ def _rows(labels: SparseTensor, dims: Tensor, collapse: bool) -> tuple[Tensor, T
 
 
 def _checked(x: Tensor, fits: Tensor, text: str) -> Tensor:
-    """`x`, if all flags hold; else an error when the graph runs."""
+    """`x`, if all flags are true; else an error at execution."""
 
     def build(x: Value, fits: Value) -> Value:
         wrong = ops.sum(ops.cast(ops.logical_not(fits), dtype="int32"), axes=None)
@@ -138,12 +138,12 @@ def _log_likelihood(logs: Tensor, rows: Tensor, steps: Tensor, lengths: Tensor) 
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The labels of the likeliest class at each step.
+    """The labels of the most likely class at each step.
 
     Args:
-        inputs: logits [time, batch, classes]; the last class stands for no label.
-        sequence_length: how many of the steps count, [batch].
-        merge_repeated: whether outputs that repeat are one label.
+        inputs: logits [time, batch, classes]; the last class is the blank.
+        sequence_length: the number of valid steps, [batch].
+        merge_repeated: whether repeated outputs are one label.
 
     Returns:
         A list with the labels, and the negative sum of their logits, [batch, 1].
@@ -164,21 +164,20 @@ def ctc_beam_search_decoder(
     top_paths: int = 1,
     merge_repeated: bool = True,
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The likeliest labels that a search finds which keeps `beam_width` beginnings.
+    """The most likely labels found by a beam search.
 
     Args:
-        inputs: logits [time, batch, classes]; the last class stands for no label.
-        sequence_length: how many of the steps count, [batch].
-        beam_width: how many beginnings are kept.
-        top_paths: how many results, the likeliest first.
-        merge_repeated: whether labels that repeat in a result are shown once.
+        inputs: logits [time, batch, classes]; the last class is the blank.
+        sequence_length: the number of valid steps, [batch].
+        beam_width: the number of prefixes kept.
+        top_paths: the number of results, the most likely first.
+        merge_repeated: whether to merge repeated labels in a result.
 
     Returns:
-        A list of `top_paths` sets of labels, and the logarithms of their probabilities,
-        [batch, top_paths].
+        A list of `top_paths` label sequences, and their log probabilities, [batch, top_paths].
 
     Raises:
-        ArgumentError: more results than beginnings are asked for.
+        ArgumentError: `top_paths` exceeds `beam_width`.
     """
     if not 0 < top_paths <= beam_width:
         text = f"expected top_paths between 1 and beam_width {beam_width}, got {top_paths}"
@@ -198,7 +197,7 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """`ctc_beam_search_decoder` that shows labels that repeat."""
+    """`ctc_beam_search_decoder` without merging of repeated labels."""
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, False)
 
 
@@ -237,7 +236,7 @@ def _without_repeats(row: Array) -> Array:
 
 
 def _sparse(rows: Sequence[Array]) -> list[Array]:
-    """Rows of different lengths as positions, values and shape."""
+    """Rows of different lengths as indices, values and shape."""
     lengths = np.array([len(row) for row in rows], np.int64)
     first = np.repeat(np.arange(len(rows)), lengths)
     second = np.concatenate([*[np.arange(n) for n in lengths], np.empty(0, np.int64)])

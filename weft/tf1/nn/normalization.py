@@ -1,4 +1,4 @@
-"""Normalization, and dropout."""
+"""Normalization and dropout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.tf1.reduction import static_axes
 from weft.tf1.shape import arrangement
 
 
-# Normalization
+# normalization
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
@@ -88,16 +88,16 @@ def fused_batch_norm(
     name: str | None = None,
     exponential_avg_factor: float = 1.0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Batch normalization of images, with the mean and the (unbiased) variance that it used.
+    """Batch normalization of images; also returns the mean and (unbiased) variance used.
 
     Raises:
-        GraphError: outside of training mean and variance must be given.
+        GraphError: in evaluation, mean and variance are missing.
     """
     if not is_training and (mean is None or variance is None):
         raise fail(GraphError, "fused_batch_norm: expected mean and variance outside of training")
     if exponential_avg_factor != 1.0:
         raise fail(GraphError, "fused_batch_norm: exponential_avg_factor is not supported")
-    least = max(float(epsilon), 1.001e-5)  # TensorFlow's lower bound, which cuDNN wants
+    least = max(float(epsilon), 1.001e-5)  # TensorFlow's lower bound, which cuDNN requires
     with name_scope(name, "FusedBatchNormV3", [x, scale, offset]) as scope:
         tensor = convert_to_tensor(x, name="input")
         gain = convert_to_tensor(scale, name="scale")
@@ -131,7 +131,7 @@ def _fused_batch_norm(
 
 
 def _unbiased(x: Value) -> Any:
-    """n / (n - 1), for the variance of n samples."""
+    """n / (n - 1), which makes the variance of n samples unbiased."""
     dims = (x.shape or (None,))[:-1]
     if None not in dims:
         count = int(np.prod(dims))  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -165,7 +165,7 @@ def lrn(
 local_response_normalization = lrn
 
 
-# Dropout
+# dropout
 def dropout(
     x: Any,
     keep_prob: Any = None,
@@ -174,12 +174,13 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """Zero a share `rate` (1 - keep_prob) of the elements; the rest grows to keep the mean.
+    """Zero a fraction `rate` (1 - keep_prob) of the elements; scale the others up to keep the mean.
 
     Args:
-        keep_prob: how much to keep: a number or a tensor, as programs feed it.
-        noise_shape: a shape that broadcasts to that of x; elements along 1 share their fate.
-        rate: how much to drop.
+        keep_prob: the fraction to keep: a number or a tensor, as programs feed it.
+        noise_shape: a shape that broadcasts to that of x; elements along axes of 1 share a
+            decision.
+        rate: the fraction to drop.
     """
     if (keep_prob is None) == (rate is None):
         raise fail(GraphError, "dropout: expected one of keep_prob and rate")
@@ -195,7 +196,7 @@ def dropout(
         uniform = distribution.random_uniform(dims, dtype=_drawn(tensor), seed=seed)
 
         def build(v: Value, u: Value, k: Value) -> Value:
-            k = ops.reshape(k, shape=())  # often from a placeholder of no known rank
+            k = ops.reshape(k, shape=())  # often from a placeholder of unknown rank
             kept = ops.less(u, ops.cast(k, dtype=u.dtype) if k.dtype is not u.dtype else k)
             return ops.select(kept, v / k, 0)
 
@@ -204,12 +205,12 @@ def dropout(
 
 
 def _drawn(tensor: Tensor) -> Any:
-    """The type to draw in: half precision has too few steps for small rates."""
+    """The type to draw in: half precision is too coarse for small rates."""
     return tensor.dtype if tensor.dtype.size >= 4 else dtypes.float32
 
 
 def _keep(keep_prob: Any, rate: Any, tensor: Tensor) -> Tensor | None:
-    """The share to keep, as a tensor; `None` where that is everything."""
+    """The fraction to keep, as a tensor; `None` if that is everything."""
     given = keep_prob if rate is None else rate
     if isinstance(given, int | float):
         share = float(given) if rate is None else 1.0 - given

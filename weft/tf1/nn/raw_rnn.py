@@ -1,4 +1,4 @@
-"""raw_rnn: a cell in a loop, where your own function says what comes in and what goes out."""
+"""raw_rnn: a cell in a loop, controlled by a user function."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ def raw_rnn(
     scope: Any = None,
     maximum_iterations: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Run a cell for as long as a function says, on inputs that the function gives.
+    """Run a cell on inputs from a function, until the function says that all rows are finished.
 
     `loop_fn(time, cell_output, cell_state, loop_state)` returns `(finished, next_input,
-    next_cell_state, emit_output, next_loop_state)`. The first call is with time 0 and `None` for
-    the rest; it gives the first input and state, and as `emit_output` an example of what one row
-    of the batch emits (`None`: what the cell's output is). Rows that have finished emit zeros and
-    keep their state. The loop ends when all have.
+    next_cell_state, emit_output, next_loop_state)`. The first call has time 0 and `None` for the
+    rest; it returns the first input and state, and as `emit_output` an example of one row's output
+    (`None`: like the cell's output). Finished rows emit zeros and keep their state. The loop ends
+    when all rows are finished.
 
     Args:
         parallel_iterations, swap_memory: accepted.
-        maximum_iterations: the most iterations; needed where `finished` depends on what the loop
-            computes. It is not in TensorFlow.
+        maximum_iterations: the maximum number of iterations; required if `finished` depends on
+            computed values. TensorFlow does not have it.
 
     Returns:
-        What was emitted, as tensor arrays in the structure of `emit_output`; the last cell state;
-        the last loop state.
+        The emitted outputs, as tensor arrays in the structure of `emit_output`; the last cell
+        state; the last loop state.
 
     Raises:
-        ArgumentError: `loop_fn` gives something other than five values.
-        GraphError: nothing tells how many iterations there may be.
+        ArgumentError: `loop_fn` does not return five values.
+        GraphError: the number of iterations is not bounded.
 
     >>> import weft.tf1 as tf
     >>> lengths = tf.constant([2, 1])
@@ -80,7 +80,7 @@ def raw_rnn(
 
 
 def _examples(example: Any, cell: Any, state: Any) -> Any:
-    """What one row emits, as tensors; the cell's output unless `loop_fn` has given an example."""
+    """One row's output, as tensors; like the cell's unless `loop_fn` gave an example."""
     if example is None:
         dtype = flatten(state)[0].dtype.base_dtype
         example = map_structure(lambda n: zeros(_sizes(n), dtype), cell.output_size)
@@ -93,8 +93,8 @@ def _iteration(
     """The body of the loop.
 
     Args:
-        examples: what one row emits.
-        silence: what rows emit that have finished: zeros.
+        examples: one row's output.
+        silence: the output of finished rows: zeros.
     """
 
     def body(
@@ -128,14 +128,14 @@ def _sizes(size: Any) -> list[int]:
 
 
 def _array(example: Tensor, batch: int | None) -> TensorArray:
-    """What is emitted, of rows like an example."""
+    """Outputs of all rows, each like an example."""
     dims = example.shape.as_list() if example.shape.ndims is not None else None
     known = None if dims is None else [batch, *dims]
     return TensorArray(example.dtype.base_dtype, 0, True, element_shape=known)
 
 
 def _same(what: str, before: Any, after: Any) -> None:
-    """Refuse a result of `loop_fn` whose structure changes between iterations."""
+    """Check that a result of `loop_fn` keeps its structure between iterations."""
     if outline(before) != outline(after):
         raise fail(
             TreeError,
@@ -145,7 +145,7 @@ def _same(what: str, before: Any, after: Any) -> None:
 
 
 def _chosen(done: Tensor, old: Any, new: Any) -> Any:
-    """What was there for rows that have finished; scalars and arrays go on."""
+    """The previous values for finished rows; scalars and arrays advance."""
     if isinstance(old, TensorArray) or old.shape.ndims == 0:
         return new
     return where(done, old, new)

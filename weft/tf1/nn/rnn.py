@@ -1,4 +1,4 @@
-"""dynamic_rnn, static_rnn and both directions of them; reverse_sequence."""
+"""dynamic_rnn, static_rnn and their bidirectional variants; reverse_sequence."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any]:
-    """Outputs of a cell for all steps of sequences, and its last state.
+    """The outputs of a cell for all steps of sequences, and its last state.
 
     Args:
-        inputs: nested tensors (batch, steps, ...), with steps in front if `time_major`.
-        sequence_length: (batch): behind it outputs are 0 and the state stays.
+        inputs: nested tensors (batch, steps, ...), or (steps, batch, ...) if `time_major`.
+        sequence_length: (batch): after it, outputs are 0 and the state is kept.
         initial_state: zeros of `dtype` by default.
         parallel_iterations, swap_memory: accepted.
 
     Raises:
-        ArgumentError: neither `initial_state` nor `dtype`.
+        ArgumentError: neither `initial_state` nor `dtype` is given.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default():
@@ -75,7 +75,7 @@ def dynamic_rnn(
 
 
 def _turned(x: Tensor) -> Tensor:
-    """Batch and steps the other way round."""
+    """Batch and step axes swapped."""
     rank = x.shape.ndims
     if rank is None or rank < 2:
         raise fail(ArgumentError, f"expected inputs of rank 2 or more, got {x}")
@@ -99,10 +99,10 @@ def static_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Outputs of a cell for a list of inputs (batch, ...), and its last state: an unrolled loop.
+    """An unrolled loop: a cell's outputs for a list of inputs (batch, ...), and its last state.
 
     Raises:
-        ArgumentError: no inputs, or neither `initial_state` nor `dtype`.
+        ArgumentError: there are no inputs, or neither `initial_state` nor `dtype` is given.
     """
     if not inputs:
         raise fail(ArgumentError, "static_rnn: expected at least one input")
@@ -143,7 +143,7 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """`dynamic_rnn` of one cell from the beginning, and of another one from the end.
+    """`dynamic_rnn` of one cell forwards and of another one backwards.
 
     Returns:
         The outputs of both, and their last states.
@@ -183,7 +183,7 @@ def static_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any, Any]:
-    """`static_rnn` in both directions; outputs beside each other, and both last states."""
+    """`static_rnn` in both directions; concatenated outputs, and both last states."""
 
     def reversed_(xs: Sequence[Any]) -> list[Any]:
         if sequence_length is None:
@@ -211,14 +211,14 @@ def reverse_sequence(
     seq_dim: int | None = None,
     batch_dim: int | None = None,
 ) -> Tensor:
-    """Each sequence backward up to its length; what is behind that stays.
+    """Each sequence reversed up to its length; later steps stay.
 
     Args:
-        seq_lengths: one for each example.
-        seq_axis, batch_axis: where steps and examples are; `seq_dim`, `batch_dim` are older names.
+        seq_lengths: one per example.
+        seq_axis, batch_axis: of steps and examples; `seq_dim`, `batch_dim` are deprecated names.
 
     Raises:
-        ArgumentError: no axis of steps.
+        ArgumentError: there is no axis of steps.
     """
     steps = seq_dim if seq_axis is None else seq_axis
     batch = (batch_dim or 0) if batch_axis is None else batch_axis

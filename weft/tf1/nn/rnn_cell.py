@@ -1,4 +1,4 @@
-"""Recurrent cells: one step of a recurrent network, with variables of their own."""
+"""Recurrent cells: one step of a recurrent network, with its variables."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Function = Callable[..., Any]
 
 
 class RNNCell:
-    """A step of a recurrent network; yours gives `state_size`, `output_size` and `call`.
+    """A step of a recurrent network; subclasses define `state_size`, `output_size` and `call`.
 
-    `cell(inputs, state)` gives the output and the next state. Variables that `build` or `call`
-    makes by `get_variable` are made once, in a scope of the cell's name.
+    `cell(inputs, state)` returns the output and the next state. Variables that `build` or `call`
+    get by `get_variable` are created once, in a scope of the cell's name.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class RNNCell:
         raise NotImplementedError
 
     def build(self, inputs_shape: Any) -> None:
-        """Make the variables, knowing the shape of the inputs."""
+        """Create the variables, for inputs of this shape."""
 
     def call(self, inputs: Any, state: Any) -> Any:
         """One step: the output and the next state."""
@@ -113,7 +113,7 @@ class BasicRNNCell(RNNCell):
         return self._units
 
     def build(self, inputs_shape: Any) -> None:
-        """Make kernel and bias."""
+        """Create kernel and bias."""
         rows = _depth(inputs_shape) + self._units
         self._kernel = get_variable("kernel", [rows, self._units], self._dtype)
         self._bias = get_variable(
@@ -130,7 +130,7 @@ class GRUCell(RNNCell):
     """A gated recurrent unit: r and u are gates, c the candidate, `u * state + (1 - u) * c`.
 
     Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder" (2014), with the reset
-    gate in front of the product, as in TensorFlow.
+    gate before the matmul, as in TensorFlow.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class GRUCell(RNNCell):
         return self._units
 
     def build(self, inputs_shape: Any) -> None:
-        """Make kernels and biases of the gates and of the candidate."""
+        """Create kernels and biases of the gates and of the candidate."""
         rows, kernel, bias = _depth(inputs_shape) + self._units, *self._initializers
         gates = bias or constant_initializer(1.0)
         rest = bias or zeros_initializer()
@@ -183,17 +183,17 @@ class LSTMStateTuple(NamedTuple):
 
 
 class LSTMCell(RNNCell):
-    """Long short-term memory, with peepholes and a projection if asked for.
+    """Long short-term memory, with optional peepholes and projection.
 
     Args:
         num_units: the width of the cell.
         use_peepholes: gates see the cell (Sak et al., 2014).
         cell_clip: the cell is clipped to this magnitude.
         initializer: of kernels.
-        num_proj: the width of the output, a product of the cell's.
+        num_proj: the width of the output, a projection of the cell's output.
         proj_clip: the output is clipped to this magnitude.
         forget_bias: added to the forget gate.
-        state_is_tuple: the state is an `LSTMStateTuple`; else both beside each other.
+        state_is_tuple: the state is an `LSTMStateTuple`; else both are concatenated.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class LSTMCell(RNNCell):
         return self._units if self._projected is None else self._projected
 
     def build(self, inputs_shape: Any) -> None:
-        """Make kernel and bias, peepholes and projection."""
+        """Create kernel and bias, peepholes and projection."""
         n, dtype, start = self._units, self._dtype, self._initializer
         rows = _depth(inputs_shape) + self.output_size
         self._kernel = get_variable("kernel", [rows, 4 * n], dtype, initializer=start)
@@ -266,7 +266,7 @@ class BasicLSTMCell(LSTMCell):
 
 
 class MultiRNNCell(RNNCell):
-    """Cells above each other: each takes the output of the one below.
+    """Stacked cells: each takes the output of the one below.
 
     Raises:
         ArgumentError: there are no cells.
@@ -286,7 +286,7 @@ class MultiRNNCell(RNNCell):
 
     @property
     def output_size(self) -> Any:
-        """That of the last cell."""
+        """The last cell's."""
         return self._cells[-1].output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
@@ -308,7 +308,7 @@ class MultiRNNCell(RNNCell):
 
 
 class _Wrapper(RNNCell):
-    """A cell around another one, without variables of its own."""
+    """A cell that wraps another one, without variables of its own."""
 
     def __init__(self, cell: RNNCell) -> None:
         super().__init__()
@@ -316,21 +316,21 @@ class _Wrapper(RNNCell):
 
     @property
     def state_size(self) -> Any:
-        """That of the cell."""
+        """The wrapped cell's."""
         return self._cell.state_size
 
     @property
     def output_size(self) -> Any:
-        """That of the cell."""
+        """The wrapped cell's."""
         return self._cell.output_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """That of the cell."""
+        """The wrapped cell's."""
         return self._cell.zero_state(batch_size, dtype)
 
 
 class DropoutWrapper(_Wrapper):
-    """A cell whose inputs, outputs and states are dropped at random, anew in each step."""
+    """A cell with dropout of inputs, outputs and states, drawn anew at each step."""
 
     def __init__(
         self, cell: RNNCell, input_keep_prob: Any = 1.0, output_keep_prob: Any = 1.0,
@@ -347,7 +347,7 @@ class DropoutWrapper(_Wrapper):
         """One step."""
         output, new = self._cell(self._dropped(inputs, self._keep[0]), state, scope)
         if self._keep[2] is not None and not _keeps_all(self._keep[2]):
-            if isinstance(new, LSTMStateTuple):  # the cell itself is kept
+            if isinstance(new, LSTMStateTuple):  # the cell part is not dropped
                 new = LSTMStateTuple(new.c, self._dropped(new.h, self._keep[2]))
             else:
                 new = map_structure(lambda x: self._dropped(x, self._keep[2]), new)
@@ -362,7 +362,7 @@ def _keeps_all(keep: Any) -> bool:
 
 
 class ResidualWrapper(_Wrapper):
-    """A cell to whose outputs inputs are added, or what `residual_fn(inputs, outputs)` gives."""
+    """A residual cell: adds inputs to outputs, or applies `residual_fn(inputs, outputs)`."""
 
     def __init__(self, cell: RNNCell, residual_fn: Function | None = None) -> None:
         super().__init__(cell)
@@ -377,7 +377,7 @@ class ResidualWrapper(_Wrapper):
 
 
 class DeviceWrapper(_Wrapper):
-    """A cell on a device: there is one."""
+    """A cell on a device; there is only one."""
 
     def __init__(self, cell: RNNCell, device: Any) -> None:
         del device

@@ -1,7 +1,7 @@
-"""Random tensors: own streams, one per operation, reproducible from graph and operation seeds.
+"""Random tensors: one stream per operation, reproducible from graph and operation seeds.
 
 The numbers differ from TensorFlow's. As there, an operation with a seed (its own, or the graph's
-with its position) gives the same sequence in every session; without one, in none.
+with its position) gives the same sequence in every session; an operation without one does not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def set_random_seed(seed: int | None) -> None:
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The seeds of an operation that is about to be made: the graph's and its own."""
+    """The seeds of the next operation: the graph's and its own."""
     graph = get_default_graph()
     if graph.seed is None:
         return (None, None) if op_seed is None else (DEFAULT_GRAPH_SEED, op_seed)
@@ -37,7 +37,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
 
 def key_of(op_seed: int | None) -> tuple[int, int]:
-    """The two 32-bit words that start the stream of an operation."""
+    """The two 32-bit words of the operation's stream."""
     seeds = get_seed(op_seed)
     if seeds[0] is None:
         return secrets.randbits(32), secrets.randbits(32)
@@ -56,7 +56,7 @@ Draw = Callable[[Value, tuple[int, int], Any], Value]  # (counter, key, dims) ->
 
 
 def draw(kind: str, shape: Any, seed: int | None, name: str, make: Draw) -> Tensor:
-    """A random operation: `make` gets a counter of the steps, the stream's key, and the shape."""
+    """A random operation: `make` gets a counter, the stream's key, and the shape."""
     key = key_of(seed)
     tensor, dims = shape if isinstance(shape, Dims) else Dims(*shape_operand(shape, "shape"))
     graph = get_default_graph()
@@ -70,7 +70,7 @@ def draw(kind: str, shape: Any, seed: int | None, name: str, make: Draw) -> Tens
 
 
 def stream_name(name: str) -> str:
-    """The name that the counter of an operation has in a session's state."""
+    """The key of an operation's counter in a session's state."""
     full = name[:-1] if name.endswith("/") else get_default_graph().unique_name(name, False)
     return full + "/steps"
 
@@ -136,7 +136,7 @@ def _normal(
     what: str, op: str, function: Any, shape: Any, mean: Any, stddev: Any, dtype: Any,
     seed: int | None, name: str | None,
 ) -> Tensor:  # fmt: skip
-    """Numbers of a distribution of mean 0 and deviation 1, scaled and moved."""
+    """Numbers of a distribution of mean 0 and deviation 1, scaled and shifted."""
     kind = _floating(dtype, what)
     with name_scope(name, what, [shape, mean, stddev]) as scope:
         shape = Dims(*shape_operand(shape, "shape"))
@@ -156,7 +156,7 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed."""
+    """Normal."""
     given = "random_normal", "RandomStandardNormal", ops.random_normal
     return _normal(*given, shape, mean, stddev, dtype, seed, name)
 
@@ -169,13 +169,13 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed within two standard deviations of the mean."""
+    """Truncated normal, within two standard deviations of the mean."""
     given = "truncated_normal", "TruncatedNormal", ops.truncated_normal
     return _normal(*given, shape, mean, stddev, dtype, seed, name)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The rows in random order."""
+    """The rows, shuffled."""
     with name_scope(name, "RandomShuffle", [value]) as scope:
         tensor = convert_to_tensor(value, name="value")
         key, stream = key_of(seed), stream_name(scope)
@@ -197,7 +197,7 @@ def multinomial(
     name: str | None = None,
     output_dtype: Any = None,
 ) -> Tensor:
-    """`num_samples` class numbers a row, drawn with probabilities softmax(logits)."""
+    """`num_samples` class numbers per row, drawn from softmax(logits)."""
     with name_scope(name, "multinomial", [logits]):
         tensor = convert_to_tensor(logits, name="logits")
         kind = as_dtype(output_dtype or dtypes.int64).ir

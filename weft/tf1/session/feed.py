@@ -1,4 +1,4 @@
-"""Feeds: which edge a key of `feed_dict` stands for, and how a value becomes its array."""
+"""Feeds: the value that a key of `feed_dict` stands for, and conversion to arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Feed:
-    """One key of a `feed_dict`. `shape` is that of the last array, known to fit."""
+    """A key of a `feed_dict`. `shape` is the last array's, which is known to fit."""
 
     __slots__ = ("numpy", "shape", "tensor")
 
@@ -42,7 +42,7 @@ class Feed:
         self.shape: Any = None
 
     def convert(self, value: Any) -> Array:
-        """`value` as an array of the tensor's type and a shape that fits.
+        """`value` as an array of the tensor's type and a matching shape.
 
         Raises:
             InvalidArgumentError: it does not fit.
@@ -93,14 +93,14 @@ class Feed:
 
 @dataclass(frozen=True)
 class Implicit:
-    """A placeholder that the session itself feeds, from what its state holds before the run."""
+    """A placeholder that the session feeds itself, from its state before the run."""
 
     placeholder: Value
     value: Callable[[State], Array] | HostValue
 
 
 def implicit_arrays(items: Sequence[Implicit], state: State, run: Run) -> list[Array]:
-    """What the session feeds; what Python computes is computed once in a run."""
+    """The values that the session feeds; Python computes each once per run."""
     return [
         item.value.compute(run, state) if isinstance(item.value, HostValue) else item.value(state)
         for item in items
@@ -108,7 +108,7 @@ def implicit_arrays(items: Sequence[Implicit], state: State, run: Run) -> list[A
 
 
 def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) -> list[Implicit]:
-    """What the session must feed by itself, and a check that nothing else is missing.
+    """The values that the session must feed itself; checks that no other feed is missing.
 
     Raises:
         InvalidArgumentError: a placeholder is needed and not fed.
@@ -153,7 +153,7 @@ def check_first_run(graph: Graph, roots: Sequence[Node], state: State) -> None:
 
 
 def calls_of_unknown_shape(graph: Graph, roots: Sequence[Node]) -> bool:
-    """Whether `roots` need a call into Python of whose results too little is known."""
+    """Whether `roots` need a Python call whose results have unknown shapes."""
     return any(
         op_of(node) is host_call and "shapes" not in node.operands and not _known(node)
         for node in toposort(graph.ir, roots)

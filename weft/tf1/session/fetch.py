@@ -1,4 +1,4 @@
-"""Fetches: any nesting of tensors, operations, variables and names, and its way back."""
+"""Fetches: any nesting of tensors, operations, variables and names, and the results in it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Builder = Callable[[Sequence[Any], Any], Any]  # (arrays, session) -> the result
 
 
 class Fetch:
-    """Which edges to compute, which nodes to run, and how the results are nested."""
+    """The values to compute, the nodes to run, and how to nest the results."""
 
     def __init__(self, graph: Graph, fetches: Any, fed: Collection[Value] = ()) -> None:
         self._graph = graph
         self._fed = fed
         self.reads_variables = False
-        self.hosted = False  # whether Python gives some of it
+        self.hosted = False  # whether Python computes some of it
         self._values: dict[Value, int] = {}
         self._targets: dict[Node, None] = {}
         self.build: Builder = self._nested(fetches)

@@ -1,4 +1,4 @@
-"""Options that sessions are made with."""
+"""Options of sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions: running parts of a graph. A repeated run is a look-up and one call of the engine."""
+"""Sessions: running parts of a graph. A repeated run is a lookup and one call of the engine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NOTHING: Mapping[Any, Any] = {}
 
 
 class _Plan:
-    """What a run with these fetches and these feed keys does."""
+    """The plan of a run with these fetches and feed keys."""
 
     __slots__ = ("build", "direct", "epoch", "feeds", "function", "hosted", "implicit",
                  "plain", "reads_variables")  # fmt: skip
@@ -90,7 +90,7 @@ class BaseSession:
 
     @property
     def graph_def(self) -> Graph:
-        """The graph itself; it prints well."""
+        """The graph itself, which prints as text."""
         return self._graph
 
     @property
@@ -117,10 +117,10 @@ class BaseSession:
                 and namedtuples of them.
             feed_dict: values for tensors, by tensor or name; any tensor may be fed.
             options: with a `trace_level`, kernels are timed.
-            run_metadata: gets these times.
+            run_metadata: receives these times.
 
-        A variable that is fetched gives what it holds when the step is over; tensors computed from
-        it see what it held before, unless control dependencies say otherwise.
+        A fetched variable gives its value at the end of the step; tensors computed from it see its
+        value before the step, unless control dependencies say otherwise.
 
         Returns:
             Arrays (NumPy scalars for rank 0) in the nesting of `fetches`; `None` for operations.
@@ -144,9 +144,9 @@ class BaseSession:
         except (KeyError, TypeError):
             feeds = spread_feeds(feeds)
             plan = self._find_plan(fetches, feeds)
-        arrays: list[Any] = []  # a comprehension would be one more frame
+        arrays: list[Any] = []  # a comprehension would cost a frame
         for feed, value in zip(plan.feeds, feeds.values()):  # noqa: B905 -- equal by the key
-            # An array of the right type goes as it is: the engine knows the shapes that fit.
+            # an array of the right type is used as it is: the engine knows which shapes fit
             if value.__class__ is ndarray and value.dtype is feed.numpy:
                 arrays.append(value)
             else:
@@ -163,10 +163,10 @@ class BaseSession:
         return results if plan.direct else plan.build(results, self)
 
     def _run_with_host(self, plan: _Plan, given: list[Any]) -> Any:
-        """A run in which the session feeds something, or fetches what no program computes."""
+        """A run that feeds host values, or fetches values computed outside the program."""
         run: dict[int, Any] = {}
         arrays = self._with_implicit(plan, given, run)
-        if plan.reads_variables:  # what a variable holds when the step is over
+        if plan.reads_variables:  # a variable's value at the end of the step
             with self._state.lock:
                 return plan.build(plan.function(arrays, self._state), self)
         results = plan.function(arrays, self._state)
@@ -182,7 +182,7 @@ class BaseSession:
         return found
 
     def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
-        """The plan for a run that the fast look-up does not know, made if need be."""
+        """The plan of a run that the fast lookup did not find; made if needed."""
         if self._closed:
             raise ClosedSessionError("session: expected an open session, got a closed one")
         if not isinstance(feeds, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -197,7 +197,7 @@ class BaseSession:
         return plan
 
     def _remember(self, fetches: Any, feeds: Mapping[Any, Any], plan: _Plan) -> None:
-        """Enter the plan under the key that `run` builds, where that key tells enough."""
+        """Store the plan under the key that `run` builds, if that key is sufficient."""
         kind = type(fetches)
         if kind is list or kind is tuple:
             if not any(isinstance(item, tuple) for item in fetches):
@@ -228,7 +228,7 @@ class BaseSession:
     def profile(
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, runs: int = 5
     ) -> str:
-        """Where the time and the memory of a run go, as text; runs it `runs` times."""
+        """A report of a run's time and memory; runs it `runs` times."""
         plan, arrays = self._prepare(fetches, feed_dict or {})
         return plan.function.profile(arrays, self._state, runs)
 
@@ -243,7 +243,7 @@ class BaseSession:
         return plan, self._with_implicit(plan, arrays, {})
 
     def _with_implicit(self, plan: _Plan, given: list[Any], run: dict[int, Any]) -> list[Any]:
-        """The program's feeds: arrays that were given, and what the session itself feeds."""
+        """The program's feeds: the given arrays, and what the session feeds itself."""
         arrays: list[Any] = []
         for feed, value in zip(plan.feeds, given, strict=True):
             if isinstance(feed, HostPlaceholder):
@@ -259,10 +259,10 @@ class BaseSession:
         return Function(self._graph.ir, fetch.values, fetch.targets, fed, threads)
 
     def value_of(self, variable: Variable) -> Any:
-        """What a variable holds now.
+        """The current value of a variable.
 
         Raises:
-            FailedPreconditionError: nothing yet.
+            FailedPreconditionError: it is not initialized.
         """
         if variable.key not in self._state:
             raise FailedPreconditionError(
@@ -299,7 +299,7 @@ class BaseSession:
         return ["/job:localhost/replica:0/task:0/device:CPU:0"]
 
     def close(self) -> None:
-        """Give the variables back; the session cannot run any more."""
+        """Free the variables; the session cannot run any more."""
         self._closed = True
         self._plans = {}
         self._state = State()
@@ -318,7 +318,7 @@ def _refuse_twice(feeds: Sequence[Feed]) -> None:
 
 
 class Session(BaseSession):
-    """Runs a graph; in a `with` block, the graph and the session are the default ones."""
+    """Runs a graph; in a `with` block, both graph and session are the default ones."""
 
     _contexts: list[contextlib.ExitStack]
 
@@ -336,7 +336,7 @@ class Session(BaseSession):
 
 
 class InteractiveSession(BaseSession):
-    """A session that is the default one from when it is made until it is closed."""
+    """A session that is the default one from its creation until it is closed."""
 
     def __init__(
         self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
@@ -348,7 +348,7 @@ class InteractiveSession(BaseSession):
         self._stack.enter_context(self.as_default())
 
     def close(self) -> None:
-        """End the session, which then is the default one no more."""
+        """Close the session, which stops being the default one."""
         super().close()
         self._stack.close()
 

@@ -1,4 +1,4 @@
-"""`tf.RunOptions` and `tf.RunMetadata`: when the operations of one run were computed."""
+"""`tf.RunOptions` and `tf.RunMetadata`: profiles of runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.runtime.measurement.profile import Run
 class RunOptions:
     """Options of a run. With `trace_level=FULL_TRACE` its kernels are timed.
 
-    `timeout_in_ms` and what else TensorFlow has are accepted, and have no effect.
+    `timeout_in_ms` and TensorFlow's other options are accepted, and have no effect.
     """
 
     NO_TRACE: Final = 0
@@ -27,10 +27,10 @@ class RunOptions:
 
 
 class RunMetadata:
-    """What a traced run took, by operation; for `FileWriter.add_run_metadata`.
+    """The times of a traced run's operations; for `FileWriter.add_run_metadata`.
 
     A kernel computes several operations: its time is divided equally among them, and the memory
-    that it writes is that of the last. Operations that need no kernel are not in it.
+        that it writes is attributed to the last one. Operations without a kernel are missing.
 
     Attributes:
         times: of operations.
@@ -40,7 +40,7 @@ class RunMetadata:
         self.times: list[NodeTime] = []
 
     def take(self, runs: Sequence[Run], operations: Collection[str]) -> None:
-        """Replace what it holds by these runs of programs.
+        """Replace the contents by these runs of programs.
 
         Args:
             operations: the names of the graph's operations.
@@ -50,7 +50,7 @@ class RunMetadata:
         self.times = [time for k in kernels for time in _times(k, first, operations)]
 
     def SerializeToString(self) -> bytes:
-        """Its bytes, as TensorFlow's protocol buffer."""
+        """The encoded message, as TensorFlow's protocol buffer."""
         return run_metadata(self.times)
 
 
@@ -71,7 +71,7 @@ def _times(kernel: KernelRun, first: int, operations: Collection[str]) -> list[N
 
 
 def _operation(node: str, operations: Collection[str]) -> str:
-    """The operation that a node is a part of, whose name begins with the operation's."""
+    """The operation that a node belongs to, by the longest prefix of the node's name."""
     while node and node not in operations:
         node = node.rpartition("/")[0]
     return node

@@ -1,4 +1,4 @@
-"""Shapes of tensors, and the same elements in other arrangements."""
+"""Shapes of tensors, reshaping and reordering."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.reduction import static_axes, static_axis
 
 
-# Shapes as tensors
+# shapes as tensors
 def shape(
     input: Any, name: str | None = None, out_type: Any = dtypes.int32, optimize: bool = True
 ) -> Tensor:
-    """The shape, as a vector of integers; a constant where it is known."""
+    """The shape, as a vector of integers; a constant if known."""
     kind = as_dtype(out_type)
     with name_scope(name, "Shape", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
@@ -48,7 +48,7 @@ def shape(
 def size(
     input: Any, name: str | None = None, out_type: Any = dtypes.int32, optimize: bool = True
 ) -> Tensor:
-    """The number of elements; a constant where it is known."""
+    """The number of elements; a constant if known."""
     kind = as_dtype(out_type)
     with name_scope(name, "Size", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
@@ -60,7 +60,7 @@ def size(
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions; a constant where it is known."""
+    """The rank; a constant if known."""
     with name_scope(name, "Rank", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
         if tensor.shape.ndims is not None:
@@ -73,9 +73,9 @@ def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None
     return [shape(item, name, out_type) for item in input]
 
 
-# Movement
+# movement
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same elements in another shape; one -1 stands for what is left.
+    """The elements in another shape; one size may be -1, which is inferred.
 
     Raises:
         ShapeError: the number of elements differs.
@@ -89,7 +89,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """The same tensor with a dimension of 1 put in at `axis`."""
+    """The tensor with a new axis of size 1 at `axis`."""
     chosen = dim if axis is None else axis
     if chosen is None:
         raise fail(GraphError, "expand_dims: expected an axis, got None")
@@ -104,14 +104,14 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
-    """The same tensor without the dimensions of 1 (or those in `axis`)."""
+    """The tensor without its axes of size 1 (or those in `axis`)."""
     chosen = squeeze_dims if axis is None else axis
     axes = static_axes(chosen, "squeeze") or None
     return unary("Squeeze", "squeeze", input, name, axes=axes)
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
-    """The axes in another order: reversed, or as `perm` says."""
+    """The axes permuted: reversed, or as `perm` says."""
     del conjugate
     with name_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
@@ -123,7 +123,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Tensors one after another along `axis`."""
+    """Tensors concatenated along `axis`."""
     items = list(values) if isinstance(values, list | tuple) else [values]
     with name_scope(name, "concat", [v for v in items if is_tensor(v)]) as scope:
         along = static_axis(axis, "concat")
@@ -136,9 +136,9 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
 
 def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
-    """Tensors of one shape along a new axis."""
+    """Tensors of one shape stacked along a new axis."""
     if axis == 0 and not any(is_tensor(v) for v in values):
-        with contextlib.suppress(TypeError, ValueError):  # else they are converted one by one
+        with contextlib.suppress(TypeError, ValueError):  # else they would be converted one by one
             return constant(values, name=name)
     with name_scope(name, "stack", [v for v in values if is_tensor(v)]) as scope:
         tensors = convert_n_to_tensor(values, name="values")
@@ -151,7 +151,7 @@ pack = stack
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"):
-    """The tensors that `stack` would have joined."""
+    """The inverse of `stack`: the slices along an axis."""
     with name_scope(name, "unstack", [value]) as scope:
         tensor = convert_to_tensor(value, name="value")
         if num is None:
@@ -168,7 +168,7 @@ unpack = unstack
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """Pieces along `axis`: so many equal ones, or ones of these sizes (one may be -1)."""
+    """Parts along `axis`: a number of equal ones, or ones of these sizes (one may be -1)."""
     del num
     with name_scope(name, "split", [value]) as scope:
         tensor = convert_to_tensor(value, name="value")
@@ -212,12 +212,12 @@ def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None,
     constant_values: Any = 0,
 ) -> Tensor:  # fmt: skip
-    """The tensor with elements put before and after along each axis.
+    """The tensor padded before and after along each axis.
 
     Args:
         paddings: a pair (before, after) for each axis.
         mode: `CONSTANT`, `REFLECT` or `SYMMETRIC`.
-        constant_values: what to fill with.
+        constant_values: the fill value.
     """
     how = mode.upper()
     if how not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
@@ -245,7 +245,7 @@ def pad(
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements in reverse order along `axis`."""
+    """The elements reversed along `axis`."""
     axes = static_axes(axis, "reverse") or ()
     if not axes:
         return unary("ReverseV2", "identity", tensor, name)
@@ -256,7 +256,7 @@ reverse_v2 = reverse
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements moved along `axis`; what leaves at one end enters at the other."""
+    """The elements rotated along `axis`."""
     shifts = static_axes(shift, "roll") or ()
     axes = static_axes(axis, "roll") or ()
 
@@ -274,7 +274,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The tensor repeated along axes of size 1 to reach `shape`."""
+    """The tensor broadcast to `shape`."""
     with name_scope(name, "BroadcastTo", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
         dims, target = shape_operand(shape, "shape")
@@ -290,7 +290,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The same tensor, of which the shape is now known."""
+    """The tensor with a more specific static shape."""
     found = unary("EnsureShape", "identity", x, name)
     found.set_shape(shape)
     return found

@@ -1,4 +1,4 @@
-"""Summaries of tensors: fetched in a session, they are the bytes of a `tf.Summary`."""
+"""Summary operations: fetched in a session, they give the bytes of a `tf.Summary`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.tf1.framework.tensor import HOOKS, Tensor
 Encode = Callable[..., list[bytes]]  # from the values of the tensors
 _ILLEGAL: Final = re.compile(r"[^-/\w.]")
 _SMALLEST: Final = 1e-6
-_BAD: Final = (255, 0, 0, 255)  # the color of what is not finite
+_BAD: Final = (255, 0, 0, 255)  # the color of non-finite pixels
 
 
 class SummaryTensor:
@@ -28,7 +28,7 @@ class SummaryTensor:
 
     Attributes:
         name: of the operation.
-        graph: that it belongs to.
+        graph: its graph.
         inputs: the tensors that it shows.
     """
 
@@ -40,18 +40,18 @@ class SummaryTensor:
 
     @property
     def _host_inputs(self) -> Sequence[Tensor]:
-        """What a session has to compute for it."""
+        """The tensors that a session must compute for it."""
         return self.inputs
 
     def _host_fetch(self, session: Any, *values: Any) -> bytes:
-        """The bytes, from the values of the inputs."""
+        """The encoded summary, from the values of the inputs."""
         try:
             return message.summary(*self._encode(*map(np.asarray, values)))
         except WeftError as error:
             raise InvalidArgumentError(None, None, str(error)) from error
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> bytes:
-        """The summary's bytes, computed in `session` or the default session."""
+        """The encoded summary, computed in `session` or the default session."""
         found = session or HOOKS.default_session()
         if found is None:
             raise fail(ArgumentError, "eval: there is no default session: give one")
@@ -84,13 +84,13 @@ def _made(
 def scalar(
     name: str, tensor: Any, collections: Sequence[str] | None = None, family: str | None = None
 ) -> SummaryTensor:
-    """A number.
+    """A scalar summary.
 
     Args:
-        name: its tag, behind the name scope.
+        name: its tag, after the name scope.
         tensor: of one element.
         collections: where it is added; `merge_all` takes those of `GraphKeys.SUMMARIES`.
-        family: what stands in front of the tag, for TensorBoard to group by.
+        family: a prefix of the tag, by which TensorBoard groups.
     """
     return _made(name, family, tensor, collections, _scalar)
 
@@ -104,7 +104,7 @@ def _scalar(tag: str, value: np.ndarray) -> bytes:
 def histogram(
     name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None
 ) -> SummaryTensor:
-    """How the values of a tensor are distributed; NaN and infinity are an error in the run."""
+    """A histogram summary; NaN and infinity are an error in the run."""
     return _made(name, family, values, collections, counted.histogram)
 
 
@@ -115,13 +115,13 @@ def image(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> SummaryTensor:
-    """Images `[batch, height, width, channels]` with 1, 3 or 4 channels.
+    """An image summary of `[batch, height, width, channels]` with 1, 3 or 4 channels.
 
-    Bytes are shown as they are. Floats are scaled image by image: to 255 at most where none is
-    negative, else so that 0 is gray; what is not finite is red.
+    Bytes are shown unchanged. Floats are scaled per image: to at most 255 if none is negative, else
+        so that 0 is gray; non-finite pixels are red.
 
     Args:
-        max_outputs: how many images of the batch.
+        max_outputs: the maximum number of images of the batch.
     """
 
     def encode(tag: str, batch: np.ndarray) -> list[bytes]:
@@ -159,11 +159,11 @@ def audio(
     collections: Sequence[str] | None = None,
     family: str | None = None,
 ) -> SummaryTensor:
-    """Sounds `[batch, frames]` or `[batch, frames, channels]`, samples between -1 and 1.
+    """An audio summary of `[batch, frames]` or `[batch, frames, channels]`, samples in [-1, 1].
 
     Args:
-        sample_rate: frames a second.
-        max_outputs: how many sounds of the batch.
+        sample_rate: frames per second.
+        max_outputs: the maximum number of sounds of the batch.
     """
     rate = int(sample_rate)
 
@@ -179,7 +179,7 @@ def audio(
 
 
 def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> SummaryTensor:
-    """Text, written in Markdown: a string, as graphs hold no tensors of strings.
+    """A text summary, in Markdown: of a string, as graphs have no string tensors.
 
     Raises:
         ArgumentError: anything else.
@@ -204,12 +204,12 @@ def tensor_summary(
     family: str | None = None,
     display_name: str | None = None,
 ) -> SummaryTensor:
-    """A tensor as it is, for a plugin of one's own.
+    """A raw tensor summary, for a custom plugin.
 
     Args:
         summary_description: what it is.
         summary_metadata: the bytes of a `SummaryMetadata`.
-        display_name: the name that is shown.
+        display_name: the displayed name.
     """
     metadata = summary_metadata or message.metadata(
         "", b"", display_name or "", summary_description or ""
@@ -224,11 +224,11 @@ def tensor_summary(
 def merge(
     inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None
 ) -> SummaryTensor:
-    """Several summaries as one.
+    """Several summaries merged into one.
 
     Args:
         inputs: summaries, or bytes of `tf.Summary`.
-        collections: where it is added; nowhere unless given.
+        collections: where it is added; none by default.
     """
     graph = get_default_graph()
     parts = list(inputs)
@@ -253,6 +253,6 @@ def merge(
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> SummaryTensor | None:
-    """All summaries of the default graph as one; `None` where there are none."""
+    """All summaries of the default graph merged into one; `None` if there are none."""
     found = get_collection(key, scope)
     return merge(found, name=name) if found else None

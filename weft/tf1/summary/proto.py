@@ -1,4 +1,4 @@
-"""`tf.Summary` and `tf.Event`: messages that programs fill in or read, as plain objects."""
+"""`tf.Summary` and `tf.Event`: messages as plain objects."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weft.formats.event import histogram, message, reading
 
 
 class Record:
-    """Fields by name, `None` where one is not there."""
+    """Fields by name, `None` if missing."""
 
     def HasField(self, name: str) -> bool:
-        """Whether a field is there."""
+        """Whether a field is set."""
         return getattr(self, name) is not None
 
 
@@ -31,7 +31,7 @@ class Image(Record):
 
 @dataclass
 class Audio(Record):
-    """An encoded sound."""
+    """Encoded audio."""
 
     sample_rate: Any = None
     num_channels: Any = None
@@ -42,7 +42,7 @@ class Audio(Record):
 
 @dataclass
 class HistogramProto(Record):
-    """Counts of values in buckets."""
+    """A histogram's buckets and counts."""
 
     min: Any = None
     max: Any = None
@@ -66,13 +66,13 @@ class Value(Record):
     metadata: Any = None
 
     def WhichOneof(self, group: str) -> str | None:
-        """The name of the field that holds the value."""
+        """The name of the field that is set."""
         del group
         kinds = ("simple_value", "image", "histo", "audio", "tensor")
         return next((name for name in kinds if self.HasField(name)), None)
 
     def encoded(self) -> bytes:
-        """The message's bytes."""
+        """The encoded message."""
         tag = self.tag or ""
         kind = self.WhichOneof("value")
         if kind == "image":
@@ -101,13 +101,13 @@ class Values(list[Any]):
     """The values of a summary."""
 
     def add(self, **fields: Any) -> Value:
-        """A new value at the end."""
+        """Append a new value."""
         self.append(Value(**fields))
         return self[-1]
 
 
 class Summary:
-    """Values by tag, to be written by a `FileWriter`.
+    """Values by tag, which a `FileWriter` writes.
 
     >>> summary = Summary(value=[Summary.Value(tag="loss", simple_value=0.5)])
     >>> Summary.FromString(summary.SerializeToString()).value[0].simple_value
@@ -122,14 +122,14 @@ class Summary:
         self.value = Values(value)
 
     def SerializeToString(self) -> bytes:
-        """The message's bytes."""
+        """The encoded message."""
         return message.summary(*[value.encoded() for value in self.value])
 
     def ParseFromString(self, serialized: bytes) -> int:
-        """Take the values from a message's bytes.
+        """Replace the values by those of an encoded message.
 
         Raises:
-            DataError: they are no summary.
+            DataError: it is not a summary.
         """
         found = reading.event(wire.delimited(5, serialized))
         self.value = Values([_value(value) for value in found.values])
@@ -137,10 +137,10 @@ class Summary:
 
     @classmethod
     def FromString(cls, serialized: bytes) -> Summary:
-        """A summary from its bytes.
+        """Decode a summary.
 
         Raises:
-            DataError: they are no summary.
+            DataError: it is not a summary.
         """
         made = cls()
         made.ParseFromString(serialized)
@@ -149,7 +149,7 @@ class Summary:
 
 @dataclass
 class Event(Record):
-    """Something that happened at a step: a summary, a graph, or the version of the file."""
+    """An event at a step: a summary, a graph, or the file's version."""
 
     wall_time: Any = None
     step: Any = None
@@ -159,7 +159,7 @@ class Event(Record):
     tagged_run_metadata: Any = None
 
     def encoded(self) -> list[bytes]:
-        """The fields behind time and step."""
+        """The fields besides time and step."""
         if self.file_version:
             return [message.file_version()]
         if self.graph_def is not None:
@@ -171,7 +171,7 @@ def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Event]:
     """The events of a file, in order.
 
     Raises:
-        DataError: it is damaged; the events before that place come first.
+        DataError: it is damaged; events before the damage are yielded first.
         OSError: it cannot be read.
     """
     for found in reading.read_events(path):

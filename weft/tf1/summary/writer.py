@@ -1,4 +1,4 @@
-"""`tf.summary.FileWriter`: summaries, graphs and other events in a file."""
+"""`tf.summary.FileWriter`: writes summaries, graphs and other events to a file."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from weft.tf1.summary.proto import Event
 
 
 class FileWriter:
-    """Writes an event file to a folder; a thread does the writing.
+    """Writes an event file to a folder, in a thread.
 
     Args:
-        logdir: the folder, which is made where it is missing.
-        graph: is added, where it is given.
-        max_queue: how many events may wait before a method does.
-        flush_secs: how long an event may wait before it is in the file.
-        graph_def: the bytes of a `GraphDef`, added likewise.
-        filename_suffix: the end of the file's name.
-        session: there for old programs; events always go to a file.
+        logdir: the folder, created if needed.
+        graph: a graph to add.
+        max_queue: the number of queued events at which a method waits.
+        flush_secs: the maximum time until an event is in the file.
+        graph_def: the bytes of a `GraphDef` to add.
+        filename_suffix: the suffix of the file's name.
+        session: accepted for old programs; events always go to a file.
 
     Raises:
-        OSError: the folder cannot be written; every method raises it where an event could not be.
+        OSError: the folder cannot be written; later methods raise it if an event could not be.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class FileWriter:
         return self._logdir
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Add a summary: a `tf.Summary`, or the bytes that a session gave."""
+        """Add a summary: a `tf.Summary`, or the bytes from a session."""
         raw = summary if isinstance(summary, bytes) else summary.SerializeToString()
         self._open().add(lambda: message.summary_field(raw), _step(global_step))
 
     def add_graph(
         self, graph: Graph | bytes, global_step: Any = None, graph_def: bytes | None = None
     ) -> None:
-        """Add a graph, as it is now."""
+        """Add a graph in its current state."""
         given = graph_def if graph_def is not None else graph
         raw = given if isinstance(given, bytes) else drawing.graph_def(graph_nodes(given))
         self._open().add(lambda: message.graph_field(raw), _step(global_step))
@@ -87,16 +87,16 @@ class FileWriter:
         self._open().add(lambda: content, event.step, event.wall_time)
 
     def flush(self) -> None:
-        """Return once everything added is in the file."""
+        """Wait until everything added is in the file."""
         self._file.flush()
 
     def close(self) -> None:
-        """Write what is left and close the file; the next event opens another."""
+        """Write the remaining events and close the file; the next event opens another one."""
         self._closed = True
         self._file.close()
 
     def reopen(self) -> None:
-        """Open another file, where this one is closed."""
+        """Open another file, if this one is closed."""
         self._open()
 
     def __enter__(self) -> FileWriter:
@@ -111,13 +111,13 @@ def _step(global_step: Any) -> int | None:
 
 
 class FileWriterCache:
-    """A writer for each folder."""
+    """A cache of writers by folder."""
 
     _writers: ClassVar[dict[str, FileWriter]] = {}
 
     @staticmethod
     def get(logdir: str | os.PathLike[str]) -> FileWriter:
-        """The folder's writer, made at first."""
+        """The folder's writer, created on first use."""
         name = os.fspath(logdir)
         writers = FileWriterCache._writers
         if name not in writers:
@@ -126,7 +126,7 @@ class FileWriterCache:
 
     @staticmethod
     def clear() -> None:
-        """Close and forget all of them."""
+        """Close and remove all of them."""
         for writer in FileWriterCache._writers.values():
             writer.close()
         FileWriterCache._writers.clear()

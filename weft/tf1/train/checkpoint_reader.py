@@ -1,4 +1,4 @@
-"""Checkpoints looked into without a graph: names, shapes, types and values."""
+"""Reading of checkpoints without a graph: names, shapes, types and values."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Array = np.ndarray[Any, Any]
 
 
 class CheckpointReader:
-    """A checkpoint of Weft's or of TensorFlow's, of either version.
+    """A checkpoint in Weft's format or in either of TensorFlow's.
 
     Raises:
-        NotFoundError: there is none of this path.
+        NotFoundError: there is no checkpoint at this path.
         DataLossError: it is damaged.
 
     Example:
@@ -53,22 +53,22 @@ class CheckpointReader:
         return {name: list(entry.shape) for name, entry in self._store.entries.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """Element types by name; of numbers only."""
+        """Element types by name, for numeric tensors."""
         entries = self._store.entries.items()
         return {
             name: as_dtype(CODES[e.dtype]) for name, e in entries if CODES.get(e.dtype) in DTYPES
         }
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether there is a tensor of this name."""
+        """Whether there is a tensor with this name."""
         return tensor_str in self._store.entries
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """The value of a tensor; a scalar text is `bytes`.
+        """The value of a tensor; a string scalar is `bytes`.
 
         Raises:
-            NotFoundError: there is no tensor of this name.
-            DataLossError: it is damaged.
+            NotFoundError: there is no tensor with this name.
+            DataLossError: the file is damaged.
         """
         if not self.has_tensor(tensor_str):
             message = f"get_tensor: {tensor_str!r} is not in {self._path}"
@@ -94,7 +94,7 @@ NewCheckpointReader = CheckpointReader
 
 
 def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
-    """The reader of a checkpoint, or of the latest one in a folder.
+    """A reader of a checkpoint, or of the latest one in a folder.
 
     Raises:
         NotFoundError: there is none.

@@ -1,4 +1,4 @@
-"""The file `checkpoint` of a folder: which checkpoints are there, and which is the latest."""
+"""The `checkpoint` file of a folder: the kept checkpoints, and the latest one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATE = "checkpoint"
 
 
 class CheckpointState:
-    """What the file `checkpoint` of a folder says: the latest path, and all that are kept."""
+    """The contents of a `checkpoint` file: the latest path, and all kept ones."""
 
     def __init__(self, latest: str, every: Sequence[str]) -> None:
         self.model_checkpoint_path = latest
@@ -22,14 +22,14 @@ class CheckpointState:
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of this path, Weft's or TensorFlow's."""
+    """Whether there is a checkpoint at this path, in Weft's or TensorFlow's format."""
     return store_exists(os.fspath(checkpoint_prefix))
 
 
 def get_checkpoint_state(
     checkpoint_dir: str, latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """What the folder's file `checkpoint` says, of what is there; or `None`."""
+    """The contents of the folder's `checkpoint` file, without deleted checkpoints; or `None`."""
     found = read_state(Path(checkpoint_dir) / (latest_filename or STATE), checkpoint_dir)
     if not found.model_checkpoint_path:
         return None
@@ -48,7 +48,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 
 def read_state(path: Path, folder: str | None = None) -> CheckpointState:
-    """What a file `checkpoint` says, which is nothing where there is none."""
+    """The contents of a `checkpoint` file; empty if there is none."""
     text = os.fsdecode(path.read_bytes()) if path.is_file() else ""
     folder = os.fspath(path.parent if folder is None else folder)
     paths = [
@@ -61,12 +61,12 @@ def read_state(path: Path, folder: str | None = None) -> CheckpointState:
 
 
 def write_state(path: Path, latest: str, every: Sequence[str]) -> None:
-    """Write a file `checkpoint`; what is relative in it is so to its folder."""
+    """Write a `checkpoint` file; its relative paths start at its folder."""
     lines = [f'model_checkpoint_path: "{_within(path, latest)}"'] if latest else []
     lines += [f'all_model_checkpoint_paths: "{_within(path, p)}"' for p in every]
     write_file(path, [os.fsencode("\n".join([*lines, ""]))])
 
 
 def _within(state: Path, path: str) -> str:
-    """A path as the file `checkpoint` has it: from its folder, unless it is absolute."""
+    """A path for the `checkpoint` file: relative to its folder, unless it is absolute."""
     return path if os.path.isabs(path) else os.path.relpath(path, state.parent)

@@ -13,10 +13,10 @@ from weft.tf1.errors import OutOfRangeError
 
 
 class Coordinator:
-    """One asks all to stop, with an exception that `join` raises where it is no end of data.
+    """Any thread can ask all to stop, with an exception that `join` raises unless it is clean.
 
     Args:
-        clean_stop_exception_types: ends of data; `OutOfRangeError` by default.
+        clean_stop_exception_types: exceptions that end the data; `OutOfRangeError` by default.
     """
 
     def __init__(self, clean_stop_exception_types: Sequence[type[Exception]] | None = None) -> None:
@@ -28,7 +28,7 @@ class Coordinator:
         self._threads: list[threading.Thread] = []
 
     def should_stop(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether a stop was requested."""
         return self._stop.is_set()
 
     def request_stop(self, ex: Any = None) -> None:
@@ -41,29 +41,29 @@ class Coordinator:
             self._stop.set()
 
     def raise_requested_exception(self) -> None:
-        """Raise the exception that somebody asked to stop with, if any."""
+        """Raise the exception of the stop request, if any."""
         if self._error is not None:
             raise self._error
 
     def clear_stop(self) -> None:
-        """Begin anew."""
+        """Clear the stop request."""
         self._stop.clear()
         self._error = None
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Wait until somebody asks to stop; whether that was so."""
+        """Wait for a stop request; returns whether there was one."""
         return self._stop.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """A thread that `join` waits for."""
+        """Register a thread that `join` waits for."""
         self._threads.append(thread)
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """In a `with` block, an exception asks all to stop."""
+        """A context in which an exception asks all threads to stop."""
         try:
             yield
-        except Exception as error:  # raised by join
+        except Exception as error:  # join raises it
             self.request_stop(error)
 
     def join(
@@ -72,11 +72,11 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Wait until the threads have ended; they have so long after somebody asked to stop.
+        """Wait until the threads end; after a stop request they have a grace period.
 
         Raises:
-            WeftError: threads live on.
-            Exception: what `request_stop` was given.
+            WeftError: threads are still running.
+            Exception: the argument of `request_stop`.
         """
         waiting = {*self._threads, *(threads or ())}
         while not self._stop.is_set() and any(t.is_alive() for t in waiting):

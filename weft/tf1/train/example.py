@@ -1,4 +1,4 @@
-"""`tf.train.Example` and what it is made of, as plain objects with the messages' names."""
+"""`tf.train.Example` and its parts, as plain objects with the messages' names."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class _Values:
 
 
 class BytesList(_Values):
-    """Bytes."""
+    """Byte strings."""
 
 
 class FloatList(_Values):
-    """Numbers of 32 bits."""
+    """32 bit floats."""
 
 
 class Int64List(_Values):
@@ -45,7 +45,7 @@ class Int64List(_Values):
 
 
 class Feature:
-    """One list of values, of one kind; a list that is filled is the kind.
+    """One list of values of one kind; the list that is set determines the kind.
 
     >>> Feature(int64_list=Int64List(value=[3])).WhichOneof("kind")
     'int64_list'
@@ -63,7 +63,7 @@ class Feature:
         self.int64_list = int64_list or Int64List()
 
     def WhichOneof(self, group: str) -> str | None:
-        """The name of the list that is there."""
+        """The name of the list that is set."""
         del group
         names = list(_NAMES.values())
         filled = [name for name in names if getattr(self, name).value]
@@ -71,11 +71,11 @@ class Feature:
         return next(iter([*filled, *given]), None)
 
     def HasField(self, name: str) -> bool:
-        """Whether this list is there."""
+        """Whether this list is set."""
         return self.WhichOneof("kind") == name
 
     def encoded(self) -> bytes:
-        """The message's bytes."""
+        """The encoded message."""
         name = self.WhichOneof("kind")
         if name is None:
             return b""
@@ -91,7 +91,7 @@ class Feature:
 
     @classmethod
     def of(cls, found: format.Feature) -> Feature:
-        """A feature as it was parsed."""
+        """A decoded feature."""
         if not found.kind:
             return cls()
         values = format.values(found)
@@ -105,7 +105,7 @@ class Feature:
 
 
 class _Map(defaultdict[str, T]):
-    """A map whose entries are made when they are asked for."""
+    """A map whose entries are created on access."""
 
     def __init__(self, make: Callable[[], T], given: Mapping[str, T] | None) -> None:
         super().__init__(make, given or {})
@@ -126,7 +126,7 @@ class Features:
         self.feature: _Map[Feature] = _Map(Feature, feature)
 
     def encoded(self) -> bytes:
-        """The message's bytes."""
+        """The encoded message."""
         return self.feature.encoded(1, Feature.encoded)
 
     def __repr__(self) -> str:
@@ -134,13 +134,13 @@ class Features:
 
 
 class FeatureList:
-    """A feature for each step."""
+    """A list of features, one per step."""
 
     def __init__(self, feature: Iterable[Feature] = ()) -> None:
         self.feature: list[Feature] = list(feature)
 
     def encoded(self) -> bytes:
-        """The message's bytes."""
+        """The encoded message."""
         return b"".join([wire.delimited(1, each.encoded()) for each in self.feature])
 
 
@@ -151,7 +151,7 @@ class FeatureLists:
         self.feature_list: _Map[FeatureList] = _Map(FeatureList, feature_list)
 
     def encoded(self) -> bytes:
-        """The message's bytes."""
+        """The encoded message."""
         return self.feature_list.encoded(1, FeatureList.encoded)
 
 
@@ -168,14 +168,14 @@ class Example:
         self.features = features or Features()
 
     def SerializeToString(self) -> bytes:
-        """The message's bytes."""
+        """The encoded message."""
         return wire.delimited(1, self.features.encoded())
 
     def ParseFromString(self, serialized: bytes) -> int:
-        """Take the features from a message's bytes.
+        """Replace the features by those of an encoded message.
 
         Raises:
-            DataError: they are no `Example`; it says where.
+            DataError: it is not an `Example`; the message says where.
         """
         found = format.features(serialized)
         self.features = Features({name: Feature.of(value) for name, value in found.items()})
@@ -183,10 +183,10 @@ class Example:
 
     @classmethod
     def FromString(cls, serialized: bytes) -> Example:
-        """An example from its bytes.
+        """Decode an example.
 
         Raises:
-            DataError: they are no `Example`; it says where.
+            DataError: it is not an `Example`; the message says where.
         """
         made = cls()
         made.ParseFromString(serialized)
@@ -197,7 +197,7 @@ class Example:
 
 
 class SequenceExample:
-    """Features of the whole, and lists with a feature for each step."""
+    """Features of a whole sequence, and lists with a feature per step."""
 
     def __init__(
         self, context: Features | None = None, feature_lists: FeatureLists | None = None
@@ -206,15 +206,15 @@ class SequenceExample:
         self.feature_lists = feature_lists or FeatureLists()
 
     def SerializeToString(self) -> bytes:
-        """The message's bytes."""
+        """The encoded message."""
         head = wire.delimited(1, self.context.encoded())
         return head + wire.delimited(2, self.feature_lists.encoded())
 
     def ParseFromString(self, serialized: bytes) -> int:
-        """Take everything from a message's bytes.
+        """Replace everything by the contents of an encoded message.
 
         Raises:
-            DataError: they are no `SequenceExample`; it says where.
+            DataError: it is not a `SequenceExample`; the message says where.
         """
         context, lists = format.sequence_features(serialized)
         self.context = Features({name: Feature.of(value) for name, value in context.items()})
@@ -224,10 +224,10 @@ class SequenceExample:
 
     @classmethod
     def FromString(cls, serialized: bytes) -> SequenceExample:
-        """A sequence from its bytes.
+        """Decode a sequence.
 
         Raises:
-            DataError: they are no `SequenceExample`; it says where.
+            DataError: it is not a `SequenceExample`; the message says where.
         """
         made = cls()
         made.ParseFromString(serialized)

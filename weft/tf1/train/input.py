@@ -1,4 +1,4 @@
-"""`tf.train`'s input functions: names of files, and batches from queues."""
+"""`tf.train`'s input functions: file names, and batches from queues."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def string_input_producer(
     capacity: int = 32,
     name: str | None = None,
 ) -> Pipeline:
-    """Names of files for a reader, in another order each epoch; without end by default.
+    """File names for a reader, shuffled in each epoch; endless by default.
 
     Raises:
         ArgumentError: there are no names.
@@ -47,7 +47,7 @@ def slice_input_producer(
     seed: int | None = None,
     capacity: int = 32,
 ) -> list[Any]:
-    """A row of each array, the same of all, in another order each epoch."""
+    """Matching rows of arrays, shuffled in each epoch."""
     del capacity
     arrays = tuple(np.asarray(x) for x in tensor_list)
     rows = Pipeline.from_tensor_slices(arrays)
@@ -76,8 +76,8 @@ def batch(
     """Batches of elements that threads compute; `start_queue_runners` starts them.
 
     Args:
-        enqueue_many: whether the tensors are batches themselves.
-        dynamic_pad: pad elements of various shapes to the longest.
+        enqueue_many: whether the tensors are batches already.
+        dynamic_pad: pad elements of different shapes to the largest.
     """
     queue = Queue(max(capacity, batch_size))
     options = enqueue_many, dynamic_pad, allow_smaller_final_batch
@@ -96,10 +96,10 @@ def shuffle_batch(
     allow_smaller_final_batch: bool = False,
     **_: Any,
 ) -> Any:
-    """Batches of elements drawn from a queue that keeps `min_after_dequeue` to choose from.
+    """Batches of elements drawn from a queue of at least `min_after_dequeue` elements.
 
     Raises:
-        ArgumentError: the capacity is too small for that.
+        ArgumentError: the capacity is too small.
     """
     if capacity < min_after_dequeue + batch_size:
         text = f"{min_after_dequeue} + {batch_size} at least, got {capacity}"

@@ -1,4 +1,4 @@
-"""Learning rates that change with the step, and moving averages of variables."""
+"""Learning rate schedules, and moving averages of variables."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from weft.tf1.variable.variable_list import moving_average_variables, trainable_
 from weft.tf1.variable.variable_scope import get_variable
 
 
-# The global step
+# the global step
 def get_global_step(graph: Graph | None = None) -> Variable | None:
-    """The variable that counts the steps, or `None`.
+    """The step counter, or `None`.
 
-    It is the one in `GraphKeys.GLOBAL_STEP`, or else the variable named `global_step`.
+    It is the variable in `GraphKeys.GLOBAL_STEP`, or the one named `global_step`.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -43,7 +43,7 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
 
 
 def create_global_step(graph: Graph | None = None) -> Variable:
-    """Make the variable that counts the steps.
+    """Create the step counter.
 
     Raises:
         GraphError: there is one already.
@@ -60,21 +60,21 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The variable that counts the steps, made if there is none."""
+    """The step counter, created if there is none."""
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The count of steps in a session."""
+    """The step counter's value in a session."""
     return int(sess.run(global_step_tensor))
 
 
-# Decays
+# schedules
 def _decay(
     default: str, name: str | None, rate: Any, step: Any, numbers: Sequence[Any], formula: Any
 ) -> Tensor:
-    """A rate that `formula(rate, step, *numbers)` gives, all in the type of the rate."""
+    """A rate computed by `formula(rate, step, *numbers)`, in the type of the rate."""
     if step is None:
         raise fail(GraphError, f"{default}: expected a global_step, got None")
     with name_scope(name, default, [rate, step]) as scope:
@@ -96,7 +96,7 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * decay_rate ** (step / decay_steps); with `staircase` in whole steps."""
+    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down."""
 
     def formula(rate: Value, step: Value, steps: Value, factor: Value) -> Value:
         return rate * ops.power(factor, _floored(step / steps, staircase))
@@ -179,7 +179,7 @@ def cosine_decay(
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
-    """values[0] up to and including boundaries[0], then values[1], and so on."""
+    """values[0] up to boundaries[0], inclusive; then values[1], and so on."""
     if len(values) != len(boundaries) + 1:
         raise fail(
             GraphError,
@@ -209,8 +209,8 @@ class ExponentialMovingAverage:
     """Shadow variables: shadow -= (1 - decay) * (shadow - variable).
 
     Args:
-        decay: how much of the old average to keep.
-        num_updates: a count of updates; early on the decay is (1 + n) / (10 + n).
+        decay: the fraction of the old average to keep.
+        num_updates: the number of updates; the decay is at most (1 + n) / (10 + n).
         zero_debias: not supported.
         name: prefix of the operations and suffix of the shadow variables' names.
     """
@@ -235,7 +235,7 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
-        """An operation that updates the averages of `var_list` (all trainable ones by default)."""
+        """An operation that updates the averages of `var_list` (by default all trainable ones)."""
         chosen = trainable_variables() if var_list is None else list(var_list)
         for var in chosen:
             if var not in self._averages:

@@ -1,4 +1,4 @@
-"""Queues of elements between threads that read and the run that trains: the older pipeline."""
+"""Queues between reading threads and the training run."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ RUNNERS = "queue_runners"
 
 
 class Queue:
-    """A bounded queue of elements; one that shuffles keeps some back to choose from."""
+    """A bounded queue of elements; a shuffling one keeps a minimum to choose from."""
 
     def __init__(self, capacity: int, keep: int = 0, seed: int | None = None) -> None:
         self.capacity, self.keep, self.seed = capacity, keep, seed
         self.elements: list[Any] = []
         self.changed = threading.Condition()
         self.closed = False
-        self.fed = False  # whether anybody has begun to fill it
+        self.fed = False  # whether any thread has started to fill it
         self.draws = 0
 
     def put(self, elements: Sequence[Any]) -> bool:
-        """Add elements as there is room; whether the queue was open."""
+        """Add elements when there is room; returns whether the queue was open."""
         for element in elements:
             with self.changed:
                 while len(self.elements) >= self.capacity and not self.closed:
@@ -43,8 +43,8 @@ class Queue:
         """The next elements; waits for them.
 
         Raises:
-            OutOfRangeError: the queue is closed and holds too few.
-            FailedPreconditionError: nobody fills it.
+            OutOfRangeError: the queue is closed and has too few.
+            FailedPreconditionError: no thread fills it.
         """
         with self.changed:
             if not self.fed:
@@ -71,7 +71,7 @@ class Queue:
         return found
 
     def close(self, cancel: bool = False) -> None:
-        """Take no more elements; with `cancel`, give none either."""
+        """Accept no more elements; with `cancel`, also return none."""
         with self.changed:
             self.closed = True
             if cancel:
@@ -80,7 +80,7 @@ class Queue:
 
 
 class QueueRunner:
-    """Threads that run tensors again and again and put their values into a queue."""
+    """Threads that repeatedly run tensors and put their values into a queue."""
 
     def __init__(self, queue: Queue, fetches: Any, count: int = 1, many: bool = False) -> None:
         self.queue, self.fetches, self.count, self.many = queue, fetches, count, many
@@ -88,7 +88,7 @@ class QueueRunner:
     def create_threads(
         self, sess: Any, coord: Coordinator | None, daemon: bool = True, start: bool = False
     ) -> list[threading.Thread]:
-        """The threads, and one that empties the queue when the coordinator stops."""
+        """The threads, and one that closes the queue when the coordinator stops."""
         self.left = self.count
         self.lock = threading.Lock()
         self.queue.fed = True
@@ -113,7 +113,7 @@ class QueueRunner:
                 if not self.queue.put(rows):
                     break
         except OutOfRangeError:
-            pass  # the end of the data: who takes from the queue is told
+            pass  # the end of the data: close the queue for its readers
         except Exception as error:
             if coord is None:
                 raise
@@ -133,7 +133,7 @@ class QueueRunner:
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = RUNNERS) -> None:
-    """Let `start_queue_runners` start it."""
+    """Register it for `start_queue_runners`."""
     get_default_graph().add_to_collection(collection, qr)
 
 

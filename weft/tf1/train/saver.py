@@ -1,4 +1,4 @@
-"""`tf.train.Saver`: variables to files and back; never a half-written file."""
+"""`tf.train.Saver`: saves and restores variables; never leaves a partial file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from weft.tf1.variable.variable_list import global_variables
 
 
 class SaverDef:
-    """The formats that a `Saver` may be asked for, as `write_version`."""
+    """Values of `write_version`."""
 
     V1 = 1
     V2 = 2
@@ -39,16 +39,16 @@ class SaverDef:
 class Saver:
     """Saves and restores variables.
 
-    The file `checkpoint` of a folder lists what is kept there. A saver that begins to save where
-    there is one manages, with its own, what is listed of the same name but for the step; savers
-    with other plans (one for the best, say) take names of their own.
+    The file `checkpoint` of a folder lists the kept checkpoints. A saver that starts in a folder
+    with such a file also manages the listed ones of the same name (without the step); savers with
+    other purposes (one for the best, say) need names of their own.
 
     Args:
-        var_list: variables, or a dict from names in the file to variables; all global ones by
-            default.
-        max_to_keep: how many checkpoints to keep; 0 or `None` keeps all.
-        write_version: `SaverDef.V2` writes TensorFlow's format, byte by byte; by default, it is a
-            safetensors file. Both are restored, and so are TensorFlow's files of version 1.
+        var_list: variables, or a dict from names in the file to variables; by default all global
+            ones.
+        max_to_keep: the number of checkpoints to keep; 0 or `None` keeps all.
+        write_version: `SaverDef.V2` writes TensorFlow's format, byte by byte; the default is a
+            safetensors file. Both can be restored, as can TensorFlow's files of version 1.
     """
 
     def __init__(
@@ -83,15 +83,15 @@ class Saver:
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """Paths of the checkpoints that are kept, the oldest first."""
+        """Paths of the kept checkpoints, the oldest first."""
         return list(self._paths)
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
-        """Manage these checkpoints, the oldest first, and no others of before."""
+        """Manage only these checkpoints, the oldest first."""
         self._paths = list(last_checkpoints)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Manage those of these checkpoints that are there, the oldest first."""
+        """Manage those of these checkpoints that exist, the oldest first."""
         self.set_last_checkpoints([p for p in checkpoint_paths if checkpoint_exists(p)])
 
     def save(
@@ -109,7 +109,7 @@ class Saver:
             NotFoundError: the folder does not exist.
         """
         del others
-        with self._lock:  # of several threads, the one that began last has the latest
+        with self._lock:  # of several threads, the one that started last has the latest
             return self._save(sess, os.fspath(save_path), global_step, latest_filename)
 
     def _save(self, sess: Any, name: str, global_step: Any, latest_filename: str | None) -> str:
@@ -120,12 +120,12 @@ class Saver:
         folder = Path(path).parent
         if not folder.is_dir():
             raise NotFoundError(None, None, f"Saver: expected a folder at {folder} to save {path}")
-        with sess.state.lock:  # all values are of one moment
+        with sess.state.lock:  # all values are from one moment
             arrays = self._values(sess)
         state = folder / (latest_filename or STATE)
         self._take_over(name, state)
         latest = read_state(state).model_checkpoint_path
-        if path not in self._paths:  # listed before it is there: what is there is always listed
+        if path not in self._paths:  # listed before it exists, so that every existing one is listed
             write_state(state, latest, [*self._paths, path])
         self._write(path, arrays)
         self._paths = [p for p in self._paths if p != path] + [path]
@@ -138,7 +138,7 @@ class Saver:
             write_bundle(path, arrays)
         else:
             write_arrays(Path(path + SUFFIX), arrays)
-        remove_store(path, but=INDEX if self._bundles else SUFFIX)  # an earlier one of this name
+        remove_store(path, but=INDEX if self._bundles else SUFFIX)  # an earlier one with this name
 
     def _values(self, sess: Any) -> dict[str, Any]:
         arrays: dict[str, Any] = {}
@@ -149,7 +149,7 @@ class Saver:
         return arrays
 
     def _take_over(self, name: str, state: Path) -> None:
-        """Manage what an earlier saver listed under this name."""
+        """Also manage the checkpoints that an earlier saver listed under this name."""
         if (state, name) in self._taken_over:
             return
         self._taken_over.add((state, name))
@@ -163,7 +163,7 @@ class Saver:
             self._remove_old()
 
     def _remove_old(self) -> None:
-        """Remove what is too many; what cannot be removed is tried again after the next."""
+        """Remove surplus checkpoints; failed removals are retried after the next save."""
         old = self._paths[: -self._keep] if self._keep else []
         for path in old:
             with contextlib.suppress(OSError):
@@ -171,11 +171,11 @@ class Saver:
         self._paths = [p for p in self._paths if p not in old or checkpoint_exists(p)]
 
     def restore(self, sess: Any, save_path: str) -> None:
-        """Give the variables the values of a checkpoint; all of them or, on an error, none.
+        """Restore the variables from a checkpoint; all of them or, on an error, none.
 
         Raises:
             NotFoundError: there is no such checkpoint, or it lacks a variable.
-            InvalidArgumentError: a value of another shape or type, or a damaged file.
+            InvalidArgumentError: a value has another shape or type, or the file is damaged.
         """
         found = _read(os.fspath(save_path), self._variables)
         values: dict[str, Any] = {}
@@ -197,7 +197,7 @@ class Saver:
 
 
 def _read(path: str, names: Iterable[str]) -> dict[str, Any]:
-    """The values of these names, as far as they are there."""
+    """The values of those of these names that exist."""
     try:
         store = open_store(path)
         if store is None:

@@ -1,4 +1,4 @@
-"""Initializers: functions of a shape and an element type that give a variable's first value."""
+"""Initializers: functions from shape and element type to a variable's initial value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.tf1.random import distribution as random_ops
 
 
 def call(initializer: Any, shape: Sequence[int], dtype: DType | None) -> Any:
-    """Call an initializer of whatever signature programs give it."""
+    """Call an initializer, whatever its signature."""
     try:
         parameters = inspect.signature(initializer).parameters
     except (TypeError, ValueError):
@@ -34,12 +34,12 @@ def call(initializer: Any, shape: Sequence[int], dtype: DType | None) -> Any:
 
 
 class Initializer:
-    """Base class: `initializer(shape, dtype=None)` gives a tensor."""
+    """Base class: `initializer(shape, dtype=None)` returns a tensor."""
 
     dtype: DType = dtypes.float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """A tensor of `shape`; of the initializer's own type where `dtype` is `None`."""
+        """A tensor of `shape`; of the initializer's own type if `dtype` is `None`."""
         del partition_info
         return self._fill(shape, self.dtype if dtype is None else as_dtype(dtype))
 
@@ -47,7 +47,7 @@ class Initializer:
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments it was made with."""
+        """The constructor's arguments."""
         return {k: v.name if isinstance(v, DType) else v for k, v in vars(self).items()}
 
     @classmethod
@@ -77,7 +77,7 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """One number everywhere, or the values of a list or array."""
+    """A constant, or the values of a list or array."""
 
     def __init__(
         self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False
@@ -115,7 +115,7 @@ class RandomUniform(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Normally distributed."""
+    """Normal."""
 
     def __init__(
         self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None,
@@ -131,14 +131,14 @@ class RandomNormal(Initializer):
 
 
 class TruncatedNormal(RandomNormal):
-    """Normally distributed within two standard deviations."""
+    """Truncated normal, within two standard deviations."""
 
     def _fill(self, shape: Any, kind: DType) -> Tensor:
         return random_ops.truncated_normal(shape, self.mean, self.stddev, kind, seed=self.seed)
 
 
 class VarianceScaling(Initializer):
-    """A scale that keeps the variance of what flows through a layer.
+    """Variance scaling: keeps the variance of activations through a layer.
 
     Args:
         scale: the variance times the fan.
@@ -181,7 +181,7 @@ class VarianceScaling(Initializer):
 
 
 def fans(shape: Sequence[int]) -> tuple[float, float]:
-    """How many inputs and outputs a unit has: weights are (spatial..., in, out)."""
+    """Fan in and fan out: weights are (spatial..., in, out)."""
     if len(shape) == 0:
         return 1.0, 1.0
     if len(shape) == 1:

@@ -1,4 +1,4 @@
-"""Variables: values that live in a session from run to run."""
+"""Variables: values that a session keeps between runs."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Variable(Overloads):
     Args:
         initial_value: anything that converts to a tensor, or a function that returns it.
         trainable: whether optimizers change it by default.
-        collections: collections to enter it in; `[GraphKeys.GLOBAL_VARIABLES]` by default.
-        validate_shape: refuse an initial value of unknown shape.
-        caching_device: accepted, there is one device.
+        collections: collections to add it to; `[GraphKeys.GLOBAL_VARIABLES]` by default.
+        validate_shape: require an initial value of known shape.
+        caching_device: accepted; there is one device.
         name: the name of its operation.
         dtype: its element type; that of the initial value by default.
         expected_shape: accepted for old programs.
         constraint: applied by optimizers after each update.
         use_resource: accepted; reads are well ordered either way.
-        shape: its shape, where the initial value's says less or too much.
+        shape: its shape, if it differs from the initial value's static shape.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Variable(Overloads):
         self._reads.append(op.outputs[0])
         return op.outputs[0]
 
-    # What it is
+    # properties
     @property
     def name(self) -> str:
         """The name of its reference, such as `v:0`."""
@@ -147,7 +147,7 @@ class Variable(Overloads):
 
     @property
     def device(self) -> str:
-        """The device that was asked for."""
+        """The requested device."""
         return self.op.device
 
     @property
@@ -157,7 +157,7 @@ class Variable(Overloads):
 
     @property
     def constraint(self) -> Callable[[Any], Any] | None:
-        """What optimizers apply after each update."""
+        """The projection that optimizers apply after each update."""
         return self._constraint
 
     @property
@@ -177,26 +177,26 @@ class Variable(Overloads):
 
     @property
     def key(self) -> str:
-        """Its name in a session's state."""
+        """Its key in a session's state."""
         return self.op.name
 
     @property
     def reads(self) -> list[Tensor]:
-        """Every tensor through which the graph reads it."""
+        """All tensors through which the graph reads it."""
         return list(self._reads)
 
-    # Its value
+    # its value
     def value(self) -> Tensor:
-        """The value at the start of the step, or after the control dependencies in force."""
+        """The value at the start of the step, or after the current control dependencies."""
         return self._as_graph_tensor()
 
     def read_value(self) -> Tensor:
-        """A new operation that reads it, after the control dependencies in force."""
+        """A new operation that reads it, after the current control dependencies."""
         with self._graph.as_default():
             return self._read("read", latest=False)
 
     def latest(self) -> Tensor:
-        """The value after every assignment of the step so far; what updates build on."""
+        """The value after all assignments of the step so far, on which updates build."""
         with self._graph.as_default():
             return self._read("read", latest=True)
 
@@ -210,7 +210,7 @@ class Variable(Overloads):
         return op.outputs[0]
 
     def probe(self) -> tuple[Tensor, Tensor]:
-        """Whether it has a value, and the value (or zeros): fed by the session itself."""
+        """Whether it is initialized, and the value (or zeros): fed by the session itself."""
         if self._probe is None:
             self._probe = _make_probe(self)
         return self._probe
@@ -237,7 +237,7 @@ class Variable(Overloads):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Set the value; the tensor that is returned is the new value."""
+        """Set the value; returns the new value."""
         del use_locking
         found = _assign(self, value, name or "Assign")
         return found if read_value else found.op
@@ -249,7 +249,7 @@ class Variable(Overloads):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Add `delta`; the tensor that is returned is the new value."""
+        """Add `delta`; returns the new value."""
         del use_locking
         found = _assign_by(self, delta, "AssignAdd", "add", name)
         return found if read_value else found.op
@@ -261,7 +261,7 @@ class Variable(Overloads):
         name: str | None = None,
         read_value: bool = True,
     ) -> Any:
-        """Subtract `delta`; the tensor that is returned is the new value."""
+        """Subtract `delta`; returns the new value."""
         del use_locking
         found = _assign_by(self, delta, "AssignSub", "subtract", name)
         return found if read_value else found.op
@@ -281,7 +281,7 @@ class Variable(Overloads):
         return scatter_update(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
 
     def set_shape(self, shape: Any) -> None:
-        """Add what the program knows of the shape."""
+        """Refine the static shape."""
         self._shape = self._shape.merge_with(shape)
         self._snapshot.set_shape(shape)
 
@@ -345,12 +345,12 @@ def _make_probe(variable: Variable) -> tuple[Tensor, Tensor]:
     return flag, held
 
 
-# Assignments
+# assignments
 def variable_of(ref: Any, kind: str) -> Variable:
-    """The variable that a variable, or the tensor of its reference, stands for.
+    """The variable of a variable or of a tensor that references it.
 
     Raises:
-        DTypeError: it is no variable.
+        DTypeError: it is not a variable.
     """
     if isinstance(ref, Variable):
         return ref
@@ -409,19 +409,19 @@ def assign(
     use_locking: Any = None,
     name: Any = None,
 ) -> Tensor:
-    """Set `ref`; the tensor that is returned is the new value."""
+    """Set `ref`; returns the new value."""
     del validate_shape, use_locking
     return variable_of(ref, "assign").assign(value, name=name)
 
 
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Tensor:
-    """Add to `ref`; the tensor that is returned is the new value."""
+    """Add to `ref`; returns the new value."""
     del use_locking
     return variable_of(ref, "assign_add").assign_add(value, name=name)
 
 
 def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Tensor:
-    """Subtract from `ref`; the tensor that is returned is the new value."""
+    """Subtract from `ref`; returns the new value."""
     del use_locking
     return variable_of(ref, "assign_sub").assign_sub(value, name=name)
 
@@ -444,13 +444,13 @@ def _scatter(kind: str, combine: Any, ref: Any, indices: Any, updates: Any, name
 
 
 def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: Any = None, name: Any = None):
-    """Add `updates[i]` to row `indices[i]` of `ref`; equal rows add up."""
+    """Add `updates[i]` to row `indices[i]` of `ref`; equal indices add up."""
     del use_locking
     return _scatter("ScatterAdd", ops.scatter_add, ref, indices, updates, name)
 
 
 def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: Any = None, name: Any = None):
-    """Subtract `updates[i]` from row `indices[i]` of `ref`; equal rows add up."""
+    """Subtract `updates[i]` from row `indices[i]` of `ref`; equal indices add up."""
     del use_locking
     negated = -convert_to_tensor(updates, variable_of(ref, "ScatterSub").dtype.base_dtype)
     return _scatter("ScatterSub", ops.scatter_add, ref, indices, negated, name)
@@ -465,6 +465,6 @@ def _set_rows(table: Value, indices: Value, rows: Value) -> Value:
 
 
 def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: Any = None, name: Any = None):
-    """Set row `indices[i]` of `ref` to `updates[i]`; no row may be named twice."""
+    """Set row `indices[i]` of `ref` to `updates[i]`; indices must be unique."""
     del use_locking
     return _scatter("ScatterUpdate", _set_rows, ref, indices, updates, name)

@@ -14,7 +14,7 @@ from weft.tf1.framework.tensor import HOOKS, Operation, Tensor
 from weft.tf1.variable.variable import Variable
 
 
-# All variables
+# lists
 def global_variables(scope: str | None = None) -> list[Any]:
     """The variables of the default graph."""
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
@@ -29,7 +29,7 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """Variables outside the model, such as counters of metrics."""
+    """Local variables, outside the model, such as metrics' counters."""
     return get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
@@ -39,7 +39,7 @@ def model_variables(scope: str | None = None) -> list[Any]:
 
 
 def moving_average_variables(scope: str | None = None) -> list[Any]:
-    """The variables whose moving averages are kept."""
+    """The variables that have moving averages."""
     return get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
@@ -70,12 +70,12 @@ initialize_local_variables = local_variables_initializer
 
 
 def is_variable_initialized(variable: Variable) -> Tensor:
-    """Whether the variable has a value when the step starts."""
+    """Whether the variable is initialized when the step starts."""
     return dependency.identity(variable.probe()[0], name="IsVariableInitialized")
 
 
 class UninitializedReport:
-    """Fetch it for the names of the variables that have no value, as an array of bytes."""
+    """Fetch it for the names of uninitialized variables, as an array of bytes."""
 
     def __init__(self, variables: Sequence[Variable], name: str) -> None:
         self.variables = list(variables)
@@ -96,6 +96,6 @@ class UninitializedReport:
 def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> UninitializedReport:
-    """A fetch that tells which variables have no value yet."""
+    """A fetch that gives the names of uninitialized variables."""
     chosen = global_variables() + local_variables() if var_list is None else var_list
     return UninitializedReport(chosen, name)

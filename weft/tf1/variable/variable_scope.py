@@ -1,4 +1,4 @@
-"""`variable_scope` and `get_variable`: variables by name, made once and shared."""
+"""`variable_scope` and `get_variable`: variables by name, created once and shared."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from weft.tf1.variable.variable import Variable
 
 
 class _Reuse:
-    """`AUTO_REUSE`: make what is missing, share what exists."""
+    """`AUTO_REUSE`: share existing variables, create missing ones."""
 
     def __repr__(self) -> str:
         return "AUTO_REUSE"
@@ -39,7 +39,7 @@ _UNSET: Any = object()
 
 
 class VariableScope:
-    """Defaults for `get_variable`: a prefix, whether to share, initializer, regularizer, type."""
+    """Defaults for `get_variable`: prefix, sharing, initializer, regularizer, type."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class VariableScope:
 
     @property
     def original_name_scope(self) -> str:
-        """The name scope that was opened with it, with a slash."""
+        """The name scope opened with it, with a trailing slash."""
         return self._name_scope
 
     @property
@@ -98,7 +98,7 @@ class VariableScope:
         self.dtype = as_dtype(dtype)
 
     def set_custom_getter(self, custom_getter: Any) -> None:
-        """Set what is called in place of `get_variable`."""
+        """Set the function called instead of `get_variable`."""
         self.custom_getter = custom_getter
 
     def set_use_resource(self, use_resource: bool) -> None:
@@ -123,7 +123,7 @@ class VariableScope:
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
     def derived(self, **changes: Any) -> VariableScope:
-        """A scope with these settings changed."""
+        """A copy of the scope with some settings changed."""
         settings: dict[str, Any] = {
             "reuse": self._reuse, "name": self._name, "initializer": self.initializer,
             "regularizer": self.regularizer, "custom_getter": self.custom_getter,
@@ -135,7 +135,7 @@ class VariableScope:
 
 
 class _Store:
-    """The variables of a graph by name, the scope in force, and how often each was opened."""
+    """The variables of a graph by name, the current scope, and how often each scope was opened."""
 
     def __init__(self) -> None:
         self.variables: dict[str, Variable] = {}
@@ -169,7 +169,7 @@ def _store(graph: Graph | None = None) -> _Store:
 
 
 def get_variable_scope() -> VariableScope:
-    """The scope in force."""
+    """The current scope."""
     return _store().scope
 
 
@@ -189,16 +189,16 @@ def variable_scope(
     constraint: Callable[[Any], Any] | None = None,
     auxiliary_name_scope: bool = True,
 ) -> Iterator[VariableScope]:
-    """Prefix variables made by `get_variable` inside, and operations too.
+    """Prefix variables of `get_variable` inside, and operations too.
 
     Args:
-        name_or_scope: a name, a scope to enter again, or `None` for a unique `default_name`.
-        default_name: used where `name_or_scope` is `None`, made unique.
-        values: tensors whose graph is meant.
+        name_or_scope: a name, a scope to re-enter, or `None` for a unique `default_name`.
+        default_name: used if `name_or_scope` is `None`, made unique.
+        values: their graph is used.
         initializer, regularizer, custom_getter, dtype, use_resource, constraint: defaults inside.
         caching_device, partitioner: accepted for old programs.
-        reuse: `True` to share existing variables, `AUTO_REUSE` to make what is missing; `None` or
-            `False` to inherit.
+        reuse: `True` shares existing variables, `AUTO_REUSE` also creates missing ones; `None` or
+            `False` inherits.
         auxiliary_name_scope: whether operations are prefixed too.
     """
     del caching_device
@@ -267,7 +267,7 @@ def _entered(
 
 
 def _merged(before: VariableScope, given: dict[str, Any]) -> dict[str, Any]:
-    """Settings of an inner scope; custom getters nest."""
+    """The settings of an inner scope; custom getters nest."""
     inner, outer = given.get("custom_getter"), before.custom_getter
     if inner is None or outer is None:
         return given
@@ -301,20 +301,20 @@ def get_variable(
     synchronization: Any = None,
     aggregation: Any = None,
 ) -> Any:
-    """The variable called `name` in the scope in force: made, or shared where the scope says so.
+    """The variable `name` in the current scope: created, or shared if the scope says so.
 
     Args:
         name: its name; the scope's is put before it.
         shape: its shape, unless the initializer is a value.
         dtype: its element type; the scope's by default, which is float32.
         initializer: a function of shape and dtype, or a value; glorot_uniform by default.
-        regularizer: a function of the variable whose result is added to `REGULARIZATION_LOSSES`.
+        regularizer: a function of the variable, whose result is added to `REGULARIZATION_LOSSES`.
         trainable, collections, validate_shape, use_resource, constraint: see `Variable`.
         caching_device, partitioner, synchronization, aggregation: accepted for old programs.
         custom_getter: called with the real getter and these arguments.
 
     Raises:
-        GraphError: it exists and sharing is off, or the other way round.
+        GraphError: it exists and sharing is off, or it is missing and sharing is required.
         ShapeError: it exists with another shape.
     """
     del caching_device, partitioner, synchronization, aggregation
@@ -342,7 +342,7 @@ def get_variable(
 
 
 def get_local_variable(name: str, *args: Any, **options: Any) -> Any:
-    """`get_variable` for a variable outside the model: not trainable, in `LOCAL_VARIABLES`."""
+    """`get_variable` for a local variable: not trainable, in `LOCAL_VARIABLES`."""
     options["trainable"] = False
     options["collections"] = [*(options.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]
     return get_variable(name, *args, **options)

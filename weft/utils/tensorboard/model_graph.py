@@ -33,7 +33,7 @@ class ScopedGraph(NamedTuple):
     Attributes:
         inputs: placeholders with their names.
         nodes: the others, in order.
-        scopes: of the nodes.
+        outputs: of the model.
         scopes: of the nodes.
     """
 

@@ -1,4 +1,4 @@
-"""`tf.contrib.seq2seq`: decoders of sequences, with attention and beam search."""
+"""`tf.contrib.seq2seq`: sequence decoders with attention and beam search."""
 
 from weft.tf1.contrib.seq2seq.attention import (
     AttentionMechanism,

@@ -1,4 +1,4 @@
-"""Attention mechanisms: how well each step of a memory fits a query.
+"""Attention mechanisms: scores of a memory's steps for a query.
 
 Bahdanau et al., "Neural Machine Translation by Jointly Learning to Align and Translate" (2015);
 Luong et al., "Effective Approaches to Attention-based Neural Machine Translation" (2015).
@@ -30,7 +30,7 @@ Function = Callable[..., Any]
 
 
 class AttentionMechanism:
-    """What an `AttentionWrapper` asks: `mechanism(query, state)` gives alignments and a state.
+    """What `AttentionWrapper` calls: `mechanism(query, state)` returns alignments and state.
 
     Alignments [batch, memory steps] are the weights of the steps of `values`.
     """
@@ -40,23 +40,23 @@ class AttentionMechanism:
 
     @property
     def alignments_size(self) -> Any:
-        """How many steps the memory has."""
+        """The number of steps of the memory."""
         raise NotImplementedError
 
     @property
     def state_size(self) -> Any:
-        """The size of the state that a query hands on."""
+        """The size of the state between queries."""
         raise NotImplementedError
 
 
 class Memory(AttentionMechanism):
-    """What all mechanisms share: the memory, its keys, its mask.
+    """The base of all mechanisms: memory, keys and mask.
 
     Args:
-        query_layer, memory_layer: products of queries and of the memory, or `None`.
-        memory: [batch, time, ...]; behind `memory_sequence_length` it is masked.
-        probability_fn: from scores and the state before to alignments.
-        score_mask_value: the score of steps behind the end; minus infinity by default.
+        query_layer, memory_layer: projections of queries and of the memory, or `None`.
+        memory: [batch, time, ...]; masked after `memory_sequence_length`.
+        probability_fn: from scores and the previous state to alignments.
+        score_mask_value: the score of masked steps; minus infinity by default.
 
     Raises:
         ShapeError: the inner dimensions of the memory are not known.
@@ -92,19 +92,19 @@ class Memory(AttentionMechanism):
 
     @property
     def batch_size(self) -> Any:
-        """How many memories there are."""
+        """The number of memories."""
         known = self.keys.shape.as_list()[0]
         return shape(self.keys)[0] if known is None else known
 
     @property
     def alignments_size(self) -> Any:
-        """How many steps the memory has."""
+        """The number of steps of the memory."""
         known = self.keys.shape.as_list()[1]
         return shape(self.keys)[1] if known is None else known
 
     @property
     def state_size(self) -> Any:
-        """That of the alignments, which are the state."""
+        """The size of the alignments, which are the state."""
         return self.alignments_size
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Tensor:
@@ -119,11 +119,11 @@ class Memory(AttentionMechanism):
         return self.initial_alignments(batch_size, dtype)
 
     def score(self, query: Any) -> Tensor:
-        """How well each step of the memory fits: [batch, memory steps]."""
+        """Scores of the memory's steps: [batch, memory steps]."""
         raise NotImplementedError
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """Alignments for a query [batch, depth], and the next state, which they are."""
+        """Alignments for a query [batch, depth], and the next state, which is the same."""
         score = self.score(query)
         if self._lengths is not None:
             mask = sequence_mask(self._lengths, shape(score)[1])
@@ -133,17 +133,17 @@ class Memory(AttentionMechanism):
 
 
 class LuongAttention(Memory):
-    """Products of the query with keys.
+    """Luong's attention: dot products of query and keys.
 
     Args:
-        num_units: the depth of keys, which is that of queries.
+        num_units: the depth of keys and queries.
         memory: [batch, time, depth]: the outputs of an encoder.
-        memory_sequence_length: [batch]: what is behind counts for nothing.
+        memory_sequence_length: [batch]: later steps are masked.
         scale: multiply scores by a variable.
         probability_fn: from scores to alignments; softmax by default.
-        score_mask_value: the score of steps behind the end; minus infinity by default.
+        score_mask_value: the score of masked steps; minus infinity by default.
         dtype: of the variables.
-        custom_key_value_fn: from keys and values to others.
+        custom_key_value_fn: maps keys and values to others.
     """
 
     def __init__(
@@ -159,24 +159,24 @@ class LuongAttention(Memory):
         self._scale = scale
 
     def score(self, query: Any) -> Tensor:
-        """Products of queries with keys, scaled if asked for."""
+        """Dot products of query and keys, scaled if requested."""
         with variable_scope(None, default_name="luong_attention", values=[query]):
             return luong_score(query, self.keys, self._scale)
 
 
 class BahdanauAttention(Memory):
-    """A layer of tanh units above query and key.
+    """Bahdanau's attention: a layer of tanh units over query and keys.
 
     Args:
         num_units: the depth of queries and keys.
         memory: [batch, time, depth]: the outputs of an encoder.
-        memory_sequence_length: [batch]: what is behind counts for nothing.
-        normalize: the layer's weights have a norm of their own (Salimans and Kingma, "Weight
-            Normalization", 2016) and a bias.
+        memory_sequence_length: [batch]: later steps are masked.
+        normalize: use weight normalization (Salimans and Kingma, "Weight Normalization", 2016) and
+            a bias.
         probability_fn: from scores to alignments; softmax by default.
-        score_mask_value: the score of steps behind the end; minus infinity by default.
+        score_mask_value: the score of masked steps; minus infinity by default.
         dtype: of the variables.
-        custom_key_value_fn: from keys and values to others.
+        custom_key_value_fn: maps keys and values to others.
     """
 
     def __init__(
@@ -193,13 +193,13 @@ class BahdanauAttention(Memory):
         self._units, self._normalize = num_units, normalize
 
     def score(self, query: Any) -> Tensor:
-        """Sums over tanh(query + key), weighted."""
+        """Weighted sums of tanh(query + key)."""
         with variable_scope(None, default_name="bahdanau_attention", values=[query]):
             return bahdanau_score(self.query_layer(query), self.keys, self._units, self._normalize)
 
 
 def two_layers(units: int, dtype: Any) -> tuple[Dense, Dense]:
-    """Products for queries and for the memory."""
+    """Projections of queries and of the memory."""
     kind = as_dtype(dtype or float32)
     query = Dense(units, name="query_layer", use_bias=False, dtype=kind)
     return query, Dense(units, name="memory_layer", use_bias=False, dtype=kind)
@@ -211,7 +211,7 @@ def _of_scores(given: Function | None) -> Function:
 
 
 def luong_score(query: Any, keys: Any, scale: bool) -> Tensor:
-    """Products of queries [batch, depth] with keys [batch, time, depth].
+    """Dot products of queries [batch, depth] and keys [batch, time, depth].
 
     Raises:
         ShapeError: the depths differ.
@@ -245,7 +245,7 @@ def bahdanau_score(query: Any, keys: Any, units: int, normalize: bool) -> Tensor
 
 
 def hardmax(logits: Any, name: str | None = None) -> Tensor:
-    """1 for the largest along the last axis, else 0."""
+    """One-hot of the maximum along the last axis."""
     with name_scope(name, "Hardmax", [logits]):
         x = convert_to_tensor(logits, name="logits")
         depth = x.shape.as_list()[-1]

@@ -1,4 +1,4 @@
-"""AttentionWrapper: a cell that hears, in each step, the answer of attention to the one before."""
+"""AttentionWrapper: a cell whose input includes the previous step's attention."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ TILE = (
 
 
 class AttentionWrapperState(NamedTuple):
-    """What an `AttentionWrapper` hands on.
+    """The state of an `AttentionWrapper`.
 
     Attributes:
         cell_state: the state of the cell.
-        attention: the answer of the step before.
-        time: how many steps there were, int32.
-        alignments: the weights of the step before: [batch, memory steps], or one a mechanism.
-        alignment_history: the weights of all steps as a `TensorArray`, if asked for.
-        attention_state: the state of the mechanism, or one a mechanism.
+        attention: the attention output of the previous step.
+        time: the number of steps, int32.
+        alignments: the previous step's weights: [batch, memory steps], or one per mechanism.
+        alignment_history: the weights of all steps as a `TensorArray`, if requested.
+        attention_state: the state of the mechanism, or one per mechanism.
     """
 
     cell_state: Any
@@ -46,7 +46,7 @@ class AttentionWrapperState(NamedTuple):
     attention_state: Any
 
     def clone(self, **changes: Any) -> AttentionWrapperState:
-        """The state with other parts, such as `cell_state=` that of an encoder.
+        """The state with other parts, such as an encoder's as `cell_state=`.
 
         Raises:
             ShapeError: a part has another shape.
@@ -66,24 +66,24 @@ def _same_shape(old: Any, new: Any) -> Any:
 
 
 class AttentionWrapper(RNNCell):
-    """A cell with attention: its inputs go in beside the answer of the step before.
+    """A cell with attention: the previous attention output is concatenated to its inputs.
 
     Args:
         cell: the cell.
-        attention_mechanism: one, or a list of several, whose answers are put beside each other.
-        attention_layer_size: the size of a product above the cell's output and the context (a list
-            where there are several); `None`: the context is the answer.
-        alignment_history: keep the weights of all steps in the state.
-        cell_input_fn: from inputs and the last answer to the cell's inputs; beside each other by
+        attention_mechanism: one, or a list of several, whose outputs are concatenated.
+        attention_layer_size: the width of a layer over the cell's output and the context (a list
+            for several); with `None`, the context is the attention output.
+        alignment_history: store the weights of all steps in the state.
+        cell_input_fn: from inputs and the previous attention to the cell's inputs; concatenation by
             default.
-        output_attention: whether the answer is the output (as Luong's is), or the cell's output.
-        initial_cell_state: what `zero_state` has in place of zeros.
-        attention_layer: layers in place of `attention_layer_size`.
-        attention_fn: in place of `compute_attention`.
+        output_attention: whether to output the attention (as Luong's does), or the cell's output.
+        initial_cell_state: used by `zero_state` instead of zeros.
+        attention_layer: layers instead of `attention_layer_size`.
+        attention_fn: used instead of `compute_attention`.
 
     Raises:
-        ArgumentError: something that is no mechanism, or other numbers of layers than mechanisms.
-        ShapeError: batches that differ.
+        ArgumentError: a mechanism has the wrong type, or their number differs from the layers'.
+        ShapeError: batch sizes differ.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class AttentionWrapper(RNNCell):
 
     @property
     def output_size(self) -> Any:
-        """That of the attention, or of the cell."""
+        """The size of the attention, or of the cell's output."""
         return self._attention_size if self._outputs_attention else self._cell.output_size
 
     @property
@@ -174,7 +174,7 @@ class AttentionWrapper(RNNCell):
         )  # fmt: skip
 
     def zero_state(self, batch_size: Any, dtype: Any) -> AttentionWrapperState:
-        """The state before the first step."""
+        """The initial state."""
         state = self._initial
         if state is None:
             state = self._cell.zero_state(batch_size, dtype)
@@ -215,7 +215,7 @@ class AttentionWrapper(RNNCell):
 
 
 def compute_attention(mechanism: Any, output: Any, state: Any, layer: Any) -> tuple[Any, Any, Any]:
-    """The answer to a query, the weights of the memory's steps, the mechanism's next state."""
+    """The attention for a query, the weights of the memory's steps, the mechanism's next state."""
     alignments, state = mechanism(output, state)
     context = squeeze(matmul(expand_dims(alignments, 1), mechanism.values), [1])
     if layer is not None:

@@ -11,19 +11,19 @@ from weft.tf1.framework.structure import flatten, map_structure
 
 
 class BasicDecoderOutput(NamedTuple):
-    """What a step gives: the cell's output (logits, usually), and what the helper sampled."""
+    """The output of a step: the cell's output (usually logits), and the helper's sample."""
 
     rnn_output: Any
     sample_id: Any
 
 
 class BasicDecoder(Decoder):
-    """Run a cell on the inputs that a helper gives: the true ones, or what was sampled.
+    """Runs a cell on inputs from a helper: the true ones, or samples.
 
     Args:
         cell: an `RNNCell`.
         helper: a `Helper`.
-        initial_state: the cell's first state.
+        initial_state: the cell's initial state.
         output_layer: applied to the cell's outputs, before sampling: a `tf.layers.Dense`.
 
     >>> import weft.tf1 as tf
@@ -45,7 +45,7 @@ class BasicDecoder(Decoder):
 
     @property
     def batch_size(self) -> Any:
-        """That of the helper."""
+        """The helper's batch size."""
         return self._helper.batch_size
 
     @property
@@ -66,11 +66,11 @@ class BasicDecoder(Decoder):
         return BasicDecoderOutput(sizes, self._helper.sample_ids_dtype)
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
-        """Which sequences have finished at first, the first inputs, the first state."""
+        """Which sequences are finished initially, the first inputs, the initial state."""
         return (*self._helper.initialize(), self._initial_state)
 
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
-        """One step: outputs, the next state, the next inputs, which sequences have finished."""
+        """One step: outputs, the next state, the next inputs, which sequences are finished."""
         with name_scope(name, "BasicDecoderStep"):
             outputs, after = self._cell(inputs, state)
             if self._output_layer is not None:

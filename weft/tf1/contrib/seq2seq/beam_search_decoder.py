@@ -1,4 +1,4 @@
-"""BeamSearchDecoder: the likeliest sequences of several that are followed.
+"""BeamSearchDecoder: keeps the most likely sequences of each example.
 
 Wu et al., "Google's Neural Machine Translation System" (2016), section 7, for both penalties.
 """
@@ -42,7 +42,7 @@ from weft.tf1.shape.arrangement import broadcast_to, concat, expand_dims, reshap
 
 
 class BeamSearchDecoderOutput(NamedTuple):
-    """What a step gives: scores, tokens, and which beams these go on with, [batch, beam]."""
+    """The output of a step: scores, tokens, and the beams that they continue, [batch, beam]."""
 
     scores: Any
     predicted_ids: Any
@@ -50,22 +50,22 @@ class BeamSearchDecoderOutput(NamedTuple):
 
 
 class FinalBeamSearchDecoderOutput(NamedTuple):
-    """Whole sequences [batch, time, beam], the best first, and what the steps gave."""
+    """Whole sequences [batch, time, beam], the best first, and the steps' outputs."""
 
     predicted_ids: Any
     beam_search_decoder_output: Any
 
 
 class BeamSearchDecoderState(NamedTuple):
-    """What is there between two steps.
+    """The state between two steps.
 
     Attributes:
-        cell_state: that of the cell, [batch, beam, ...].
-        log_probs: the logarithms of the beams' probabilities, [batch, beam].
+        cell_state: the cell's, [batch, beam, ...].
+        log_probs: log probabilities of the beams, [batch, beam].
         finished: which beams have ended.
-        lengths: how many tokens they have, int64, the end token included.
-        accumulated_attention_probs: sums of alignments, [batch, beam, memory steps], if there is a
-            coverage penalty.
+        lengths: the number of tokens, int64, including the end token.
+        accumulated_attention_probs: summed alignments, [batch, beam, memory steps], for a coverage
+            penalty.
     """
 
     cell_state: Any
@@ -76,25 +76,25 @@ class BeamSearchDecoderState(NamedTuple):
 
 
 class BeamSearchDecoder(Decoder):
-    """Search for the likeliest sequences.
+    """Searches for the most likely sequences.
 
     Args:
-        cell: an `RNNCell`; with attention, its memory went through `tile_batch`.
+        cell: an `RNNCell`; with attention, its memory must come from `tile_batch`.
         embedding: a table, or a function of ids.
         start_tokens: [batch], int32.
         end_token: a scalar, int32.
-        initial_state: the cell's state, [batch * beam_width, ...], as `tile_batch` gives it.
-        beam_width: how many sequences are followed.
+        initial_state: the cell's state, [batch * beam_width, ...], from `tile_batch`.
+        beam_width: the number of beams.
         output_layer: applied to the cell's outputs.
         length_penalty_weight: log probabilities of n tokens are divided by ((5 + n) / 6) to this
             power.
-        coverage_penalty_weight: times the sum of log(min(attention, 1)) over the memory's steps is
-            added to the scores of sequences that have ended.
-        reorder_tensor_arrays: whether tensor arrays in the final state are put in the order of the
-            final beams.
+        coverage_penalty_weight: factor of the sum of log(min(attention, 1)) over the memory's
+            steps, which is added to the scores of ended sequences.
+        reorder_tensor_arrays: whether to reorder tensor arrays in the final state to the final
+            beams.
 
     Raises:
-        ShapeError: `start_tokens` is no vector, or `end_token` no scalar.
+        ShapeError: `start_tokens` is not a vector, or `end_token` not a scalar.
         ArgumentError: a coverage penalty without attention.
     """
 
@@ -119,23 +119,23 @@ class BeamSearchDecoder(Decoder):
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences are asked for."""
+        """The batch size."""
         return self._batch
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Beams change places, so it tells all that have finished."""
+        """True: beams change places, so each step reports all finished ones."""
         return True
 
     @property
     def output_size(self) -> BeamSearchDecoderOutput:
-        """A number a beam."""
+        """One number per beam."""
         size = TensorShape([self._beams])
         return BeamSearchDecoderOutput(size, size, size)
 
     @property
     def output_dtype(self) -> BeamSearchDecoderOutput:
-        """Scores have the type of the state."""
+        """Scores have the state's type."""
         return BeamSearchDecoderOutput(self._dtype, int32, int32)
 
     @property
@@ -143,7 +143,7 @@ class BeamSearchDecoder(Decoder):
         return flatten(self._initial)[0].dtype.base_dtype
 
     def _split(self, x: Any) -> Any:
-        """[batch * beam, ...] as [batch, beam, ...]; scalars and arrays stay."""
+        """[batch * beam, ...] reshaped to [batch, beam, ...]; scalars and arrays stay."""
         if isinstance(x, TensorArray) or x.shape.ndims == 0:
             return x
         given, batch = x.shape.as_list(), self._batch
@@ -158,7 +158,7 @@ class BeamSearchDecoder(Decoder):
         return found
 
     def _merge(self, x: Any) -> Any:
-        """[batch, beam, ...] as [batch * beam, ...]; scalars and arrays stay."""
+        """[batch, beam, ...] reshaped to [batch * beam, ...]; scalars and arrays stay."""
         if isinstance(x, TensorArray) or x.shape.ndims < 2:
             return x
         given = x.shape.as_list()
@@ -168,7 +168,7 @@ class BeamSearchDecoder(Decoder):
         return found
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, BeamSearchDecoderState]:
-        """Only the first beam is alive: all would be the same."""
+        """Only the first beam is alive: all beams start equal."""
         dims = [self._batch, self._beams]
         first = one_hot(zeros([self._batch], int32), self._beams, dtype=int32) > 0
         chances = where(first, zeros(dims, self._dtype), fill(dims, cast(-np.inf, self._dtype)))
@@ -238,7 +238,7 @@ class BeamSearchDecoder(Decoder):
         return BeamSearchDecoderOutput(best, tokens, parents), new
 
     def _attention(self, cell_state: Any, state: BeamSearchDecoderState) -> Any:
-        """Sums of alignments, as far as sequences have not ended."""
+        """Summed alignments of sequences that have not ended."""
         if not self._covers:
             return ()
         found = _alignments(cell_state)
@@ -258,7 +258,7 @@ class BeamSearchDecoder(Decoder):
         return scores + expand_dims(penalty * self._coverage_weight, 2)
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
-        """Whole sequences; behind their ends come end tokens."""
+        """Whole sequences, filled with end tokens."""
         longest = cast(reduce_max(final_state.lengths, 1), int32)
         ids = gather_tree(outputs.predicted_ids, outputs.parent_ids, longest, self._end)
         state = final_state

@@ -1,4 +1,4 @@
-"""dynamic_decode: a decoder's steps in a loop, until all sequences have finished."""
+"""dynamic_decode: a loop over a decoder's steps, until all sequences are finished."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ from weft.tf1.variable.variable_scope import variable_scope
 
 
 class Decoder:
-    """What `dynamic_decode` runs; yours gives these properties and methods."""
+    """The interface of `dynamic_decode`; subclasses define these properties and methods."""
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """The number of sequences."""
         raise NotImplementedError
 
     @property
     def output_size(self) -> Any:
-        """Sizes of what a step gives, without the batch, nested as it is."""
+        """Sizes of a step's outputs without the batch axis, in their structure."""
         raise NotImplementedError
 
     @property
     def output_dtype(self) -> Any:
-        """Element types of what a step gives, nested as it is."""
+        """Element types of a step's outputs, in their structure."""
         raise NotImplementedError
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether `step` tells all sequences that have finished, not only those that do now."""
+        """Whether `step` reports all finished sequences, not only the newly finished ones."""
         return False
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
-        """Which sequences have finished at first, the first inputs, the first state."""
+        """Which sequences are finished initially, the first inputs, the initial state."""
         raise NotImplementedError
 
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
-        """One step: outputs, the next state, the next inputs, which sequences have finished."""
+        """One step: outputs, the next state, the next inputs, which sequences are finished."""
         raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
-        """Outputs and state once all steps are done, [time, batch, ...]."""
+        """Outputs and state after all steps, [time, batch, ...]."""
         raise NotImplementedError
 
 
@@ -67,22 +67,23 @@ def dynamic_decode(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any, Tensor]:
-    """Run a decoder until all sequences have finished.
+    """Run a decoder until all sequences are finished.
 
     Args:
         output_time_major: outputs are [time, batch, ...] instead of [batch, time, ...].
-        impute_finished: sequences that have finished give zeros and keep their state.
-        maximum_iterations: the most steps. Where the decoder finishes by what it computes, as in
-            inference, it is needed, and outputs have as many steps: zeros behind the last one.
+        impute_finished: finished sequences output zeros and keep their state.
+        maximum_iterations: the maximum number of steps. It is required if the end depends on
+            computed values, as in inference; outputs then have that many steps, with zeros after
+            the last one.
         parallel_iterations, swap_memory: accepted.
 
     Returns:
         Outputs, the final state, and the lengths of the sequences, int32.
 
     Raises:
-        ArgumentError: `decoder` is no `Decoder`, or the maximum is no scalar.
-        TreeError: a step gives other structures than the one before.
-        GraphError: nothing tells how many steps there may be.
+        ArgumentError: `decoder` is not a `Decoder`, or the maximum is not a scalar.
+        TreeError: a step's outputs have another structure than the previous ones.
+        GraphError: the number of steps is not bounded.
     """
     del parallel_iterations, swap_memory
     if not isinstance(decoder, Decoder):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -115,7 +116,7 @@ def dynamic_decode(
 
 
 class _Body:
-    """One iteration: time, outputs so far, state, inputs, who has finished, and lengths."""
+    """One iteration: time, outputs so far, state, inputs, finished flags, and lengths."""
 
     def __init__(self, decoder: Decoder, impute: bool) -> None:
         self.decoder = decoder
@@ -146,14 +147,14 @@ class _Body:
 
 
 def _kept(finished: Tensor, new: Any, old: Any) -> Any:
-    """The old state of what has finished; scalars and arrays go on."""
+    """The old state of finished sequences; scalars and arrays advance."""
     if isinstance(old, TensorArray) or old.shape.ndims == 0:
         return new
     return where(finished, old, new)
 
 
 def _batch_major(x: Any) -> Any:
-    """Batch and time the other way round."""
+    """Batch and time axes swapped."""
     if isinstance(x, TensorArray) or x.shape.ndims is None or x.shape.ndims < 2:
         return x
     return transpose(x, [1, 0, *range(2, x.shape.ndims)])

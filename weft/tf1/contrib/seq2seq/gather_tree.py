@@ -1,4 +1,4 @@
-"""gather_tree: whole sequences from the tokens of each step and where each beam came from."""
+"""gather_tree: whole sequences from each step's tokens and parent beams."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def gather_tree(
     end_token: Any,
     name: str | None = None,
 ) -> Tensor:
-    """The tokens of each beam, followed back from its last step.
+    """The tokens of each beam, traced back from its last step.
 
     Args:
         step_ids: [time, batch, beam], int32: the token of each beam at each step.
-        parent_ids: the same shape: which beam of the step before it goes on with.
-        max_sequence_lengths: [batch]: how many steps count.
-        end_token: fills what comes behind those, and behind the first end token.
+        parent_ids: the same shape: the beam of the previous step that it continues.
+        max_sequence_lengths: [batch]: the number of valid steps.
+        end_token: fills later steps, and those after the first end token.
 
     Returns:
         [time, batch, beam], int32.
@@ -79,17 +79,17 @@ def gather_tree(
 
 
 def beams_of(x: Tensor, places: Tensor) -> Tensor:
-    """[batch, beam, ...] of other beams: `places` [batch, beam]."""
+    """Beams selected by index: [batch, beam, ...] by `places` [batch, beam]."""
     return gather(x, places, axis=1, batch_dims=1)
 
 
 def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Tensor:
-    """What was there at each step of each beam, followed back from its last step.
+    """Each beam's values at each step, traced back from its last step.
 
     Args:
         t: [time, batch * beam, ...] or [time, batch, beam, ...].
         parent_ids: [time, batch, beam].
-        sequence_length: [batch, beam]: behind these, each beam has its own.
+        sequence_length: [batch, beam]: later steps keep each beam's own values.
     """
     x, parents = convert_to_tensor(t), convert_to_tensor(parent_ids, dtype=int32)
     dims = shape(parents)
@@ -105,11 +105,11 @@ def gather_tree_from_array(t: Any, parent_ids: Any, sequence_length: Any) -> Ten
 
 
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
-    """Each example several times, one behind the other: [batch, ...] to [batch * multiplier, ...].
+    """Each example repeated: [batch, ...] to [batch * multiplier, ...].
 
     Args:
         t: nested tensors, such as an encoder's outputs and state.
-        multiplier: how many beams there are.
+        multiplier: the number of beams.
     """
     with name_scope(name, "tile_batch"):
         return map_structure(lambda x: _tiled(convert_to_tensor(x), multiplier), t)

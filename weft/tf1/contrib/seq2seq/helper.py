@@ -1,4 +1,4 @@
-"""Helpers of a BasicDecoder: they sample from its outputs and give its next inputs."""
+"""Helpers of a BasicDecoder: they sample from its outputs and provide its next inputs."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Function = Callable[..., Any]
 
 
 class Helper:
-    """Where a BasicDecoder's inputs come from; yours gives these properties and methods."""
+    """The interface for a BasicDecoder's inputs; subclasses define these properties and methods."""
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """The number of sequences."""
         raise NotImplementedError
 
     @property
     def sample_ids_shape(self) -> Any:
-        """The shape of a sample, without the batch."""
+        """The shape of a sample, without the batch axis."""
         return TensorShape([])
 
     @property
@@ -43,28 +43,28 @@ class Helper:
         return int32
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """Which sequences have finished at first, and the first inputs."""
+        """Which sequences are finished initially, and the first inputs."""
         raise NotImplementedError
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """What is chosen of a step's outputs."""
+        """A sample from a step's outputs."""
         raise NotImplementedError
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences have finished, the next inputs, the next state."""
+        """Which sequences are finished, the next inputs, the next state."""
         raise NotImplementedError
 
 
 class CustomHelper(Helper):
-    """A helper of three functions.
+    """A helper made from three functions.
 
     Args:
         initialize_fn: `() -> (finished, first_inputs)`.
         sample_fn: `(time, outputs, state) -> sample_ids`.
         next_inputs_fn: `(time, outputs, state, sample_ids) -> (finished, next_inputs, next_state)`.
-        sample_ids_shape: of a sample, without the batch; scalars by default.
+        sample_ids_shape: of a sample, without the batch axis; scalars by default.
         sample_ids_dtype: int32 by default.
     """
 
@@ -79,10 +79,10 @@ class CustomHelper(Helper):
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are.
+        """The number of sequences.
 
         Raises:
-            ArgumentError: nothing was initialized yet.
+            ArgumentError: `initialize` was not called yet.
         """
         if self._batch_size is None:
             raise fail(ArgumentError, "CustomHelper: batch_size: expected initialize() before it")
@@ -90,7 +90,7 @@ class CustomHelper(Helper):
 
     @property
     def sample_ids_shape(self) -> Any:
-        """The shape of a sample, without the batch."""
+        """The shape of a sample, without the batch axis."""
         return self._shape
 
     @property
@@ -99,24 +99,24 @@ class CustomHelper(Helper):
         return self._dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """Which sequences have finished at first, and the first inputs."""
+        """Which sequences are finished initially, and the first inputs."""
         finished, inputs = self._functions[0]()
         self._batch_size = _count(convert_to_tensor(finished))
         return finished, inputs
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """What is chosen of a step's outputs."""
+        """A sample from a step's outputs."""
         return self._functions[1](time=time, outputs=outputs, state=state)
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences have finished, the next inputs, the next state."""
+        """Which sequences are finished, the next inputs, the next state."""
         return self._functions[2](time=time, outputs=outputs, state=state, sample_ids=sample_ids)
 
 
 class TrainingHelper(Helper):
-    """The true inputs, whatever comes out; samples are the likeliest classes.
+    """Teacher forcing: always the true inputs; samples are the most likely classes.
 
     Args:
         inputs: nested tensors [batch, time, ...].
@@ -124,7 +124,7 @@ class TrainingHelper(Helper):
         time_major: inputs are [time, batch, ...].
 
     Raises:
-        ShapeError: `sequence_length` is no vector.
+        ShapeError: `sequence_length` is not a vector.
     """
 
     def __init__(
@@ -137,12 +137,12 @@ class TrainingHelper(Helper):
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """The number of sequences."""
         return _count(self._lengths)
 
     @property
     def sequence_length(self) -> Tensor:
-        """How many steps of each sequence count."""
+        """The length of each sequence."""
         return self._lengths
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
@@ -150,19 +150,19 @@ class TrainingHelper(Helper):
         return equal(self._lengths, 0), map_structure(lambda a: a.read(0), self._rows)
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """The likeliest classes."""
+        """The most likely classes."""
         return argmax(outputs, -1, output_type=int32)
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """The next inputs; after the last step any will do."""
+        """The next inputs; after the last step they are arbitrary."""
         finished = self._lengths <= time + 1
         return finished, read_rows(self._rows, time, finished), state
 
 
 class GreedyEmbeddingHelper(Helper):
-    """What was likeliest comes in next, embedded, until it is the end token.
+    """Greedy decoding: the most likely class, embedded, is the next input, until the end token.
 
     Args:
         embedding: a table, or a function of ids.
@@ -170,7 +170,7 @@ class GreedyEmbeddingHelper(Helper):
         end_token: a scalar, int32.
 
     Raises:
-        ShapeError: `start_tokens` is no vector, or `end_token` no scalar.
+        ShapeError: `start_tokens` is not a vector, or `end_token` not a scalar.
     """
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
@@ -183,15 +183,15 @@ class GreedyEmbeddingHelper(Helper):
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """The number of sequences."""
         return _count(self._start)
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """None has finished; the embedded start tokens."""
+        """No sequence is finished; the embedded start tokens."""
         return fill(shape(self._start), False), self._first
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """The likeliest classes."""
+        """The most likely classes."""
         return argmax(outputs, -1, output_type=int32)
 
     def next_inputs(
@@ -202,7 +202,7 @@ class GreedyEmbeddingHelper(Helper):
 
 
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """What is drawn by its logits comes in next, embedded, until it is the end token.
+    """Sampling: a class drawn by the logits, embedded, is the next input, until the end token.
 
     Args:
         softmax_temperature: divides the logits.
@@ -217,21 +217,21 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         self._temperature, self._seed = softmax_temperature, seed
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Classes drawn by their logits."""
+        """Classes drawn by the logits."""
         logits = outputs if self._temperature is None else outputs / self._temperature
         return drawn(logits, self._seed)
 
 
 class InferenceHelper(Helper):
-    """What a function samples comes in next, until another one says that it is the end.
+    """Custom sampling: the next input is sampled by a function, until another one signals the end.
 
     Args:
         sample_fn: from outputs to samples.
-        sample_shape: of a sample, without the batch.
+        sample_shape: of a sample, without the batch axis.
         sample_dtype: of samples.
         start_inputs: [batch, ...].
-        end_fn: from samples to which sequences have finished.
-        next_inputs_fn: from samples to inputs; as they are by default.
+        end_fn: from samples to finished flags.
+        next_inputs_fn: from samples to inputs; the samples themselves by default.
     """
 
     def __init__(
@@ -244,12 +244,12 @@ class InferenceHelper(Helper):
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """The number of sequences."""
         return _count(self._start)
 
     @property
     def sample_ids_shape(self) -> Any:
-        """The shape of a sample, without the batch."""
+        """The shape of a sample, without the batch axis."""
         return self._shape
 
     @property
@@ -258,23 +258,23 @@ class InferenceHelper(Helper):
         return self._dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """None has finished; the start inputs."""
+        """No sequence is finished; the start inputs."""
         return fill(shape(self._start)[:1], False), self._start
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """What the function samples."""
+        """The function's samples."""
         return self._sample(outputs)
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """The samples, or what the function makes of them."""
+        """The samples, or `next_inputs_fn` of them."""
         inputs = sample_ids if self._next is None else self._next(sample_ids)
         return self._ends(sample_ids), inputs, state
 
 
 def embedding_of(given: Any) -> Function:
-    """A function of ids; a table is looked up."""
+    """A function of ids; for a table, the lookup."""
     return given if callable(given) else lambda ids: embedding_lookup(given, ids)
 
 
@@ -292,21 +292,21 @@ def _count(x: Tensor) -> Any:
 
 
 def turned(x: Tensor) -> Tensor:
-    """`x` with its first two axes exchanged."""
+    """`x` with its first two axes swapped."""
     return transpose(x, [1, 0, *range(2, x.shape.ndims or 2)])
 
 
 def read_rows(rows: Any, time: Any, finished: Any) -> Any:
-    """What comes after a step, of nested arrays; after the last step any will do."""
+    """The step after `time`, of nested arrays; arbitrary after the last step."""
     place = where(reduce_all(finished), zeros_like(time), time + 1)
     return map_structure(lambda a: a.read(place), rows)
 
 
 def unstacked(x: Tensor) -> TensorArray:
-    """An array of the steps of `x`, which come first."""
+    """An array of the steps of `x`, its first axis."""
     return TensorArray(x.dtype.base_dtype, shape(x)[0], element_shape=x.shape[1:]).unstack(x)
 
 
 def drawn(logits: Any, seed: int | None) -> Tensor:
-    """Classes, each drawn by its logits."""
+    """Classes drawn by their logits."""
     return squeeze(categorical(logits, 1, int32, seed), [1])

@@ -14,7 +14,7 @@ from weft.tf1.nn.activation import sparse_softmax_cross_entropy_with_logits
 from weft.tf1.reduction import count_nonzero, reduce_sum
 from weft.tf1.shape.arrangement import reshape, shape
 
-TINY = 1e-12  # TensorFlow's, against weights that are all 0
+TINY = 1e-12  # TensorFlow's constant, for weights that are all 0
 
 
 def sequence_loss(
@@ -28,23 +28,23 @@ def sequence_loss(
     softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The weighted cross entropy of classes, added up or averaged over time and batch.
+    """The weighted cross entropy of classes, summed or averaged over time and batch.
 
     Args:
         logits: [batch, time, classes].
         targets: [batch, time], integers.
-        weights: [batch, time]: 1 for what counts, 0 for padding.
-        average_across_timesteps, average_across_batch: divide the sums along these axes by the
-            sum of weights.
-        sum_over_timesteps, sum_over_batch: divide by how many weights are not 0 instead.
-        softmax_loss_function: called with `labels` and `logits` of all steps in a row.
+        weights: [batch, time]: 1 for valid steps, 0 for padding.
+        average_across_timesteps, average_across_batch: divide the sums along these axes by the sum
+            of weights.
+        sum_over_timesteps, sum_over_batch: divide by the number of nonzero weights instead.
+        softmax_loss_function: called with `labels` and `logits` of all steps, flattened.
 
     Returns:
         A scalar, [batch] if only time is reduced, [time] if only the batch is, or [batch, time].
 
     Raises:
-        ShapeError: ranks other than 3, 2 and 2.
-        ArgumentError: an axis is to be both averaged and summed.
+        ShapeError: the ranks are not 3, 2 and 2.
+        ArgumentError: an axis is both averaged and summed.
     """
     with name_scope(name, "sequence_loss", [logits, targets, weights]):
         x, y, w = (convert_to_tensor(v) for v in (logits, targets, weights))

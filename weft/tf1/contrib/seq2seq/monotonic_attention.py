@@ -1,4 +1,4 @@
-"""Monotonic attention: what was passed over is never attended to again.
+"""Monotonic attention: it never moves back to earlier steps.
 
 Raffel et al., "Online and Linear-Time Attention by Enforcing Monotonic Alignments" (2017).
 """
@@ -29,7 +29,7 @@ from weft.tf1.variable.variable_scope import get_variable, variable_scope
 
 
 def safe_cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
-    """Products of what lies before along an axis, by logarithms: gradients stay finite at 0.
+    """Cumulative products computed with logarithms: gradients stay finite at 0.
 
     Args:
         x: numbers in [0, 1].
@@ -42,16 +42,16 @@ def safe_cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool =
 
 
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Tensor:
-    """The chance that each step of the memory is the one attended to: [batch, memory steps].
+    """The probability that each step of the memory is attended to: [batch, memory steps].
 
     Args:
-        p_choose_i: the chance of stopping at a step, once it is reached.
-        previous_attention: the chances of the output step before.
+        p_choose_i: the probability of stopping at a step, once it is reached.
+        previous_attention: the probabilities at the previous output step.
         mode: `recursive` is exact; `parallel` uses a cumulative sum and product, which lose
-            precision in long memories; `hard` is for chances of 0 and 1.
+            precision in long memories; `hard` is for probabilities 0 and 1.
 
     Raises:
-        ArgumentError: another mode.
+        ArgumentError: the mode is unknown.
     """
     p, before = convert_to_tensor(p_choose_i), convert_to_tensor(previous_attention)
     if mode == "recursive":
@@ -78,7 +78,7 @@ def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> 
 
 
 def _alignments(score: Any, before: Any, noise: float, seed: int | None, mode: str) -> Tensor:
-    """Alignments from scores and the alignments before."""
+    """Alignments from scores and the previous alignments."""
     if noise > 0:
         score = score + noise * random_normal(shape(score), dtype=score.dtype, seed=seed)
     hard = mode == "hard"
@@ -87,7 +87,7 @@ def _alignments(score: Any, before: Any, noise: float, seed: int | None, mode: s
 
 
 class _Monotonic(Memory):
-    """What both mechanisms share: they begin at the first step of the memory."""
+    """The base of both mechanisms: they start at the first step of the memory."""
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Tensor:
         """All of the weight on the first step."""
@@ -103,12 +103,12 @@ def _bias(like: Tensor, start: float) -> Any:
 
 
 class BahdanauMonotonicAttention(_Monotonic):
-    """`BahdanauAttention` that only moves on.
+    """Monotonic `BahdanauAttention`.
 
     Args:
-        sigmoid_noise: the deviation of noise added to scores while training.
+        sigmoid_noise: the deviation of noise added to scores in training.
         sigmoid_noise_seed: of that noise.
-        score_bias_init: at which the variable added to scores begins; negative for long memories.
+        score_bias_init: the initial score bias; use negative values for long memories.
         mode: as in `monotonic_attention`.
     """
 
@@ -128,7 +128,7 @@ class BahdanauMonotonicAttention(_Monotonic):
         self._units, self._normalize, self._start = num_units, normalize, score_bias_init
 
     def score(self, query: Any) -> Tensor:
-        """Sums over tanh(query + key), weighted, and a bias."""
+        """Weighted sums of tanh(query + key), and a bias."""
         with variable_scope(None, default_name="bahdanau_monotonic_attention", values=[query]):
             asked = self.query_layer(query)
             score = bahdanau_score(asked, self.keys, self._units, self._normalize)
@@ -136,7 +136,7 @@ class BahdanauMonotonicAttention(_Monotonic):
 
 
 class LuongMonotonicAttention(_Monotonic):
-    """`LuongAttention` that only moves on; arguments as in `BahdanauMonotonicAttention`."""
+    """Monotonic `LuongAttention`; arguments as in `BahdanauMonotonicAttention`."""
 
     def __init__(
         self, num_units: int, memory: Any, memory_sequence_length: Any = None, scale: bool = False,
@@ -154,7 +154,7 @@ class LuongMonotonicAttention(_Monotonic):
         self._scale, self._start = scale, score_bias_init
 
     def score(self, query: Any) -> Tensor:
-        """Products of queries with keys, and a bias."""
+        """Dot products of queries and keys, and a bias."""
         with variable_scope(None, default_name="luong_monotonic_attention", values=[query]):
             score = luong_score(query, self.keys, self._scale)
             return score + _bias(score, self._start)

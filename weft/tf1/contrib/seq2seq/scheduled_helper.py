@@ -1,4 +1,4 @@
-"""Scheduled sampling: what a decoder gave comes in next, with some probability.
+"""Scheduled sampling: the decoder's output is the next input with some probability.
 
 Bengio et al., "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks" (2015).
 """
@@ -30,9 +30,9 @@ from weft.tf1.shape.arrangement import concat, shape
 
 
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):
-    """The true inputs, or, with some probability, the embedding of what was sampled.
+    """The true inputs or, with some probability, embedded samples.
 
-    Samples are -1 where none was drawn.
+    Samples are -1 where none is drawn.
 
     Args:
         embedding: a table, or a function of ids.
@@ -55,7 +55,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self._seeds = seed, scheduling_seed
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Classes drawn by their logits, or -1."""
+        """Classes drawn by the logits, or -1."""
         found = drawn(outputs, self._seeds[0])
         chances = random_uniform(shape(found), dtype=self._chance.dtype, seed=self._seeds[1])
         return where(less(chances, self._chance), found, fill(shape(found), -1))
@@ -63,22 +63,22 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """The next inputs: embeddings where something was sampled."""
+        """The next inputs: embeddings where a sample was drawn."""
         finished, inputs, state = super().next_inputs(time, outputs, state)
         embedded = self._embed(maximum(sample_ids, 0))
         return finished, where(sample_ids > -1, embedded, inputs), state
 
 
 class ScheduledOutputTrainingHelper(TrainingHelper):
-    """The true inputs, or, with some probability, the step's outputs.
+    """The true inputs or, with some probability, the step's outputs.
 
-    Samples are 1 where outputs come in next, else 0.
+    Samples are 1 where outputs are the next inputs, else 0.
 
     Args:
         sampling_probability: a scalar, or [batch].
         seed: of whether to sample.
-        next_inputs_fn: from outputs to inputs; as they are by default.
-        auxiliary_inputs: nested tensors like the inputs, put behind these and behind outputs.
+        next_inputs_fn: from outputs to inputs; the outputs themselves by default.
+        auxiliary_inputs: nested tensors like the inputs, concatenated to inputs and outputs.
 
     Raises:
         ShapeError: the probability has more than one dimension.
@@ -100,14 +100,14 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
         super().__init__(inputs, sequence_length, time_major, name)
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
-        """Of which sequences outputs come in next."""
+        """Which sequences take their outputs as next inputs."""
         chances = random_uniform([self.batch_size], dtype=self._chance.dtype, seed=self._seed)
         return cast(less(chances, self._chance), int32)
 
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any = None, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """The next inputs: what becomes of the outputs where something was sampled."""
+        """The next inputs: outputs where a sample was drawn."""
         finished, inputs, state = super().next_inputs(time, outputs, state)
         given = outputs if self._next is None else self._next(outputs)
         if self._more is not None:

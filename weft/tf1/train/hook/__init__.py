@@ -1,1 +1,1 @@
-"""Session hooks: what is called around each run of a monitored session."""
+"""Session hooks, called around each run of a monitored session."""

@@ -1,4 +1,4 @@
-"""`tf.train.SessionRunHook`, and what a session and its hooks tell each other."""
+"""`tf.train.SessionRunHook`, and what hooks and session pass to each other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook adds to a run, or what the program gave to it.
+    """A hook's additions to a run, or the program's own arguments.
 
     Attributes:
         fetches: as `session.run` takes them; a hook gets their values in `after_run`.
@@ -20,7 +20,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What a run gave: the values of the hook's fetches, its options and its times."""
+    """The results of a run: the values of the hook's fetches, its options and metadata."""
 
     results: Any
     options: Any
@@ -28,7 +28,7 @@ class SessionRunValues(NamedTuple):
 
 
 class SessionRunContext:
-    """The run that is under way.
+    """The current run.
 
     Attributes:
         original_args: the `SessionRunArgs` of the program.
@@ -42,32 +42,33 @@ class SessionRunContext:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether a hook asked to stop."""
+        """Whether a stop was requested."""
         return self._stop
 
     def request_stop(self) -> None:
-        """Have `should_stop()` of the session be true from now on."""
+        """Make `should_stop()` of the session true."""
         self._stop = True
 
 
 class SessionRunHook:
-    """What is called around the runs of a `MonitoredSession`; override what is needed.
+    """Called around the runs of a `MonitoredSession`; override the methods needed.
 
     The order: `begin`, `after_create_session`, then `before_run` and `after_run` of each run, and
-    `end`. A session that is made anew after an `AbortedError` calls `after_create_session` again.
+        `end`. A session that is recreated after an `AbortedError` calls `after_create_session`
+        again.
     """
 
     def begin(self) -> None:
-        """Called once, before the session is made: the place to add operations."""
+        """Called once, before the session is created: add operations here."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Called when variables have their values and the graph takes no more operations."""
+        """Called when variables are initialized and the graph is finalized."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Called before each run; what it returns is run in the same step."""
+        """Called before each run; the returned fetches are part of the same step."""
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Called after each run that raised no error."""
+        """Called after each successful run."""
 
     def end(self, session: Any) -> None:
-        """Called before the session is closed, unless an error other than the end of data did."""
+        """Called before the session is closed, at the data's end too, but after no other error."""

@@ -1,4 +1,4 @@
-"""Hooks that write files: checkpoints, summaries, times of kernels."""
+"""Hooks that write files: checkpoints, summaries, profiles."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from weft.tf1.train.hook.run_hook import SessionRunArgs, SessionRunContext, Sess
 from weft.tf1.train.hook.step import StepHook
 from weft.tf1.train.hook.timer import SecondOrStepTimer
 
-START, CHECKPOINT = 1, 3  # of the events of a session
+START, CHECKPOINT = 1, 3  # of a session's events
 
 
 class CheckpointSaverListener:
-    """What is called around the checkpoints of a `CheckpointSaverHook`."""
+    """Called around the checkpoints of a `CheckpointSaverHook`."""
 
     def begin(self) -> None:
-        """Before the session is made: the place to add operations."""
+        """Before the session is created: add operations here."""
 
     def before_save(self, session: Any, global_step_value: int) -> None:
         """Before a checkpoint."""
 
     def after_save(self, session: Any, global_step_value: int) -> bool | None:
-        """After a checkpoint; `True` asks to stop."""
+        """After a checkpoint; returning `True` asks to stop."""
 
     def end(self, session: Any, global_step_value: int) -> None:
         """At the end, after the last checkpoint."""
 
 
 class CheckpointSaverHook(StepHook):
-    """Saves a checkpoint when the session begins, every so often, and at the end.
+    """Saves a checkpoint at the start, periodically, and at the end.
 
     Args:
         checkpoint_dir: the folder.
-        save_secs, save_steps: how often; exactly one of the two is given.
-        saver: writes them. By default, the scaffold's; else the only one in `GraphKeys.SAVERS`.
-        checkpoint_basename: the name of the files, but for the step.
-        scaffold: has the saver.
-        listeners: are called around each.
+        save_secs, save_steps: how often; exactly one is given.
+        saver: by default the scaffold's; else the only one in `GraphKeys.SAVERS`.
+        checkpoint_basename: the prefix of the file names, before the step.
+        scaffold: provides the saver.
+        listeners: are called around each checkpoint.
     """
 
     def __init__(
@@ -70,21 +70,21 @@ class CheckpointSaverHook(StepHook):
         self._listeners = list(listeners or ())
 
     def begin(self) -> None:
-        """Make the folder."""
+        """Create the folder."""
         super().begin()
         self._writer = FileWriterCache.get(self._folder)
         for listener in self._listeners:
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Save where training begins."""
+        """Save at the start of training."""
         step = int(session.run(self._step))
         self._writer.add_graph(session.graph)
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Save where it is time."""
+        """Save, if due."""
         step = int(run_values.results)
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
@@ -92,7 +92,7 @@ class CheckpointSaverHook(StepHook):
                 run_context.request_stop()
 
     def end(self, session: Any) -> None:
-        """Save what has changed since."""
+        """Save, if there were steps since the last checkpoint."""
         step = int(session.run(self._step))
         if step != self._timer.last_triggered_step():
             self._save(session, step)
@@ -101,7 +101,7 @@ class CheckpointSaverHook(StepHook):
         self._writer.flush()
 
     def _save(self, session: Any, step: int) -> bool:
-        """Save; whether a listener asks to stop."""
+        """Save; returns whether a listener asks to stop."""
         for listener in self._listeners:
             listener.before_save(session, step)
         logging.info("Saving checkpoints for %d into %s.", step, self._path)
@@ -124,13 +124,13 @@ class CheckpointSaverHook(StepHook):
 
 
 class SummarySaverHook(StepHook):
-    """Writes summaries at the first run, and every so often.
+    """Writes summaries at the first run, and periodically.
 
     Args:
-        save_steps, save_secs: how often; exactly one of the two is given.
+        save_steps, save_secs: how often; exactly one is given.
         output_dir: the folder of the event file.
         summary_writer: a writer instead of a folder.
-        scaffold: has the summary; or
+        scaffold: provides the summary; or
         summary_op: a summary, or a list of them.
     """
 
@@ -157,7 +157,7 @@ class SummarySaverHook(StepHook):
         self._next: int | None = None
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Ask for the summaries, where it is time."""
+        """Fetch the summaries, if due."""
         self._due = self._next is None or self._timer.should_trigger_for_step(self._next)
         return SessionRunArgs([self._step, *self._summaries()] if self._due else [self._step])
 
@@ -168,7 +168,7 @@ class SummarySaverHook(StepHook):
         return found if isinstance(found, list) else [found]
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Write them."""
+        """Write the summaries."""
         step, *summaries = run_values.results
         if self._writer is not None:
             if self._next is None:
@@ -180,20 +180,20 @@ class SummarySaverHook(StepHook):
         self._next = int(step) + 1
 
     def end(self, session: Any) -> None:
-        """Wait until all is in the file."""
+        """Flush the file."""
         if self._writer is not None:
             self._writer.flush()
 
 
 class ProfilerHook(StepHook):
-    """Times the kernels of a run every so often.
+    """Profiles the kernels of a run periodically.
 
     Writes `timeline-<step>.json` for chrome://tracing, and the times for TensorBoard's graph.
 
     Args:
-        save_steps, save_secs: how often; exactly one of the two is given.
+        save_steps, save_secs: how often; exactly one is given.
         output_dir: the folder.
-        show_dataflow, show_memory: of no influence.
+        show_dataflow, show_memory: accepted; they have no effect.
     """
 
     def __init__(
@@ -210,26 +210,26 @@ class ProfilerHook(StepHook):
         self._next: int | None = None
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Have the kernels be timed, where it is time."""
+        """Request a profile, if due."""
         self._due = self._next is not None and self._timer.should_trigger_for_step(self._next)
         options = RunOptions(trace_level=RunOptions.FULL_TRACE) if self._due else None
         return SessionRunArgs(self._step, options=options)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Write the times."""
+        """Write the profile."""
         step = int(run_values.results)
         if self._due:
             metadata: RunMetadata = run_values.run_metadata
             writer = FileWriterCache.get(self._folder)
             (self._folder / f"timeline-{step}.json").write_text(json.dumps(_trace(metadata)))
             writer.add_run_metadata(metadata, f"step_{step}", step)
-        if self._due or self._next is None:  # the first time is so long after the beginning
+        if self._due or self._next is None:  # the first interval counts from the start
             self._timer.update_last_triggered_step(step if self._due else step - 1)
         self._next = step + 1
 
 
 def _trace(metadata: RunMetadata) -> dict[str, Any]:
-    """Times as chrome://tracing reads them."""
+    """Times in the format of chrome://tracing."""
     events = [
         {"name": t.name, "ph": "X", "ts": t.start, "dur": t.duration, "pid": 0, "tid": t.thread}
         for t in metadata.times

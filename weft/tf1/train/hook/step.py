@@ -1,7 +1,7 @@
-"""Hooks that count steps: to stop, to measure the speed, to wait.
+"""Hooks that count steps: to stop, to log the speed, to wait.
 
-A hook fetches the variable of the global step in the run itself. A variable that is fetched gives
-what it holds when the step is over, so that no second run asks for it.
+A hook fetches the global step's variable in the run itself. A fetched variable gives its value at
+the end of the step, so no second run is needed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from weft.tf1.variable.variable import Variable
 
 
 def needed_global_step(hook: SessionRunHook) -> Variable:
-    """The variable of the global step, which a hook cannot do without.
+    """The variable of the global step, which the hook requires.
 
     Raises:
         GraphError: the graph has none.
@@ -42,22 +42,22 @@ def needed_global_step(hook: SessionRunHook) -> Variable:
 
 
 class StepHook(SessionRunHook):
-    """A hook that is told the global step after each run."""
+    """A hook that gets the global step after each run."""
 
     def begin(self) -> None:
-        """Look for the global step."""
+        """Find the global step."""
         self._step = needed_global_step(self)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Ask for the global step."""
+        """Fetch the global step."""
         return SessionRunArgs(self._step)
 
 
 class StopAtStepHook(StepHook):
-    """Asks to stop after some steps, or at a step.
+    """Stops after some steps, or at a step.
 
     Args:
-        num_steps: how many steps from where training begins; exactly one of the two is given.
+        num_steps: the number of steps from the start of training; exactly one of the two is given.
         last_step: the global step to stop at.
     """
 
@@ -71,21 +71,21 @@ class StopAtStepHook(StepHook):
         self._num_steps, self._last_step = num_steps, last_step
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Find out where training begins."""
+        """Read the first step."""
         if self._last_step is None and self._num_steps is not None:
             self._last_step = int(session.run(self._step)) + self._num_steps
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Ask to stop where the last step is done."""
+        """Ask to stop at the last step."""
         if self._last_step is not None and run_values.results >= self._last_step:
             run_context.request_stop()
 
 
 class StepCounterHook(StepHook):
-    """Logs how many steps a second are done, and writes it as a summary.
+    """Logs the number of steps per second, and writes it as a summary.
 
     Args:
-        every_n_steps, every_n_secs: how often; exactly one of the two is given.
+        every_n_steps, every_n_secs: how often; exactly one is given.
         output_dir: the folder of the event file.
         summary_writer: a writer instead of a folder.
     """
@@ -109,7 +109,7 @@ class StepCounterHook(StepHook):
         self._tag = f"{self._step.op.name}/sec"
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Tell the speed where it is time; warn where the step stands still."""
+        """Log the speed, if due; warn if the step does not change."""
         step = int(run_values.results)
         if self._timer.should_trigger_for_step(step):
             secs, steps = self._timer.update_last_triggered_step(step)
@@ -131,14 +131,14 @@ class StepCounterHook(StepHook):
 
 
 class GlobalStepWaiterHook(StepHook):
-    """Has the first run wait until other threads have brought the global step so far."""
+    """Lets the first run wait until other threads have advanced the global step."""
 
     def __init__(self, wait_until_step: int) -> None:
         self._until = wait_until_step
         self._waited = wait_until_step <= 0
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Wait, at first."""
+        """Wait before the first run."""
         if not self._waited:
             logging.info("Waiting for global step %d before starting training.", self._until)
             while run_context.session.run(self._step) < self._until:

@@ -1,4 +1,4 @@
-"""`tf.train.SecondOrStepTimer`: whether it is time again."""
+"""`tf.train.SecondOrStepTimer`: triggers periodically."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.tf1.framework.graph import fail
 
 
 class SecondOrStepTimer:
-    """Triggers at first, then every so many seconds, or every so many steps.
+    """Triggers at first, then every so many seconds or steps.
 
     Args:
         every_secs: seconds; exactly one of the two is given.
@@ -27,12 +27,12 @@ class SecondOrStepTimer:
         self.reset()
 
     def reset(self) -> None:
-        """Forget that it triggered."""
+        """Forget the last trigger."""
         self._last_step: int | None = None
         self._last_time = 0.0
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether it triggers at this step; never twice at the same."""
+        """Whether it triggers at this step; never twice at the same one."""
         if self._last_step is None:
             return True
         if step == self._last_step:
@@ -42,23 +42,23 @@ class SecondOrStepTimer:
         return self._steps is not None and step >= self._last_step + self._steps
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """It has triggered: the seconds and steps since the last time, `None` at first."""
+        """Record a trigger; returns seconds and steps since the last one, `None` at first."""
         now, before = time.time(), self._last_step
         passed = (None, None) if before is None else (now - self._last_time, step - before)
         self._last_step, self._last_time = step, now
         return passed
 
     def last_triggered_step(self) -> int | None:
-        """The step at which it triggered last."""
+        """The step of the last trigger."""
         return self._last_step
 
 
 class NeverTimer(SecondOrStepTimer):
-    """Never triggers by itself."""
+    """Never triggers."""
 
     def __init__(self) -> None:
         super().__init__(every_steps=1)
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """No."""
+        """False."""
         return False

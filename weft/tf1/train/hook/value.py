@@ -1,4 +1,4 @@
-"""Hooks on values: they log them, look for NaN, feed them, or compute them at the end."""
+"""Hooks on values: log them, check for NaN, feed them, or compute them at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.tf1.train.hook.timer import NeverTimer, SecondOrStepTimer
 
 
 def _element(given: Any) -> Any:
-    """A tensor by itself or by its name; an operation's name means its only output."""
+    """A tensor, or the one with a name; an operation's name stands for its only output."""
     graph = get_default_graph()
     if not isinstance(given, str):
         if getattr(given, "graph", None) is not graph:
@@ -38,17 +38,17 @@ def _element(given: Any) -> Any:
 
 
 class LoggingTensorHook(SessionRunHook):
-    """Logs values of tensors, at the level `INFO`: `tf.logging.set_verbosity(tf.logging.INFO)`.
+    """Logs values of tensors at level `INFO`: `tf.logging.set_verbosity(tf.logging.INFO)`.
 
     Args:
-        tensors: a dict from what is written to tensors or their names, or a list of these.
-        every_n_iter: write them at every so many runs of this session.
-        every_n_secs: write them every so many seconds instead.
-        at_end: write them at the end, too; alone, only then.
+        tensors: a dict from labels to tensors or their names, or a list of these.
+        every_n_iter: log at every n-th run of this session.
+        every_n_secs: log every n seconds instead.
+        at_end: log at the end, too; alone, only then.
         formatter: makes the text from a dict of values.
 
     Raises:
-        ArgumentError: both intervals or nothing is given, or an interval is below 1.
+        ArgumentError: both or none of the intervals are given, or one is below 1.
     """
 
     def __init__(
@@ -76,24 +76,24 @@ class LoggingTensorHook(SessionRunHook):
         self._timer = NeverTimer() if never else SecondOrStepTimer(every_n_secs, every_n_iter)
 
     def begin(self) -> None:
-        """Look names up."""
+        """Look up names."""
         self._timer.reset()
         self._runs = 0
         self._fetches = {tag: _element(tensor) for tag, tensor in self._tensors.items()}
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Ask for the tensors, where it is time."""
+        """Fetch the tensors, if due."""
         self._due = self._timer.should_trigger_for_step(self._runs)
         return SessionRunArgs(self._fetches) if self._due else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Write them."""
+        """Log the values."""
         if self._due:
             self._write(run_values.results)
         self._runs += 1
 
     def end(self, session: Any) -> None:
-        """Write them at the end, where that was asked for."""
+        """Log at the end, if requested."""
         if self._at_end:
             self._write(session.run(self._fetches))
 
@@ -115,7 +115,7 @@ class NanLossDuringTrainingError(WeftError, RuntimeError):
 
 
 class NanTensorHook(SessionRunHook):
-    """Ends training where the loss is NaN.
+    """Stops training if the loss is NaN.
 
     Args:
         loss_tensor: the loss, a scalar.
@@ -126,11 +126,11 @@ class NanTensorHook(SessionRunHook):
         self._loss, self._fail = loss_tensor, fail_on_nan_loss
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Ask for the loss."""
+        """Fetch the loss."""
         return SessionRunArgs(self._loss)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Look at it."""
+        """Check the loss."""
         if not np.isnan(run_values.results):
             return
         logging.log(
@@ -142,7 +142,7 @@ class NanTensorHook(SessionRunHook):
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds each run with what a function returns: a dict from tensors to values."""
+    """Feeds each run with the result of a function: a dict from tensors to values."""
 
     def __init__(self, feed_fn: Callable[[], Mapping[Any, Any]]) -> None:
         self.feed_fn = feed_fn
@@ -156,7 +156,7 @@ class FinalOpsHook(SessionRunHook):
     """Runs tensors or operations at the end.
 
     Attributes:
-        final_ops_values: what they gave.
+        final_ops_values: their results.
     """
 
     def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:

@@ -1,1 +1,1 @@
-"""Monitored sessions: a model is initialized or restored, hooks are called."""
+"""Monitored sessions: initialized or restored, with hooks."""

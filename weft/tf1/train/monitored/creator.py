@@ -1,4 +1,4 @@
-"""How a monitored session begins: variables initialized or restored, and checked."""
+"""Creation of monitored sessions: variables are initialized or restored, and checked."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from weft.tf1.train.monitored.scaffold import Scaffold
 
 
 class SessionCreator:
-    """Makes sessions: override `create_session`."""
+    """Creates sessions: override `create_session`."""
 
     def create_session(self) -> Any:
-        """A session whose variables have values."""
+        """A session with initialized variables."""
         raise NotImplementedError(f"{type(self).__name__} has no create_session()")
 
 
@@ -28,13 +28,13 @@ class ChiefSessionCreator(SessionCreator):
 
     Args:
         scaffold: the operations; `Scaffold()` by default.
-        master: there for old programs; the session is in this process.
+        master: accepted; the session is in this process.
         config: options of the session.
-        checkpoint_dir: the folder of checkpoints; with none in it, variables are initialized.
-        checkpoint_filename_with_path: one checkpoint instead.
+        checkpoint_dir: the folder of checkpoints; if it has none, variables are initialized.
+        checkpoint_filename_with_path: a specific checkpoint instead.
 
     Raises:
-        StateError: variables have no value afterwards.
+        StateError: some variables are not initialized afterwards.
     """
 
     def __init__(
@@ -87,17 +87,17 @@ class ChiefSessionCreator(SessionCreator):
 
 
 class WorkerSessionCreator(SessionCreator):
-    """A session that takes no part in initialization.
+    """A session that does not initialize variables.
 
-    Every session of Weft has its own variables, so that no chief can give them values: it serves
-    graphs without variables, or with local ones alone.
+    Every session of Weft has its own variables, so a chief cannot initialize them: this serves
+        graphs without variables, or with local ones only.
 
     Args:
-        scaffold, master, config: as `ChiefSessionCreator` has them.
-        max_wait_secs: of no influence, as there is nothing to wait for.
+        scaffold, master, config: as in `ChiefSessionCreator`.
+        max_wait_secs: accepted; there is nothing to wait for.
 
     Raises:
-        DeadlineExceededError: variables have no value.
+        DeadlineExceededError: some variables are not initialized.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ def _open(options: tuple[str, ConfigProto | None]) -> Session:
 
 
 def _initialize_local(scaffold: Scaffold, session: Session) -> list[str]:
-    """Run `local_init_op`; the names of variables that have no value all the same."""
+    """Run `local_init_op`; returns the names of variables that are still not initialized."""
     missing = _missing(session, scaffold.ready_for_local_init_op)
     if missing:
         return missing

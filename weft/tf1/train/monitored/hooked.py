@@ -1,4 +1,4 @@
-"""A session with its hooks and its threads: one program a step."""
+"""A session with hooks and threads; each step is one program."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ PREEMPTIONS = (AbortedError, UnavailableError)
 
 
 class HookedSession:
-    """Runs what the program and its hooks ask for, as one step.
+    """Runs the fetches of the program and its hooks as one step.
 
     Args:
-        session: the session below, with values for its variables.
+        session: the underlying session, with initialized variables.
         hooks: called in this order.
-        grace: how many seconds threads have to end.
+        grace: the seconds that threads have to end.
     """
 
     def __init__(self, session: Any, hooks: Sequence[SessionRunHook], grace: float) -> None:
@@ -44,7 +44,7 @@ class HookedSession:
             raise
 
     def should_stop(self) -> bool:
-        """Whether a hook or a thread asked to stop; raises what a thread asked it with."""
+        """Whether a hook or a thread asked to stop; raises a thread's exception."""
         self.coord.raise_requested_exception()
         return self._stop or self.coord.should_stop()
 
@@ -52,8 +52,8 @@ class HookedSession:
         """The values of `fetches`, as `Session.run` gives them.
 
         Raises:
-            StateError: somebody asked to stop.
-            FeedError: two feed the same tensor.
+            StateError: a stop was requested.
+            FeedError: a tensor is fed twice.
         """
         try:
             return self._step(fetches, feed_dict, options, run_metadata)
@@ -64,7 +64,7 @@ class HookedSession:
             raise
 
     def _raise_preemption(self, error: Exception) -> None:
-        """A preemption that a thread met explains an error of the step."""
+        """A preemption reported by a thread explains an error of the step."""
         try:
             self.coord.raise_requested_exception()
         except PREEMPTIONS as preemption:
@@ -90,7 +90,7 @@ class HookedSession:
         return found[0]
 
     def close(self) -> None:
-        """End the threads and close the session; raises what a thread asked to stop with."""
+        """End the threads and close the session; raises the exception of a stop request."""
         self.coord.request_stop()
         try:
             self.coord.join(stop_grace_period_secs=self._grace, ignore_live_threads=True)
@@ -114,6 +114,6 @@ def _merged_feeds(given: Mapping[Any, Any] | None, asked: Sequence[Mapping[Any, 
 
 
 def _merged_options(given: Any, asked: Sequence[Any]) -> Any:
-    """The options of a run: the highest trace level."""
+    """The combined options of a run: the highest trace level."""
     every: list[Any] = [o for o in (given, *asked) if o is not None]
     return max(every, key=lambda o: o.trace_level) if every else RunOptions()

@@ -1,4 +1,4 @@
-"""`tf.train.Scaffold`: what a session needs besides the model, made where it is missing."""
+"""`tf.train.Scaffold`: what a session needs besides the model."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def _local_init() -> list[Any]:
 
 
 class Scaffold:
-    """The operations that begin a session, its saver and its summary.
+    """The initialization operations of a session, its saver and its summary.
 
-    What is not given is taken from the graph's collections, or made, when the session is.
+    Missing ones are taken from the graph's collections or created with the session.
 
     Args:
-        init_op: gives variables their first values, where no checkpoint does.
-        init_feed_dict: what `init_op` is fed.
-        init_fn: called behind `init_op` as `init_fn(scaffold, session)`.
-        ready_op: gives the names of variables that have no value.
-        ready_for_local_init_op: the same, for what `local_init_op` needs.
-        local_init_op: initializes what no checkpoint holds: local variables, and iterators in
-            `GraphKeys.TABLE_INITIALIZERS`.
-        summary_op: a summary; all summaries of the graph by default.
-        saver: the only one in `GraphKeys.SAVERS`, or one of all global variables by default.
-        copy_from_scaffold: has what is not given.
-        local_init_feed_dict: what `local_init_op` is fed.
+        init_op: initializes variables, if no checkpoint does.
+        init_feed_dict: feeds for `init_op`.
+        init_fn: called after `init_op` as `init_fn(scaffold, session)`.
+        ready_op: gives the names of uninitialized variables.
+        ready_for_local_init_op: the same, for the inputs of `local_init_op`.
+        local_init_op: initializes what checkpoints do not contain: local variables, and iterators
+            in `GraphKeys.TABLE_INITIALIZERS`.
+        summary_op: a summary; by default all summaries of the graph.
+        saver: by default the only one in `GraphKeys.SAVERS`, or a new one for all global variables.
+        copy_from_scaffold: provides what is not given.
+        local_init_feed_dict: feeds for `local_init_op`.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Scaffold:
 
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
-        """The function behind `init_op`, of the session alone."""
+        """The function after `init_op`, of the session alone."""
         chosen = self._init_fn
         return None if chosen is None else lambda session: chosen(self, session)
 
     def finalize(self) -> Scaffold:
-        """Make what is missing; the graph takes no more operations then."""
+        """Create what is missing, and finalize the graph."""
         self._make("init_op", GraphKeys.INIT_OP, global_variables_initializer)
         self._make("ready_op", GraphKeys.READY_OP, report_uninitialized_variables)
         self._make(
@@ -106,7 +106,7 @@ class Scaffold:
     def get_or_default(
         arg_name: str, collection_key: str, default_constructor: Callable[[], Any]
     ) -> Any:
-        """The only element of a collection, made and added where there is none.
+        """The only element of a collection, created and added if there is none.
 
         Raises:
             GraphError: the collection has several.
@@ -127,5 +127,5 @@ class Scaffold:
 
     @staticmethod
     def default_local_init_op() -> list[Any]:
-        """What initializes local variables and iterators; fetch it."""
+        """The operations that initialize local variables and iterators."""
         return _local_init()

@@ -1,4 +1,4 @@
-"""`tf.train.MonitoredSession` and its kin."""
+"""`tf.train.MonitoredSession` and its variants."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from weft.tf1.train.monitored.scaffold import Scaffold
 
 
 class StepContext:
-    """What the function of `run_step_fn` is given.
+    """The argument of the function of `run_step_fn`.
 
     Attributes:
-        session: the session below; its runs call no hooks.
+        session: the underlying session; its runs call no hooks.
         run_with_hooks: `MonitoredSession.run`.
     """
 
@@ -35,10 +35,10 @@ class StepContext:
 
 
 class BaseMonitoredSession:
-    """A session that calls hooks, and is closed by the `with` block around it.
+    """A session with hooks, closed by the `with` block around it.
 
     The end of the data (`OutOfRangeError`) or `StopIteration` ends the block without an error.
-    Behind any other error the session is closed, but hooks' `end` is not called.
+    After any other error the session is closed without calling the hooks' `end`.
     """
 
     StepContext = StepContext
@@ -70,11 +70,11 @@ class BaseMonitoredSession:
 
     @property
     def graph(self) -> Graph | None:
-        """The graph that is run; `None` once the session is closed."""
+        """The graph; `None` once the session is closed."""
         return None if self._hooked is None else self._hooked.session.graph
 
     def should_stop(self) -> bool:
-        """Whether the loop is to end: a hook or a thread asked so, or the session is closed."""
+        """Whether to end the loop: a hook or a thread asked to, or the session is closed."""
         if self._hooked is None:
             return self._closed
         if not self._recovers:
@@ -94,19 +94,19 @@ class BaseMonitoredSession:
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
     ) -> Any:
-        """As `Session.run`, with what hooks ask for in the same step.
+        """Like `Session.run`, with the hooks' fetches in the same step.
 
         Raises:
-            StateError: a hook asked to stop before, or the session is closed.
+            StateError: a stop was requested before, or the session is closed.
         """
         return self._again(lambda hooked: hooked.run(fetches, feed_dict, options, run_metadata))
 
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
-        """Call a function of `step_context`, which runs with hooks or without.
+        """Call a function of `step_context`, which can run with or without hooks.
 
         Raises:
             ArgumentError: the function has other parameters.
-            StopIteration: the function asked to stop; the `with` block takes it.
+            StopIteration: the function asked to stop; the `with` block ends.
         """
         names = [name for name in inspect.signature(step_fn).parameters if name != "self"]
         if names != ["step_context"]:
@@ -117,7 +117,7 @@ class BaseMonitoredSession:
         )
 
     def _again(self, step: Callable[[HookedSession], Any]) -> Any:
-        """A step, done again with another session where this one was interrupted."""
+        """A step, repeated in a new session if this one was interrupted."""
         while True:
             if self._closed:
                 raise fail(StateError, "run: expected an open session, got a closed one")
@@ -137,7 +137,7 @@ class BaseMonitoredSession:
             hooked.close()
 
     def close(self) -> None:
-        """Call hooks' `end` and close the session.
+        """Call the hooks' `end` and close the session.
 
         Raises:
             StateError: it is closed.
@@ -178,12 +178,12 @@ def _with_defaults(hooked: HookedSession) -> Callable[..., Any]:
 
 
 class MonitoredSession(BaseMonitoredSession):
-    """A session that calls hooks, and is made anew after `AbortedError` and `UnavailableError`.
+    """A session with hooks, which is recreated after `AbortedError` and `UnavailableError`.
 
     Args:
         session_creator: `ChiefSessionCreator()` by default.
         hooks: called in this order.
-        stop_grace_period_secs: how long threads have to end when it is closed.
+        stop_grace_period_secs: the seconds that threads have to end when it is closed.
     """
 
     def __init__(
@@ -196,12 +196,12 @@ class MonitoredSession(BaseMonitoredSession):
 
 
 class SingularMonitoredSession(BaseMonitoredSession):
-    """A session that calls hooks, whose session below can be used, and that is never made anew.
+    """A session with hooks and a usable underlying session, which is never recreated.
 
     Args:
-        hooks, stop_grace_period_secs: as `MonitoredSession` has them.
-        scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path: as
-            `ChiefSessionCreator` has them.
+        hooks, stop_grace_period_secs: as in `MonitoredSession`.
+        scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path: as in
+            `ChiefSessionCreator`.
     """
 
     def __init__(
@@ -220,5 +220,5 @@ class SingularMonitoredSession(BaseMonitoredSession):
         super().__init__(creator, hooks, False, stop_grace_period_secs)
 
     def raw_session(self) -> Any:
-        """The session below, `None` once it is closed; its runs call no hooks."""
+        """The underlying session, `None` once it is closed; its runs call no hooks."""
         return None if self._hooked is None else self._hooked.session

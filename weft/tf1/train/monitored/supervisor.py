@@ -1,4 +1,4 @@
-"""`tf.train.Supervisor`, older than monitored sessions: threads save while a plain session runs."""
+"""`tf.train.Supervisor`: threads save while a plain session runs; predates monitored sessions."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _DEFAULT: Any = 0
 
 
 class Supervisor:
-    """Restores or initializes a session; threads save checkpoints and summaries beside it.
+    """Restores or initializes a session; threads save checkpoints and summaries meanwhile.
 
-    The graph takes no more operations from then on. Threads save when the session begins and every
-    so often, not at the end: a program calls
-    `sv.saver.save(session, sv.save_path, global_step=sv.global_step)` for that.
+    The graph is then finalized. Threads save when the session starts and periodically, but not at
+    the end: for that, a program calls `sv.saver.save(session, sv.save_path,
+    global_step=sv.global_step)`.
 
     Args:
         graph: the default graph by default.
-        init_op, init_feed_dict, init_fn, ready_op, ready_for_local_init_op, local_init_op: as
-            `Scaffold` has them, but that `init_fn` takes the session alone.
+        init_op, init_feed_dict, init_fn, ready_op, ready_for_local_init_op, local_init_op: as in
+            `Scaffold`, but `init_fn` takes only the session.
         is_chief: initializes and saves.
-        logdir: the folder of checkpoints and summaries; nothing is saved without it.
-        summary_op: all summaries of the graph by default; `None` writes none.
-        saver: of all global variables by default; `None` saves and restores nothing.
+        logdir: the folder of checkpoints and summaries; without it, nothing is saved.
+        summary_op: by default all summaries of the graph; `None` writes none.
+        saver: by default for all global variables; `None` saves and restores nothing.
         global_step: the graph's by default.
         save_summaries_secs, save_model_secs: how often to save; 0 never.
-        recovery_wait_secs: of no influence.
-        stop_grace_secs: how long threads have to end.
-        checkpoint_basename: the name of the checkpoints, but for the step.
-        summary_writer: a writer of its own by default; `None` writes nothing.
+        recovery_wait_secs: accepted; it has no effect.
+        stop_grace_secs: the seconds that threads have to end.
+        checkpoint_basename: the prefix of checkpoint names, before the step.
+        summary_writer: by default a new one; `None` writes nothing.
     """
 
     USE_DEFAULT = _DEFAULT
@@ -103,7 +103,7 @@ class Supervisor:
         config: ConfigProto | None = None,
         start_standard_services: bool = True,
     ) -> Session:
-        """A session with values for its variables, beside which the threads run."""
+        """A session with initialized variables, beside which the threads run."""
         self.coord.clear_stop()
         folder = None if self.saver is None else self._folder
         with self._graph.as_default():
@@ -133,7 +133,7 @@ class Supervisor:
         try:
             session = self.prepare_or_wait_for_session(master, config, start_standard_services)
             yield session
-        except Exception as error:  # raised by stop()
+        except Exception as error:  # stop() raises it
             self.request_stop(error)
         finally:
             try:
@@ -165,7 +165,7 @@ class Supervisor:
         self.summary_writer.add_summary(*session.run(fetches))
 
     def _speed(self, session: Session) -> Callable[[], None]:
-        """Writes how many steps a second were done since it was called last."""
+        """Writes the number of steps per second since the last call."""
         before = [time.time(), int(session.run(self.global_step))]
 
         def write() -> None:
@@ -188,7 +188,7 @@ class Supervisor:
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> threading.Thread:
-        """Start a thread that calls a function at once and every so many seconds until the stop."""
+        """Start a thread that calls a function now and periodically until the stop."""
 
         def work() -> None:
             with self.coord.stop_on_exception():
@@ -215,7 +215,7 @@ class Supervisor:
         self.summary_writer.add_summary(summary, global_step)
 
     def should_stop(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether a stop was requested."""
         return self.coord.should_stop()
 
     def request_stop(self, ex: Any = None) -> None:
@@ -223,11 +223,11 @@ class Supervisor:
         self.coord.request_stop(ex)
 
     def wait_for_stop(self) -> None:
-        """Wait until somebody asks to stop."""
+        """Wait for a stop request."""
         self.coord.wait_for_stop()
 
     def stop_on_exception(self) -> contextlib.AbstractContextManager[None]:
-        """In a `with` block, an exception asks all to stop."""
+        """A context in which an exception asks all threads to stop."""
         return self.coord.stop_on_exception()
 
     def stop(
@@ -236,7 +236,7 @@ class Supervisor:
         close_summary_writer: bool = True,
         ignore_live_threads: bool = False,
     ) -> None:
-        """End the threads; raises what one of them, or the program, asked to stop with."""
+        """End the threads; raises the exception of the stop request."""
         self.coord.request_stop()
         try:
             self.coord.join(threads, self._grace, ignore_live_threads)
@@ -256,9 +256,9 @@ def basic_train_loop(
     kwargs: Mapping[str, Any] | None = None,
     master: str = "",
 ) -> None:
-    """Call `train_step_fn(session, *args, **kwargs)` until somebody asks to stop.
+    """Call `train_step_fn(session, *args, **kwargs)` until a stop is requested.
 
-    After an `AbortedError` it goes on with another session.
+    After an `AbortedError` it continues with a new session.
     """
     while True:
         try:

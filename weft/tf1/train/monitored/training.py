@@ -33,25 +33,25 @@ def MonitoredTrainingSession(
     save_checkpoint_steps: int | None = _DEFAULT,
     summary_dir: str | None = None,
 ) -> MonitoredSession:
-    """A session that restores the newest checkpoint, saves others, and writes summaries.
+    """A session that restores the newest checkpoint, saves checkpoints, and writes summaries.
 
     Args:
-        master: there for old programs; the session is in this process.
+        master: accepted; the session is in this process.
         is_chief: initializes or restores variables, and writes files. Every process has its own
-            variables, so that all of a job's ranks are chiefs, of which one has a folder.
-        checkpoint_dir: the folder of checkpoints; nothing is saved or restored without it.
+            variables, so all ranks of a job are chiefs, one of which has a folder.
+        checkpoint_dir: the folder of checkpoints; without it, nothing is saved or restored.
         scaffold: the operations; `Scaffold()` by default.
-        hooks: called in this order, behind the session's own.
+        hooks: called in this order, after the session's own.
         chief_only_hooks: called before the session's own, on a chief.
         save_checkpoint_secs, save_checkpoint_steps: how often to save: every 600 seconds by
-            default, never where both are `None` or 0; of both, the seconds are used.
+            default, never if both are `None` or 0; seconds take precedence.
         save_summaries_steps, save_summaries_secs: how often to write summaries: every 100 steps by
-            default, never where both are `None` or 0.
+            default, never if both are `None` or 0.
         config: options of the session.
-        stop_grace_period_secs: how long threads have to end when it is closed.
-        log_step_count_steps: every how many steps the speed is logged and written.
-        max_wait_secs: of no influence.
-        summary_dir: the folder of summaries; that of checkpoints by default.
+        stop_grace_period_secs: the seconds that threads have to end when it is closed.
+        log_step_count_steps: the number of steps between logs of the speed.
+        max_wait_secs: accepted; it has no effect.
+        summary_dir: the folder of summaries; by default the checkpoints' folder.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default():
@@ -87,7 +87,7 @@ def MonitoredTrainingSession(
 
 
 def _chosen(first: Any, second: Any, default: int) -> tuple[Any, Any]:
-    """Both intervals: the first has a default where neither is given."""
+    """Both intervals; the first has a default if neither is given."""
     if first is _DEFAULT and second is _DEFAULT:
         return default, None
     return (None if first is _DEFAULT else first), (None if second is _DEFAULT else second)

@@ -1,4 +1,4 @@
-"""`tf.train`'s optimizers, one a file."""
+"""`tf.train`'s optimizers, one per file."""
 
 from weft.tf1.train.optimizer.adagrad import AdagradOptimizer
 from weft.tf1.train.optimizer.adam import AdamOptimizer

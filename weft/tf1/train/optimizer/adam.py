@@ -69,7 +69,7 @@ class AdamOptimizer(Optimizer):
         return self.emit("ApplyAdam", grad, var, slots, rates, update)
 
     def _finish(self, update_ops: list[Operation], name_scope: str) -> Operation:
-        """The powers of the betas move on once all updates have used them."""
+        """Update the powers of the betas after all updates have used them."""
         first, second = self._powers(_variable_in(self._slots["m"]))
         with control_dependencies(update_ops):
             moved = [

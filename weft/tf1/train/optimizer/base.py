@@ -1,9 +1,9 @@
-"""What all optimizers share: gradients, slots, and the operation that applies them.
+"""The optimizer base: gradients, slots, and the operation that applies them.
 
-An update is written once, on values: `update(g, var, *slots, *rates)` gives the new values. For a
-row-sparse gradient equal rows are added up and the same formula runs; where TensorFlow's sparse
-kernels leave other rows alone although the formula would change them (momentum, RMSProp), the
-update is lazy and keeps them.
+An update is written once, on graph values: `update(g, var, *slots, *rates)` returns the new values.
+    For a row-sparse gradient, equal rows are summed and the same rule runs. Where TensorFlow's
+    sparse kernels leave other rows alone although the rule would change them (momentum, RMSProp),
+    the update is lazy and keeps them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Update = Callable[..., Sequence[Value]]
 
 
 class Optimizer:
-    """Base class. A subclass names its slots and rates, and says how they make an update."""
+    """Base class. A subclass names its slots and hyperparameters, and defines the update."""
 
     GATE_NONE = 0
     GATE_OP = 1
@@ -51,23 +51,23 @@ class Optimizer:
         self._extra: dict[tuple[str, Any], Variable] = {}
         self._rates: dict[str, Tensor] = {}
 
-    # What a subclass says
+    # what a subclass defines
     def _hyperparameters(self) -> dict[str, Any]:
-        """Names and values (numbers, tensors or functions) of the rates."""
+        """Names and values (numbers, tensors or functions) of the hyperparameters."""
         raise NotImplementedError
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        """Make the variables that the updates keep."""
+        """Create the slot variables."""
 
     def _apply(self, grad: Any, var: Variable) -> Operation:
         """The operation that updates `var`."""
         raise NotImplementedError
 
     def _finish(self, update_ops: list[Operation], name_scope: str) -> Operation:
-        """The operation that has run when all updates have."""
+        """The operation that runs after all updates."""
         return dependency.group(*update_ops, name=name_scope)
 
-    # What programs call
+    # public methods
     def get_name(self) -> str:
         """The name of the optimizer."""
         return self._name
@@ -83,7 +83,7 @@ class Optimizer:
         name: str | None = None,
         grad_loss: Any = None,
     ) -> Operation:
-        """An operation that takes one step down the gradient of `loss` (the sum of a vector).
+        """An operation that takes one step down the gradient of `loss`, a scalar or a vector's sum.
 
         Raises:
             GraphError: no variable has a gradient.
@@ -113,7 +113,7 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Variable]]:
-        """Pairs (gradient or `None`, variable) for all trainable variables or those given."""
+        """Pairs (gradient or `None`, variable) for `var_list`, by default all trainable ones."""
         del aggregation_method, colocate_gradients_with_ops
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise fail(GraphError, f"gate_gradients: expected GATE_*, got {gate_gradients!r}")
@@ -170,7 +170,7 @@ class Optimizer:
             self._rates[name] = convert_to_tensor(value() if callable(value) else value, name=name)
 
     def rate(self, name: str, var: Variable) -> Tensor:
-        """A rate in the type of `var`."""
+        """A hyperparameter in the type of `var`."""
         tensor = self._rates[name]
         kind = var.dtype.base_dtype
         if tensor.dtype.base_dtype is kind:
@@ -189,9 +189,9 @@ class Optimizer:
             with control_dependencies([op]):
                 return var.assign(var.constraint(var.read_value())).op
 
-    # Slots
+    # slots
     def get_slot(self, var: Any, name: str) -> Variable | None:
-        """The variable that the optimizer keeps for `var` under `name`, or `None`."""
+        """The slot `name` of `var`, or `None`."""
         return self._slots.get(name, {}).get(var)
 
     def get_slot_names(self) -> list[str]:
@@ -199,14 +199,14 @@ class Optimizer:
         return sorted(self._slots)
 
     def variables(self) -> list[Variable]:
-        """All variables that the optimizer made, sorted by name."""
+        """All variables that the optimizer created, sorted by name."""
         found = [v for slot in self._slots.values() for v in slot.values()]
         found += list(self._extra.values())
         graph = get_default_graph()
         return sorted((v for v in found if v.graph is graph), key=lambda v: v.name)
 
     def slot(self, var: Variable, name: str, op_name: str, initializer: Any = None) -> Variable:
-        """The slot `name` of `var`: zeros in its shape, or what `initializer` gives."""
+        """The slot `name` of `var`; created with zeros of its shape, or by `initializer`."""
         slots = self._slots.setdefault(name, {})
         if var not in slots:
             make = initializer or init_ops.zeros_initializer()
@@ -228,16 +228,16 @@ class Optimizer:
                 )
         return self._extra[key]
 
-    # Updates
+    # updates
     def emit(
         self, kind: str, grad: Any, var: Variable, slots: Sequence[Variable],
         rates: Sequence[Tensor], update: Update, lazy: bool = False,
     ) -> Operation:  # fmt: skip
-        """One update operation: new values of `var` and its slots, all from their latest ones.
+        """An update operation: new values of `var` and its slots, from their latest ones.
 
         Args:
             update: from (g, var, *slots, *rates) to the new values of var and slots.
-            lazy: leave rows alone that a sparse gradient does not mention.
+            lazy: leave rows without a gradient alone.
         """
         graph = get_default_graph()
         handles = [var, *slots]
@@ -301,7 +301,7 @@ def _sparse_build(
 
 
 def touched_rows(table: Value, indices: Value) -> Value:
-    """Which rows of `table` are among `indices`, in a shape that broadcasts against it."""
+    """A mask of the rows of `table` in `indices`, of a shape that broadcasts against it."""
     if table.shape is None or table.shape[0] is None:
         raise fail(GraphError, "expected a table of known shape")
     zeros = ops.full((table.shape[0],), 0, int32)
