@@ -35,6 +35,15 @@ from weft.nn.layer.activation import (
 )
 from weft.nn.layer.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from weft.nn.layer.attention import MultiheadAttention
+from weft.nn.layer.classification_loss import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
+    MultiLabelMarginLoss,
+    MultiLabelSoftMarginLoss,
+    MultiMarginLoss,
+    NLLLoss,
+)
 from weft.nn.layer.convolution import (
     Conv1d,
     Conv2d,
@@ -57,10 +66,7 @@ from weft.nn.layer.experts import MixtureOfExperts
 from weft.nn.layer.graph import GATConv, GCNConv, SAGEConv
 from weft.nn.layer.linear import Bilinear, Identity, Linear
 from weft.nn.layer.loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
     CosineEmbeddingLoss,
-    CrossEntropyLoss,
     CTCLoss,
     GaussianNLLLoss,
     HingeEmbeddingLoss,
@@ -69,10 +75,6 @@ from weft.nn.layer.loss import (
     L1Loss,
     MarginRankingLoss,
     MSELoss,
-    MultiLabelMarginLoss,
-    MultiLabelSoftMarginLoss,
-    MultiMarginLoss,
-    NLLLoss,
     PoissonNLLLoss,
     SmoothL1Loss,
     SoftMarginLoss,
@@ -130,7 +132,8 @@ from weft.nn.layer.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from weft.nn.layer.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from weft.nn.layer.recurrent import GRU, LSTM, RNN, RNNBase
+from weft.nn.layer.recurrent_cell import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from weft.nn.layer.shape import Flatten, Unflatten
 from weft.nn.layer.sync_norm import SyncBatchNorm
 from weft.nn.layer.transformer import (
@@ -150,13 +153,7 @@ from weft.nn.layer.vision import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
-from weft.nn.module.container import (
-    ModuleDict,
-    ModuleList,
-    ParameterDict,
-    ParameterList,
-    Sequential,
-)
+from weft.nn.module.container import ModuleDict, ModuleList, Sequential
 from weft.nn.module.hook import (
     register_module_backward_hook,
     register_module_buffer_registration_hook,
@@ -183,6 +180,7 @@ from weft.nn.module.lazy import (
     LazyLinear,
 )
 from weft.nn.module.module import Module
+from weft.nn.module.parameter_container import ParameterDict, ParameterList
 from weft.nn.module.summary import Summary, summary
 from weft.nn.parameter import (
     Buffer,

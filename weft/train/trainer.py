@@ -131,12 +131,20 @@ class Trainer(Runs):
         self.stops_on_nan = stop_on_nan
         check_gradients(accumulate_grad_batches, gradient_clip_algorithm)
         check_interval(val_check_interval, check_val_every_n_epoch)
+        self._create_listeners(
+            logger, callbacks, max_time, enable_checkpointing, enable_progress_bar
+        )
+
+    def _create_listeners(
+        self, logger: Any, callbacks: Any, max_time: Any, checkpointing: bool, progress_bar: bool
+    ) -> None:
+        """Create the loggers and the callbacks."""
         if self.fast_dev_run:
             self._make_short()
-            logger, enable_checkpointing = False, False
+            logger, checkpointing = False, False
         self.loggers = loggers_of(logger, self.default_root_dir)
-        bar = enable_progress_bar and self.strategy.is_global_zero
-        self.callbacks = callbacks_of(callbacks, max_time, enable_checkpointing, bar)
+        bar = progress_bar and self.strategy.is_global_zero
+        self.callbacks = callbacks_of(callbacks, max_time, checkpointing, bar)
 
     def _make_short(self) -> None:
         """Run `fast_dev_run` batches of everything, once."""

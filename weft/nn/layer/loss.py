@@ -1,4 +1,7 @@
-"""Losses as modules; the formulas are in `weft.nn.functional`."""
+"""Losses of regression, of distances and of sequences as modules.
+
+The formulas are in `weft.nn.functional`.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.nn.functional import plain as F
-from weft.nn.functional.common import reduction_of
-from weft.nn.module.module import Module
+from weft.nn.layer.loss_base import Loss
 
 
-class _Loss(Module):
-    def __init__(
-        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-    ) -> None:
-        super().__init__()
-        valid = ("none", "batchmean", "mean", "sum")
-        self.reduction = reduction_of(type(self).__name__, reduction, size_average, reduce, valid)
-
-
-class _WeightedLoss(_Loss):
-    weight: Any
-
-    def __init__(
-        self,
-        weight: Any = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
-
-
-class MSELoss(_Loss):
+class MSELoss(Loss):
     """Squared differences."""
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -41,7 +20,7 @@ class MSELoss(_Loss):
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
-class L1Loss(_Loss):
+class L1Loss(Loss):
     """Absolute differences."""
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -49,7 +28,7 @@ class L1Loss(_Loss):
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(Loss):
     """Absolute differences; squared (and scaled) below `beta`."""
 
     def __init__(
@@ -67,7 +46,7 @@ class SmoothL1Loss(_Loss):
         return F.smooth_l1_loss(input, target, beta=self.beta, reduction=self.reduction)
 
 
-class HuberLoss(_Loss):
+class HuberLoss(Loss):
     """Half the squared differences; linear beyond `delta`."""
 
     def __init__(
@@ -83,91 +62,7 @@ class HuberLoss(_Loss):
         return F.huber_loss(input, target, delta=self.delta, reduction=self.reduction)
 
 
-class CrossEntropyLoss(_WeightedLoss):
-    """`-log(softmax(input)[target])`; targets are classes or probabilities."""
-
-    def __init__(
-        self,
-        weight: Any = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
-
-    def forward(self, input: Any, target: Any) -> Any:
-        """The loss."""
-        return F.cross_entropy(
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing,
-            reduction=self.reduction,
-        )
-
-
-class NLLLoss(_WeightedLoss):
-    """`-input[target]`, for logarithms of probabilities."""
-
-    def __init__(
-        self,
-        weight: Any = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
-
-    def forward(self, input: Any, target: Any) -> Any:
-        """The loss."""
-        return F.nll_loss(
-            input,
-            target,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-        )
-
-
-class BCELoss(_WeightedLoss):
-    """`-target * log(x) - (1 - target) * log(1 - x)`."""
-
-    def forward(self, input: Any, target: Any) -> Any:
-        """The loss."""
-        return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
-
-
-class BCEWithLogitsLoss(_WeightedLoss):
-    """`BCELoss` of `sigmoid(input)`, stable for any logits."""
-
-    pos_weight: Any
-
-    def __init__(
-        self,
-        weight: Any = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        pos_weight: Any = None,
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.register_buffer("pos_weight", pos_weight)
-
-    def forward(self, input: Any, target: Any) -> Any:
-        """The loss."""
-        return F.binary_cross_entropy_with_logits(
-            input, target, weight=self.weight, pos_weight=self.pos_weight, reduction=self.reduction
-        )
-
-
-class KLDivLoss(_Loss):
+class KLDivLoss(Loss):
     """Kullback-Leibler divergence: `target * (log(target) - input)`."""
 
     def __init__(
@@ -185,7 +80,7 @@ class KLDivLoss(_Loss):
         return F.kl_div(input, target, log_target=self.log_target, reduction=self.reduction)
 
 
-class HingeEmbeddingLoss(_Loss):
+class HingeEmbeddingLoss(Loss):
     """`x` where the target is 1, `max(0, margin - x)` where it is -1."""
 
     def __init__(
@@ -203,7 +98,7 @@ class HingeEmbeddingLoss(_Loss):
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
-class MarginRankingLoss(_Loss):
+class MarginRankingLoss(Loss):
     """`max(0, -target * (x1 - x2) + margin)`."""
 
     def __init__(
@@ -223,7 +118,7 @@ class MarginRankingLoss(_Loss):
         )
 
 
-class SoftMarginLoss(_Loss):
+class SoftMarginLoss(Loss):
     """`log(1 + exp(-target * x))`, targets 1 and -1."""
 
     def forward(self, input: Any, target: Any) -> Any:
@@ -231,56 +126,7 @@ class SoftMarginLoss(_Loss):
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
-class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over classes of `BCEWithLogitsLoss`."""
-
-    def forward(self, input: Any, target: Any) -> Any:
-        """The loss."""
-        return F.multilabel_soft_margin_loss(
-            input, target, weight=self.weight, reduction=self.reduction
-        )
-
-
-class MultiLabelMarginLoss(_Loss):
-    """`sum over j, i of max(0, 1 - x[y[j]] + x[i]) / classes`, for all i that no y[j] is.
-
-    The target lists the classes y[j] first, then -1.
-    """
-
-    def forward(self, input: Any, target: Any) -> Any:
-        """The loss."""
-        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
-
-
-class MultiMarginLoss(_WeightedLoss):
-    """`sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes`."""
-
-    def __init__(
-        self,
-        p: int = 1,
-        margin: float = 1.0,
-        weight: Any = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.p = p
-        self.margin = margin
-
-    def forward(self, input: Any, target: Any) -> Any:
-        """The loss."""
-        return F.multi_margin_loss(
-            input,
-            target,
-            p=self.p,
-            margin=self.margin,
-            weight=self.weight,
-            reduction=self.reduction,
-        )
-
-
-class CosineEmbeddingLoss(_Loss):
+class CosineEmbeddingLoss(Loss):
     """`1 - cos(x1, x2)` where the target is 1, `max(0, cos(x1, x2) - margin)` where it is -1."""
 
     def __init__(
@@ -300,7 +146,7 @@ class CosineEmbeddingLoss(_Loss):
         )
 
 
-class PoissonNLLLoss(_Loss):
+class PoissonNLLLoss(Loss):
     """Negative log likelihood of Poisson counts."""
 
     def __init__(
@@ -329,7 +175,7 @@ class PoissonNLLLoss(_Loss):
         )
 
 
-class GaussianNLLLoss(_Loss):
+class GaussianNLLLoss(Loss):
     """Negative log likelihood of normal numbers with mean `input` and variance `var`."""
 
     def __init__(
@@ -349,7 +195,7 @@ class GaussianNLLLoss(_Loss):
         )
 
 
-class TripletMarginLoss(_Loss):
+class TripletMarginLoss(Loss):
     """`max(0, margin + distance to the positive - distance to the negative)`."""
 
     def __init__(
@@ -382,7 +228,7 @@ class TripletMarginLoss(_Loss):
         )
 
 
-class TripletMarginWithDistanceLoss(_Loss):
+class TripletMarginWithDistanceLoss(Loss):
     """`TripletMarginLoss` with a custom distance, a function of two tensors."""
 
     def __init__(
@@ -406,7 +252,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         )  # fmt: skip
 
 
-class CTCLoss(_Loss):
+class CTCLoss(Loss):
     """Connectionist temporal classification: unaligned label sequences (Graves et al., 2006)."""
 
     def __init__(

@@ -13,13 +13,12 @@ import numbers
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
-from weft.eager.functions.creation.constructor import ones_like, zeros_like
+from weft.eager.functions.creation.constructor import ones_like
 from weft.eager.functions.random.generator import rand
-from weft.eager.functions.reduction.norm import norm
 from weft.eager.record.mode import no_grad
-from weft.errors import ArgumentError, ShapeError
-from weft.ir.shape import show
+from weft.errors import ArgumentError
 from weft.nn.module.module import Module
+from weft.nn.utils import pruning_mask as masks
 from weft.nn.utils.vector import parameters_to_vector
 from weft.ops.base import at_user_line
 
@@ -64,7 +63,7 @@ class BasePruningMethod(abc.ABC):
         method = cls(*args, **kwargs)
         method._tensor_name = name
         orig = getattr(module, name)
-        scores = orig if importance_scores is None else _of_shape(importance_scores, orig)
+        scores = orig if importance_scores is None else masks.checked_shape(importance_scores, orig)
         number, before = _found(module, name)
         whole = method if before is None else _joined(before, method)
         mask = ones_like(orig) if before is None else getattr(module, f"{name}_mask")
@@ -82,7 +81,7 @@ class BasePruningMethod(abc.ABC):
 
     def prune(self, t: Any, default_mask: Any = None, importance_scores: Any = None) -> Any:
         """A tensor times its mask."""
-        scores = t if importance_scores is None else _of_shape(importance_scores, t)
+        scores = t if importance_scores is None else masks.checked_shape(importance_scores, t)
         mask = ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(scores, default_mask=mask)
 
@@ -146,7 +145,7 @@ def _rest(method: BasePruningMethod, t: Any, mask: Any) -> Any:
     if method.PRUNING_TYPE == "unstructured":
         return mask == 1
     if method.PRUNING_TYPE == "structured":
-        dim = _axis(t, method.dim)  # type: ignore[attr-defined]
+        dim = masks.axis_of(t, method.dim)  # type: ignore[attr-defined]
         others = [d for d in range(t.ndim) if d != dim]
         return (*[slice(None)] * dim, mask.sum(dim=others) != 0)
     if method.PRUNING_TYPE == "global":
@@ -188,7 +187,7 @@ class RandomUnstructured(_Amount):
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """Zeros at random places."""
-        return _without(default_mask, rand(t.numel()), self._count(t.numel()))
+        return masks.without(default_mask, rand(t.numel()), self._count(t.numel()))
 
 
 class L1Unstructured(_Amount):
@@ -198,7 +197,7 @@ class L1Unstructured(_Amount):
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """Zeros where absolute values are smallest."""
-        return _without(default_mask, t.abs().reshape(-1), self._count(t.numel()))
+        return masks.without(default_mask, t.abs().reshape(-1), self._count(t.numel()))
 
 
 class RandomStructured(_Amount):
@@ -212,8 +211,8 @@ class RandomStructured(_Amount):
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """Zeros in random slices."""
-        size = _size(t, self.dim)
-        return _without_slices(default_mask, rand(size), self._count(size), self.dim)
+        size = masks.slice_count(t, self.dim)
+        return masks.without_slices(default_mask, rand(size), self._count(size), self.dim)
 
 
 class LnStructured(_Amount):
@@ -228,8 +227,10 @@ class LnStructured(_Amount):
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """Zeros in the slices of smallest norm."""
-        count = self._count(_size(t, self.dim))
-        return _without_slices(default_mask, _compute_norm(t, self.n, self.dim), count, self.dim)
+        count = self._count(masks.slice_count(t, self.dim))
+        return masks.without_slices(
+            default_mask, masks.slice_norms(t, self.n, self.dim), count, self.dim
+        )
 
 
 class CustomFromMask(BasePruningMethod):
@@ -242,7 +243,7 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The combined mask."""
-        return default_mask * _of_shape(self.mask, default_mask).to(default_mask.dtype)
+        return default_mask * masks.checked_shape(self.mask, default_mask).to(default_mask.dtype)
 
 
 def identity(module: M, name: str) -> M:
@@ -374,57 +375,6 @@ def _found(module: Module, name: str) -> tuple[int, BasePruningMethod | None]:
 def _joined(before: BasePruningMethod, method: BasePruningMethod) -> PruningContainer:
     earlier = before if isinstance(before, PruningContainer) else (before,)
     return PruningContainer(*earlier, method)
-
-
-def _of_shape(x: Any, like: Any) -> Any:
-    if tuple(x.shape) != tuple(like.shape):
-        raise ShapeError(
-            f"prune: expected scores or a mask {show(tuple(like.shape))} as of the parameter, got "
-            f"{show(tuple(x.shape))}{at_user_line()}"
-        )
-    return x
-
-
-def _axis(t: Any, dim: int) -> int:
-    if not -t.ndim <= dim < t.ndim:
-        raise IndexError(
-            f"prune: expected a dimension of {show(tuple(t.shape))}, got {dim}{at_user_line()}"
-        )
-    return dim % t.ndim
-
-
-def _size(t: Any, dim: int) -> int:
-    """The number of slices along a dimension."""
-    if t.ndim < 2:
-        raise ArgumentError(
-            f"prune: expected a parameter of rank 2 or more to take slices of, got "
-            f"{show(tuple(t.shape))}{at_user_line()}"
-        )
-    return t.shape[_axis(t, dim)]
-
-
-def _without(mask: Any, sizes: Any, count: int) -> Any:
-    """A mask that is also zero where the scores are smallest."""
-    if count == 0:
-        return mask.clone()
-    flat = mask.reshape(-1).clone()
-    flat[sizes.topk(count, largest=False).indices] = 0
-    return flat.reshape(mask.shape)
-
-
-def _without_slices(mask: Any, sizes: Any, count: int, dim: int) -> Any:
-    """A mask that is also zero in the slices with the smallest scores."""
-    axis = _axis(mask, dim)
-    kept = zeros_like(mask)
-    places = sizes.topk(sizes.numel() - count).indices
-    kept[(*[slice(None)] * axis, places)] = 1
-    return kept * mask
-
-
-def _compute_norm(t: Any, n: Any, dim: int) -> Any:
-    """The norms of the slices along a dimension."""
-    axis = _axis(t, dim)
-    return norm(t, p=n, dim=[d for d in range(t.ndim) if d != axis])
 
 
 def _validate_pruning_amount_init(amount: Any) -> None:

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.layers.convolution import form_of
-from weft.tf1.nn import conv
+from weft.tf1.nn import pooling
 from weft.tf1.variable.variable_scope import variable_scope
 
 _OPS: Final = {
-    (2, "MAX"): conv.max_pool, (2, "AVG"): conv.avg_pool,
-    (3, "MAX"): conv.max_pool3d, (3, "AVG"): conv.avg_pool3d,
+    (2, "MAX"): pooling.max_pool, (2, "AVG"): pooling.avg_pool,
+    (3, "MAX"): pooling.max_pool3d, (3, "AVG"): pooling.avg_pool3d,
 }  # fmt: skip
 
 
@@ -33,7 +33,7 @@ def _pooling(spatial: int, mode: str) -> Callable[..., Tensor]:
         window = [pool_size] * spatial if isinstance(pool_size, int) else pool_size
         with variable_scope(name, default_name=title):
             if own is None:  # as in TensorFlow, which has no operation for one dimension
-                return conv.pool(
+                return pooling.pool(
                     inputs, window, mode, padding.upper(), strides=strides, data_format=form
                 )
             return own(inputs, window, strides, padding.upper(), form)

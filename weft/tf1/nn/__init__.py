@@ -29,8 +29,6 @@ from weft.tf1.nn.activation import (
     zero_fraction,
 )  # fmt: skip
 from weft.tf1.nn.conv import (
-    avg_pool,
-    avg_pool3d,
     conv1d,
     conv2d,
     conv2d_transpose,
@@ -39,9 +37,6 @@ from weft.tf1.nn.conv import (
     convolution,
     depthwise_conv2d,
     depthwise_conv2d_native,
-    max_pool,
-    max_pool3d,
-    pool,
     separable_conv2d,
 )  # fmt: skip
 from weft.tf1.nn.ctc import (
@@ -59,6 +54,7 @@ from weft.tf1.nn.normalization import (
     lrn,
     moments,
 )  # fmt: skip
+from weft.tf1.nn.pooling import avg_pool, avg_pool3d, max_pool, max_pool3d, pool
 from weft.tf1.nn.raw_rnn import raw_rnn
 from weft.tf1.nn.rnn import (
     bidirectional_dynamic_rnn,

@@ -1,4 +1,4 @@
-"""Convolutions and pooling, in all layouts and paddings of `tf.nn`.
+"""Convolutions, in all layouts and paddings of `tf.nn`.
 
 Internally, images are always N, spatial..., C; channels-first arguments are transposed, and the
 compiler cancels adjacent transposes.
@@ -6,7 +6,6 @@ compiler cancels adjacent transposes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft import ops
@@ -22,7 +21,8 @@ _ALIASES = {"NHWC": "last", "NWC": "last", "NDHWC": "last", "NCHW": "first", "NC
             "NCDHW": "first"}  # fmt: skip
 
 
-def _channels_first(kind: str, data_format: str | None, spatial: int) -> bool:
+def channels_first(kind: str, data_format: str | None, spatial: int) -> bool:
+    """Whether a data format has the channels first; checks that it is known."""
     allowed = _FORMATS[spatial] + (_FORMATS[2] if spatial == 1 else ())
     chosen = allowed[0] if data_format is None else data_format
     if chosen not in allowed:
@@ -32,7 +32,7 @@ def _channels_first(kind: str, data_format: str | None, spatial: int) -> bool:
     return _ALIASES[chosen] == "first"
 
 
-def _spatial(kind: str, what: str, values: Any, spatial: int, first: bool) -> tuple[int, ...]:
+def spatial_part(kind: str, what: str, values: Any, spatial: int, first: bool) -> tuple[int, ...]:
     """The spatial part of strides, dilations or a window, from any of TensorFlow's forms."""
     if values is None:
         return (1,) * spatial
@@ -50,7 +50,8 @@ def _spatial(kind: str, what: str, values: Any, spatial: int, first: bool) -> tu
     return tuple(inner)
 
 
-def _padding(kind: str, padding: Any, spatial: int, first: bool) -> Any:
+def padding_of(kind: str, padding: Any, spatial: int, first: bool) -> Any:
+    """The spatial part of a padding, given in any of TensorFlow's forms."""
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
             raise fail(GraphError, f"{kind}: expected padding SAME or VALID, got {padding!r}")
@@ -69,13 +70,13 @@ def _padding(kind: str, padding: Any, spatial: int, first: bool) -> Any:
     return tuple(pairs[2:] if first else pairs[1:-1])
 
 
-def _in_last(x: Value, first: bool) -> Value:
+def in_last(x: Value, first: bool) -> Value:
     """Channels moved to the end."""
     rank = x.rank or 4
     return ops.transpose(x, perm=(0, *range(2, rank), 1)) if first else x
 
 
-def _out_of_last(y: Value, first: bool) -> Value:
+def out_of_last(y: Value, first: bool) -> Value:
     """Channels moved back to the front."""
     rank = y.rank or 4
     return ops.transpose(y, perm=(0, rank - 1, *range(1, rank - 1))) if first else y
@@ -104,17 +105,17 @@ def _convolve(
     dilations: Any,
     scope: str,
 ) -> Tensor:
-    first = _channels_first(kind, data_format, spatial)
+    first = channels_first(kind, data_format, spatial)
     options = {
-        "strides": _spatial(kind, "strides", strides, spatial, first),
-        "padding": _padding(kind, padding, spatial, first),
-        "dilation": _spatial(kind, "dilations", dilations, spatial, first),
+        "strides": spatial_part(kind, "strides", strides, spatial, first),
+        "padding": padding_of(kind, padding, spatial, first),
+        "dilation": spatial_part(kind, "dilations", dilations, spatial, first),
     }
     image, weights = _pair(kind, x, w, spatial + 2)
 
     def build(v: Value, k: Value) -> Value:
-        return _out_of_last(
-            ops.conv(_in_last(v, first), k, **options, groups=_groups(v, k, first)), first
+        return out_of_last(
+            ops.conv(in_last(v, first), k, **options, groups=_groups(v, k, first)), first
         )
 
     attrs = {"strides": strides, "padding": padding, "data_format": data_format}
@@ -233,22 +234,20 @@ def _transposed(
     scope: str,
 ) -> Tensor:
     """The gradient of a convolution by its input: weights are (spatial..., K out, C in)."""
-    first = _channels_first(kind, data_format, spatial)
+    first = channels_first(kind, data_format, spatial)
     image, weights = _pair(kind, value, filter, spatial + 2)
     _, target = shape_operand(output_shape, "output_shape")
     options = {
-        "strides": _spatial(kind, "strides", strides, spatial, first),
-        "padding": _padding(kind, padding, spatial, first),
-        "dilation": _spatial(kind, "dilations", dilations, spatial, first),
+        "strides": spatial_part(kind, "strides", strides, spatial, first),
+        "padding": padding_of(kind, padding, spatial, first),
+        "dilation": spatial_part(kind, "dilations", dilations, spatial, first),
     }
 
     def build(g: Value, w: Value) -> Value:
         dims: Any = target
         if first:
             dims = [target[0], *[target[i] for i in range(2, spatial + 2)], target[1]]
-        return _out_of_last(
-            ops.conv_grad_input(_in_last(g, first), w, shape=dims, **options), first
-        )
+        return out_of_last(ops.conv_grad_input(in_last(g, first), w, shape=dims, **options), first)
 
     return get_default_graph().emit(kind, [image, weights], build, name=scope).outputs[0]
 
@@ -296,21 +295,21 @@ def _depthwise(
 ) -> Tensor:
     """Depthwise: C channels, each with its own weights (height, width, C, M), to C * M channels."""
     kind = "DepthwiseConv2dNative"
-    first = _channels_first(kind, data_format, 2)
+    first = channels_first(kind, data_format, 2)
     image, weights = _pair(kind, x, w, 4)
     dims = weights.shape.as_list()
     if dims[2] is None or dims[3] is None:
         raise fail(ShapeError, f"{kind}: expected weights of known shape, got {weights.shape}")
     options = {
-        "strides": _spatial(kind, "strides", strides, 2, first),
-        "padding": _padding(kind, padding, 2, first),
-        "dilation": _spatial(kind, "dilations", dilations, 2, first),
+        "strides": spatial_part(kind, "strides", strides, 2, first),
+        "padding": padding_of(kind, padding, 2, first),
+        "dilation": spatial_part(kind, "dilations", dilations, 2, first),
         "groups": dims[2],
     }
 
     def build(v: Value, k: Value) -> Value:
         flat = ops.reshape(k, shape=[dims[0], dims[1], 1, dims[2] * dims[3]])  # pyright: ignore
-        return _out_of_last(ops.conv(_in_last(v, first), flat, **options), first)
+        return out_of_last(ops.conv(in_last(v, first), flat, **options), first)
 
     return get_default_graph().emit(kind, [image, weights], build, name=name).outputs[0]
 
@@ -363,104 +362,3 @@ def separable_conv2d(
             input, depthwise_filter, strides, padding, spread, data_format, "depthwise"
         )
         return _convolve("Conv2D", deep, pointwise_filter, 2, 1, "VALID", data_format, None, scope)
-
-
-# pooling
-def _pool(
-    kind: str,
-    op: str,
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    spatial: int,
-    data_format: str | None,
-    name: str | None,
-    default: str | None = None,
-) -> Tensor:
-    first = _channels_first(kind, data_format, spatial)
-    window = _spatial(kind, "window", ksize, spatial, first)
-    steps = window if strides is None else _spatial(kind, "strides", strides, spatial, first)
-    options: dict[str, Any] = {"window": window, "strides": steps,
-                               "padding": _padding(kind, padding, spatial, first)}  # fmt: skip
-    if op == "avg_pool":
-        options["count_include_pad"] = False
-    with name_scope(name, default or kind, [value]) as scope:
-        image = convert_to_tensor(value, name="input")
-        if image.shape.ndims not in (None, spatial + 2):
-            raise fail(
-                ShapeError, f"{kind}: expected input of rank {spatial + 2}, got shape {image.shape}"
-            )
-        pooled: Callable[..., Value] = getattr(ops, op)
-
-        def build(x: Value) -> Value:
-            return _out_of_last(pooled(_in_last(x, first), **options), first)
-
-        return get_default_graph().emit(kind, [image], build, name=scope).outputs[0]
-
-
-def max_pool(
-    value: Any = None,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-) -> Tensor:
-    """Max pooling of images."""
-    image = value if input is None else input
-    return _pool("MaxPool", "max_pool", image, ksize, strides, padding, 2, data_format, name)
-
-
-def avg_pool(
-    value: Any = None,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-) -> Tensor:
-    """Average pooling of images; padding is not counted."""
-    image = value if input is None else input
-    return _pool("AvgPool", "avg_pool", image, ksize, strides, padding, 2, data_format, name)
-
-
-def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """Max pooling of volumes."""
-    return _pool("MaxPool3D", "max_pool", input, ksize, strides, padding, 3, data_format, name)
-
-
-def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """Average pooling of volumes."""
-    return _pool("AvgPool3D", "avg_pool", input, ksize, strides, padding, 3, data_format, name)
-
-
-def pool(
-    input: Any,
-    window_shape: Sequence[int],
-    pooling_type: str,
-    padding: Any,
-    dilation_rate: Any = None,
-    strides: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: Any = None,
-) -> Tensor:
-    """Pooling in one, two or three dimensions; strides are 1 by default."""
-    if any(d != 1 for d in (dilation_rate or dilations or (1,))):
-        raise fail(GraphError, "pool: dilations are not supported")
-    if pooling_type not in ("MAX", "AVG"):
-        raise fail(GraphError, f"pool: expected MAX or AVG, got {pooling_type!r}")
-    spatial = len(window_shape)
-    op = "max_pool" if pooling_type == "MAX" else "avg_pool"
-    kind = "MaxPool" if pooling_type == "MAX" else "AvgPool"
-    steps = (1,) * spatial if strides is None else strides
-    return _pool(kind, op, input, window_shape, steps, padding, spatial, data_format, name, op)

@@ -1,0 +1,114 @@
+"""Max and average pooling, in all layouts and paddings of `tf.nn`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from weft import ops
+from weft.errors import GraphError, ShapeError
+from weft.ir.node import Value
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.tensor import Tensor
+from weft.tf1.nn.conv import channels_first, in_last, out_of_last, padding_of, spatial_part
+
+
+def _pool(
+    kind: str,
+    op: str,
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    spatial: int,
+    data_format: str | None,
+    name: str | None,
+    default: str | None = None,
+) -> Tensor:
+    first = channels_first(kind, data_format, spatial)
+    window = spatial_part(kind, "window", ksize, spatial, first)
+    steps = window if strides is None else spatial_part(kind, "strides", strides, spatial, first)
+    options: dict[str, Any] = {"window": window, "strides": steps,
+                               "padding": padding_of(kind, padding, spatial, first)}  # fmt: skip
+    if op == "avg_pool":
+        options["count_include_pad"] = False
+    with name_scope(name, default or kind, [value]) as scope:
+        image = convert_to_tensor(value, name="input")
+        if image.shape.ndims not in (None, spatial + 2):
+            raise fail(
+                ShapeError, f"{kind}: expected input of rank {spatial + 2}, got shape {image.shape}"
+            )
+        pooled: Callable[..., Value] = getattr(ops, op)
+
+        def build(x: Value) -> Value:
+            return out_of_last(pooled(in_last(x, first), **options), first)
+
+        return get_default_graph().emit(kind, [image], build, name=scope).outputs[0]
+
+
+def max_pool(
+    value: Any = None,
+    ksize: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Tensor:
+    """Max pooling of images."""
+    image = value if input is None else input
+    return _pool("MaxPool", "max_pool", image, ksize, strides, padding, 2, data_format, name)
+
+
+def avg_pool(
+    value: Any = None,
+    ksize: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Tensor:
+    """Average pooling of images; padding is not counted."""
+    image = value if input is None else input
+    return _pool("AvgPool", "avg_pool", image, ksize, strides, padding, 2, data_format, name)
+
+
+def max_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Max pooling of volumes."""
+    return _pool("MaxPool3D", "max_pool", input, ksize, strides, padding, 3, data_format, name)
+
+
+def avg_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Average pooling of volumes."""
+    return _pool("AvgPool3D", "avg_pool", input, ksize, strides, padding, 3, data_format, name)
+
+
+def pool(
+    input: Any,
+    window_shape: Sequence[int],
+    pooling_type: str,
+    padding: Any,
+    dilation_rate: Any = None,
+    strides: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Tensor:
+    """Pooling in one, two or three dimensions; strides are 1 by default."""
+    if any(d != 1 for d in (dilation_rate or dilations or (1,))):
+        raise fail(GraphError, "pool: dilations are not supported")
+    if pooling_type not in ("MAX", "AVG"):
+        raise fail(GraphError, f"pool: expected MAX or AVG, got {pooling_type!r}")
+    spatial = len(window_shape)
+    op = "max_pool" if pooling_type == "MAX" else "avg_pool"
+    kind = "MaxPool" if pooling_type == "MAX" else "AvgPool"
+    steps = (1,) * spatial if strides is None else strides
+    return _pool(kind, op, input, window_shape, steps, padding, spatial, data_format, name, op)
