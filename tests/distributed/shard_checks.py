@@ -297,6 +297,17 @@ def check_what_programs_call(rank: int, size: int) -> None:
     with pytest.raises(ArgumentError, match="expected a bool, got 2"):
         net.set_reshard_after_forward(2)
     losses = train(net, rank, size)[0]
+    other = sharded()
+    optimizer = wf.optim.AdamW(other.parameters(), lr=0.05)
+    for step, loss in enumerate(losses):  # whole parameters are there before each call
+        with wf.no_grad():
+            other.unshard()
+        found = loss_of(other, batch(step, rank, size))
+        found.backward()
+        assert float(found) == pytest.approx(loss, rel=1e-5)
+        assert other.table.weight.shape != (11, 6)
+        optimizer.step()
+        optimizer.zero_grad()
     for count in (1, 2, size):
         other = sharded(again=count)
         np.testing.assert_allclose(train(other, rank, size)[0], losses, rtol=1e-5)

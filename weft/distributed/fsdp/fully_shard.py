@@ -50,35 +50,31 @@ class FSDPModule(Module):
         """The result of a function that computes with this module's parameters."""
         unit = self._sharded_unit
         args, kwargs = unit.cast_inputs(args, kwargs)
-        with unit.called() as values:
-            if unit.opened is not None:
-                return unit.cast_output(function(*args, **kwargs))
-            with self._swapped(values):
-                return unit.cast_output(function(*args, **kwargs))
+        with unit.called() as values, self._swapped(values):
+            return unit.cast_output(function(*args, **kwargs))
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Have whole parameters in their places until `reshard`; all ranks of the group call it.
+        """Have whole parameters in their places until `reshard`, or until gradients are there.
 
-        They are not to be changed. Units below stay as they are. With `async_op` they are only on
-        their way: the module's next call takes them, or `wait()` of the handle that is returned
-        puts them in their places.
+        All ranks of the group call it. What is there is not to be changed. Units below stay as they
+        are. With `async_op` it is only on its way: the module's next call takes it, or `wait()` of
+        the handle that is returned puts it in its place.
         """
         unit = self._sharded_unit
         if async_op:
             unit.begin()
             return UnshardHandle(self)
-        if unit.opened is None:
-            values, unit.opened = unit.values(again=False), contextlib.ExitStack()
-            for module in unit.modules:
-                unit.opened.enter_context(module._swapped(values))
+        unit.close()
+        values, unit.opened = unit.values(again=False), contextlib.ExitStack()
+        for module in unit.modules:
+            unit.opened.enter_context(module._swapped(values))
+        return None
 
     def reshard(self) -> None:
         """Keep whole parameters no longer."""
         unit = self._sharded_unit
         unit.release()
-        if unit.opened is not None:
-            opened, unit.opened = unit.opened, None
-            opened.close()
+        unit.close()
 
     def _swapped(self, values: Mapping[str, Any]) -> contextlib.AbstractContextManager[Any]:
         """Inside, the unit's values stand for this module's parameters."""

@@ -150,6 +150,12 @@ class Unit:
         self.finish()
         self._held, self._unused = None, False
 
+    def close(self) -> None:
+        """Take whole parameters from where `unshard` has put them."""
+        if self.opened is not None:
+            opened, self.opened = self.opened, None
+            opened.close()
+
     def release_unused(self) -> None:
         """The same, if no call has asked for them."""
         self.finish()
@@ -208,6 +214,7 @@ class Unit:
         own = {id(p) for p in self.params}
         if not any([x.leaf is not None and id(x.leaf()) in own for x in leaves]):
             return
+        self.close()
         if not self.kept:
             self.release()
         if self._local is not None and self.syncs:
