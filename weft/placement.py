@@ -27,6 +27,8 @@ LAUNCHERS: Final = (
     ("OMPI_COMM_WORLD_RANK", *_OPEN_MPI),
 )
 """What launchers of MPI say in the environment: rank; rank on the host, number of those there."""
+SIZES: Final = (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
+"""The names of rank and number of ranks."""
 _REPEATED: Final = re.compile(r"(\d+)(?:\(x(\d+)\))?")
 
 
@@ -47,6 +49,20 @@ def local_size(env: Mapping[str, str] | None = None) -> int:
     found = os.environ if env is None else env
     names = [names[2] for names in LAUNCHERS]
     return next((int(found[name]) for name in names if name in found), _of_slurm(found))
+
+
+def name_ranks() -> None:
+    """Say in the environment what `torchrun` says there, for programs that read it.
+
+    `RANK`, `WORLD_SIZE`, `LOCAL_RANK` and `LOCAL_WORLD_SIZE`, where a launcher of MPI says them.
+    """
+    for rank, size in SIZES:
+        if rank in os.environ and size in os.environ:
+            for name, value in (
+                ("RANK", os.environ[rank]), ("WORLD_SIZE", os.environ[size]),
+                ("LOCAL_RANK", local_rank()), ("LOCAL_WORLD_SIZE", local_size()),
+            ):  # fmt: skip
+                os.environ.setdefault(name, str(value))
 
 
 def _of_slurm(env: Mapping[str, str]) -> int:

@@ -16,4 +16,6 @@ found = {
     "local": [hvd.local_rank(), hvd.local_size()], "threads": wf.config.get("threads"),
     "cores": sorted(os.sched_getaffinity(0)), "told": os.environ.get("TOLD"),
 }  # fmt: skip
+names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+found["as torchrun"] = [int(os.environ[name]) for name in names]
 print(json.dumps(found))

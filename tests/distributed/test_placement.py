@@ -25,6 +25,8 @@ def test_hosts_are_reached_by_the_remote_shell(monkeypatch):
     assert [p["host"] for p in found] == ["127.0.0.2", "127.0.0.2", "127.0.0.3"]
     assert [p["local"] for p in found] == [[0, 2], [1, 2], [0, 1]]
     assert all(p["told"] == "to every host" and p["sum"] == 3 for p in found)
+    wanted = [[0, 3, 0, 2], [1, 3, 1, 2], [2, 3, 0, 1]]
+    assert [p["as torchrun"] for p in found] == wanted
     cores = placement.cores()
     half = max(1, len(cores) // 2)
     assert [p["threads"] for p in found] == [half, half, len(cores)]

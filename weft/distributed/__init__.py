@@ -42,6 +42,7 @@ from weft.distributed.process_group import (
     ProcessGroup,
     destroy_process_group,
     get_backend,
+    get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
     get_process_group_ranks,
@@ -56,6 +57,7 @@ from weft.distributed.process_group import (
 from weft.distributed.profile import CommunicationProfile, RankProfile, communication_profile
 from weft.distributed.reduce_op import ReduceOp
 from weft.distributed.work import Work
+from weft.placement import name_ranks
 
 __all__ = [
     "CommunicationProfile",
@@ -80,6 +82,7 @@ __all__ = [
     "gather",
     "gather_object",
     "get_backend",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
     "get_process_group_ranks",
@@ -102,6 +105,8 @@ __all__ = [
     "scatter_object_list",
     "send",
 ]  # fmt: skip
+
+name_ranks()  # as programs for `torchrun` read it before they join the process group
 
 _MODULES: Final = ("fsdp", "pipelining", "tensor")  # above `weft.nn`, so loaded on first use
 

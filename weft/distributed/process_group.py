@@ -140,6 +140,12 @@ def get_backend(group: Group | None = None) -> str:
     return "mpi"
 
 
+def get_default_backend_for_device(device: Any) -> str:
+    """What carries messages of tensors on any device: `"mpi"`."""
+    del device
+    return "mpi"
+
+
 def get_rank(group: Group | None = None) -> int:
     """This process's number in a group, from 0; -1 where it is no member.
 
