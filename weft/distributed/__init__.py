@@ -1,4 +1,4 @@
-"""Many processes, one training: PyTorch's `torch.distributed` by its names, on MPI.
+"""Training on several processes: the names of PyTorch's `torch.distributed`, on MPI.
 
 Start them with `weft launch -n 2 SCRIPT`. See docs/DISTRIBUTED.md.
 """

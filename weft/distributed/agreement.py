@@ -1,4 +1,4 @@
-"""Checks that ranks have the same: shapes, or values by their digests."""
+"""Checks that all ranks have the same shapes, or the same values by their digests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_same(name: str, group: Group, title: str, lines: Sequence[str]) -> Non
         title: what the lines describe.
 
     Raises:
-        DistributedError: names the first line that differs, as each rank has it.
+        DistributedError: they differ; shows the first different line of both ranks.
     """
     data = "\n".join(lines).encode()
     found = [d.decode().split("\n") for d in collective.all_gather_bytes(group, data, title)]

@@ -1,7 +1,7 @@
-"""Collectives on tensors: what all members of a group call, in the same order.
+"""Collectives on tensors: all members of a group call them, in the same order.
 
-They happen at once, or with `async_op` while this process goes on: then they give a `Work` to wait
-for. Tensors that are written to keep their memory; nothing here has a gradient.
+They block; with `async_op=True` they run in the background and return a `Work` to wait for. Outputs
+are written in place. None of them has a gradient.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def all_reduce(
     group: Group | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Overwrite the tensor of each rank with the reduction over all of them.
+    """Overwrite each rank's tensor with the reduction over all ranks.
 
-    All ranks get the same bits. float16 and bfloat16 are added up in float32.
+    All ranks get the same bits. Sums of float16 and bfloat16 are taken in float32.
 
     Raises:
-        DistributedError: ranks call different things, or one of them failed or ended.
-        DTypeError: a reduction that these elements do not have.
+        DistributedError: ranks make different calls, or one of them failed or ended.
+        DTypeError: the element type does not have the reduction.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
@@ -80,7 +80,7 @@ def broadcast(
     group: Group | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Overwrite the tensor of each rank with that of rank `src`."""
+    """Overwrite each rank's tensor with that of rank `src`."""
     found, x = member(group, "broadcast"), array(tensor)
     root = index_of(found, src, "broadcast")
     out = x.copy() if found.index == root else np.empty_like(x)
@@ -95,7 +95,7 @@ def barrier(
     group: Group | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Wait until all ranks are here."""
+    """Wait until all ranks have called it."""
     settle()
     found = member(group, "barrier")
     return done(found, async_op, lambda: collective.barrier(found), lambda: None)
@@ -107,7 +107,7 @@ def all_gather(
     group: Group | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Overwrite the i-th of the list with the tensor of rank i."""
+    """Overwrite the i-th tensor of the list with the tensor of rank i."""
     found, x = member(group, "all_gather"), array(tensor)
     outs = _outputs(tensor_list, found.size, x, "all_gather")
     what = f"all_gather of {kind(x)}"
@@ -123,7 +123,7 @@ def all_gather_into_tensor(
     group: Group | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Overwrite `output_tensor` with the tensors of all ranks, one after another."""
+    """Overwrite `output_tensor` with the tensors of all ranks, concatenated in rank order."""
     found, x = member(group, "all_gather_into_tensor"), array(input_tensor)
     out = _joined(output_tensor, x, found.size, "all_gather_into_tensor")
     rows = list(out.reshape(found.size, -1))
@@ -138,7 +138,7 @@ def gather(
     tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0,
     group: Group | None = None,
 ) -> None:  # fmt: skip
-    """Overwrite the i-th of the list of rank `dst` with the tensor of rank i."""
+    """Overwrite the i-th tensor of rank `dst`'s list with the tensor of rank i."""
     found, x = member(group, "gather"), array(tensor)
     root = index_of(found, dst, "gather")
     outs = None
@@ -153,7 +153,7 @@ def scatter(
     tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0,
     group: Group | None = None,
 ) -> None:  # fmt: skip
-    """Overwrite the tensor of rank i with the i-th of the list of rank `src`."""
+    """Overwrite the tensor of rank i with the i-th tensor of rank `src`'s list."""
     found, x = member(group, "scatter"), array(tensor)
     root = index_of(found, src, "scatter")
     xs = None
@@ -168,7 +168,7 @@ def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM,
     group: Group | None = None,
 ) -> None:  # fmt: skip
-    """Overwrite the output of rank i with the reduction of the i-th of all lists."""
+    """Overwrite the output of rank i with the reduction of the i-th tensors of all lists."""
     found, x = member(group, "reduce_scatter"), array(output)
     check(op, x, "reduce_scatter")
     xs = _inputs(input_list, found.size, x, "reduce_scatter")
@@ -227,11 +227,11 @@ def all_to_all_single(
     group: Group | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Send the i-th part of the input's rows to rank i; the output has the parts from all ranks.
+    """Send the i-th part of the input's rows to rank i; the output concatenates what ranks send.
 
     Args:
-        output_split_sizes: rows from each rank; equal numbers if left out.
-        input_split_sizes: rows for each rank; equal numbers if left out.
+        output_split_sizes: the number of rows from each rank; by default equal.
+        input_split_sizes: the number of rows for each rank; by default equal.
     """
     found, x, out = member(group, "all_to_all_single"), array(input), np.empty_like(array(output))
     xs = _split(x, input_split_sizes, found.size)
@@ -262,13 +262,13 @@ def _split(x: Array, sizes: Sequence[int] | None, count: int) -> list[Array]:
 
 
 def monitored_barrier(group: Group | None = None, timeout: float | timedelta | None = None) -> None:
-    """A barrier whose error names the ranks that have not come.
+    """A barrier whose error names the ranks that are missing.
 
     Args:
-        timeout: seconds, or a `timedelta`; the group's if left out.
+        timeout: seconds, or a `timedelta`; by default the group's.
 
     Raises:
-        DistributedTimeoutError: names them.
+        DistributedTimeoutError: ranks are missing after `timeout`.
     """
     settle()
     found = member(group, "monitored_barrier")
@@ -284,11 +284,11 @@ def monitored_barrier(group: Group | None = None, timeout: float | timedelta | N
 
 
 def check(op: ReduceOp, x: Array, name: str) -> None:
-    """Check that these elements have a reduction.
+    """Check that an element type has a reduction.
 
     Raises:
-        ArgumentError: it is no `ReduceOp`.
-        DTypeError: they do not have it.
+        ArgumentError: `op` is not a `ReduceOp`.
+        DTypeError: the element type does not have it.
     """
     if not isinstance(op, ReduceOp):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"{name}: expected a ReduceOp, got {op!r}{at_user_line()}")
@@ -314,7 +314,7 @@ def _inputs(tensors: Sequence[Tensor], count: int, like: Array, name: str) -> li
 
 
 def _joined(tensor: Tensor, part: Array, count: int, name: str) -> Array:
-    """Room for `count` parts, as a tensor is to have it."""
+    """An output for `count` parts; checks that the tensor has its shape."""
     x: Any = array(tensor)
     if x.dtype != part.dtype or x.size != count * part.size:
         raise ShapeError(

@@ -1,4 +1,4 @@
-"""Ranks in a grid: each dimension of a mesh is a way to divide the work, with groups of its own."""
+"""Device meshes: ranks in a grid, with groups along each dimension."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def init_device_mesh(
 
     Raises:
         DistributedError: the job has fewer ranks than the mesh has places.
-        ArgumentError: another device, or names that are not one for each dimension.
+        ArgumentError: another device type, or not one name per dimension.
 
     Example:
         >>> import weft.distributed as dist
@@ -53,7 +53,7 @@ def init_device_mesh(
 
 
 class DeviceMesh:
-    """Ranks in a grid; all ranks of the job make it, members or not.
+    """Ranks in a grid; all ranks of the job create it, members or not.
 
     Args:
         device_type: `"cpu"`.
@@ -61,8 +61,8 @@ class DeviceMesh:
         mesh_dim_names: a name for each dimension.
 
     Raises:
-        DistributedError: a rank that there is not, or that stands in two places.
-        ArgumentError: another device, or names that are not one for each dimension.
+        DistributedError: a rank is out of range, or occurs twice.
+        ArgumentError: another device type, or not one name per dimension.
 
     Example:
         >>> import weft.distributed as dist
@@ -98,8 +98,8 @@ class DeviceMesh:
 
         Args:
             whole: the mesh that this one is a part of.
-            axes: for each dimension those of `whole` that it goes along.
-            groups: for each dimension the ranks along it that this rank is among.
+            axes: for each dimension, the dimensions of `whole` that it consists of.
+            groups: for each dimension, this rank's group along it.
         """
         self.device_type = device_type
         self.mesh_dim_names = names
@@ -130,39 +130,39 @@ class DeviceMesh:
         return self._ranks.shape
 
     def size(self, mesh_dim: int | str | None = None) -> int:
-        """The number of ranks, along a dimension where one is given."""
+        """The number of ranks, or the size of one dimension."""
         return self._ranks.size if mesh_dim is None else self.shape[self._axis(mesh_dim, "size")]
 
     def get_group(self, mesh_dim: int | str | None = None) -> Group:
-        """The ranks along a dimension that this rank is among; a single dimension need not be told.
+        """This rank's group along a dimension, which may be left out if there is only one.
 
         Raises:
             DistributedError: this rank is not in the mesh.
-            ArgumentError: there are several dimensions, and none is told.
+            ArgumentError: there are several dimensions, and none is given.
         """
         return self._own_groups("get_group")[self._axis(mesh_dim, "get_group")]
 
     def get_all_groups(self) -> list[Group]:
-        """For each dimension the ranks along it that this rank is among."""
+        """This rank's group along each dimension."""
         return self._own_groups("get_all_groups")
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This rank's place along a dimension; a single dimension need not be told."""
+        """This rank's index along a dimension, which may be left out if there is only one."""
         return self._own_groups("get_local_rank")[self._axis(mesh_dim, "get_local_rank")].index
 
     def get_rank(self) -> int:
-        """This process's rank in the job."""
+        """This process's global rank."""
         return session.world().index
 
     def get_coordinate(self) -> list[int] | None:
-        """This rank's place along each dimension; `None` where it is not in the mesh."""
+        """This rank's index along each dimension; `None` if it is not in the mesh."""
         return [group.index for group in self._groups if group] if self._inside else None
 
     def __getitem__(self, mesh_dim_names: str | Sequence[str]) -> DeviceMesh:
-        """The part of the mesh along some dimensions that this rank is in.
+        """The submesh of some dimensions that contains this rank.
 
         Raises:
-            UnknownKeyError: no names of dimensions, or not in the order of the mesh.
+            UnknownKeyError: unknown names, or names out of order.
             DistributedError: this rank is not in the mesh.
         """
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
@@ -177,7 +177,7 @@ class DeviceMesh:
         return self._part(axes, names, [groups[i] for i in places])
 
     def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
-        """All dimensions as one; all ranks of the job call it, as PyTorch's method of this name."""
+        """A mesh of one dimension with the same ranks; all ranks of the job call it."""
         name = mesh_dim_name or "_".join(self.mesh_dim_names or ())
         axes = tuple([i for each in self._axes for i in each])
         return self._part((axes,), (name,) if name else None, [_group_along(self._whole, axes)])
@@ -198,7 +198,7 @@ class DeviceMesh:
         return [group for group in self._groups if group is not None]
 
     def _axis(self, mesh_dim: int | str | None, name: str) -> int:
-        """The place of a dimension."""
+        """The index of a dimension."""
         if mesh_dim is None and self.ndim > 1:
             raise ArgumentError(
                 f"{name}: expected one of {self.ndim} dimensions{self._known()}, got none"
@@ -238,7 +238,7 @@ class DeviceMesh:
 
 
 def _check(ranks: Ranks) -> None:
-    """Refuse a mesh of ranks that there are not, or that stand in several places."""
+    """Check that a mesh consists of different ranks of the job."""
     count = session.world().size
     if not ranks.ndim or not ranks.size:
         raise ShapeError(f"DeviceMesh: expected a grid of ranks, got {ranks}{at_user_line()}")
@@ -268,7 +268,7 @@ def _names(given: Sequence[str] | None, ndim: int) -> tuple[str, ...] | None:
 
 
 def _group_along(whole: Ranks, axes: tuple[int, ...]) -> Group | None:
-    """Make the groups of ranks along some axes; the one that this rank is in."""
+    """Make the groups along some axes; returns this rank's."""
     last = tuple(range(whole.ndim - len(axes), whole.ndim))
     count = math.prod([whole.shape[i] for i in axes])
     joined, world = session.current(), session.world()

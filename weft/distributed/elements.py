@@ -1,4 +1,4 @@
-"""Elements of tensors as arrays, which messages carry."""
+"""Tensors as NumPy arrays, for collectives that run at once."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from weft.transport.group import Group, bytes_of
 
 
 def settle() -> None:
-    """Compute what is recorded: what ranks do together happens in the order of the program."""
+    """Compute all recorded operations, so that collectives run in program order."""
     if trace.now.pending:
         flush()
 
 
 def array(tensor: Tensor) -> Array:
-    """A tensor's elements, contiguous; all that was recorded before is computed first.
+    """A tensor's elements as a contiguous array; recorded operations are computed first.
 
     Raises:
-        DTypeError: it is no tensor.
+        DTypeError: it is not a tensor.
     """
     if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DTypeError(f"expected a tensor of weft, got {tensor!r:.200}{at_user_line()}")
@@ -51,14 +51,14 @@ def put(tensor: Tensor, values: Array) -> None:
 
 
 def room_of(tensor: Tensor) -> Array:
-    """Memory for a tensor's new elements: its own where it may be written to; see `fill`."""
+    """Memory for a tensor's new elements, its own if it may be written; pass it to `fill`."""
     with no_grad():
         memory = tensor.own_memory()
     return np.empty_like(array(tensor)) if memory is None else memory
 
 
 def fill(tensor: Tensor, values: Array) -> None:
-    """Have a tensor show what is now in `room_of` it."""
+    """Make the memory that `room_of` returned the tensor's elements."""
     with no_grad():
         if values is tensor.own_memory():
             tensor.touch()
@@ -78,7 +78,7 @@ def kind(x: Array) -> str:
 
 
 def take_from_first(tensors: Sequence[Tensor], group: Group) -> None:
-    """Overwrite tensors with those of the group's first member, all in one message."""
+    """Broadcast the tensors of the group's first member, in one message."""
     if not tensors or group.size == 1:
         return
     parts = [bytes_of(array(t)) for t in tensors]

@@ -1,4 +1,4 @@
-"""Collectives on nested structures of numbers, texts and tensors; nothing is pickled."""
+"""Collectives on nested structures of numbers, strings and tensors, without pickle."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from weft.transport.group import Group
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
-    """Overwrite the i-th of the list with what rank i has.
+    """Overwrite the i-th item of the list with the object of rank i.
 
-    Objects are dicts, lists and tuples of tensors, arrays, numbers, texts, truth values and `None`.
+    Objects are dicts, lists and tuples of tensors, arrays, numbers, strings, booleans and `None`.
 
     Raises:
-        DTypeError: something else is in there.
-        ShapeError: the list has not one place for each rank.
+        DTypeError: an object contains something else.
+        ShapeError: the list has not one item for each rank.
 
     Example:
         >>> import weft.distributed as dist
@@ -49,7 +49,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
 def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Group | None = None
 ) -> None:
-    """Overwrite the i-th of the list of rank `dst` with what rank i has."""
+    """Overwrite the i-th item of rank `dst`'s list with the object of rank i."""
     found = member(group, "gather_object")
     data = _encoded(obj, "gather_object")
     settle()
@@ -61,7 +61,7 @@ def gather_object(
 
 
 def broadcast_object_list(object_list: list[Any], src: int = 0, group: Group | None = None) -> None:
-    """Overwrite what is in the list with what the list of rank `src` has."""
+    """Overwrite the list with that of rank `src`."""
     found = member(group, "broadcast_object_list")
     root = index_of(found, src, "broadcast_object_list")
     data = _encoded(object_list, "broadcast_object_list") if found.index == root else b""
@@ -77,7 +77,7 @@ def scatter_object_list(
     scatter_object_output_list: list[Any], scatter_object_input_list: Sequence[Any] | None = None,
     src: int = 0, group: Group | None = None,
 ) -> None:  # fmt: skip
-    """Overwrite the first of the output list of rank i with the i-th input of rank `src`."""
+    """Overwrite the first item of rank i's output list with the i-th input of rank `src`."""
     found = member(group, "scatter_object_list")
     objects = list(scatter_object_input_list or ())
     if found.index == index_of(found, src, "scatter_object_list"):

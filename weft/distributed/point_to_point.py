@@ -1,4 +1,4 @@
-"""Messages from one rank to another."""
+"""Point-to-point messages between ranks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def send(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> 
 
 
 def recv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> int:
-    """Overwrite a tensor with what rank `src` sends; gives that rank."""
+    """Receive a tensor from rank `src` in place; returns `src`."""
     irecv(tensor, src, group, tag).wait()
     return src
 
 
 def isend(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> Work:
-    """Begin to send; the tensor may change after that."""
+    """Start to send; the tensor may be changed immediately."""
     found, x = member(group, "send"), array(tensor).copy()
     peer = index_of(found, dst, "send")
     future = send_to(found, x, peer, tag, f"send to rank {dst} of {kind(x)}")
@@ -35,7 +35,7 @@ def isend(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) ->
 
 
 def irecv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> Work:
-    """Begin to receive; the tensor changes when it is waited for."""
+    """Start to receive; the tensor changes in `Work.wait`."""
     found, out = member(group, "recv"), np.empty_like(array(tensor))
     peer = index_of(found, src, "recv")
     future = receive_from(found, out, peer, tag, f"recv from rank {src} of {kind(out)}")
@@ -54,5 +54,5 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Begin several messages; in any order on any rank."""
+    """Start several messages; their order may differ between ranks."""
     return [each.op(each.tensor, each.peer, each.group, each.tag) for each in p2p_op_list]

@@ -1,4 +1,4 @@
-"""The job that this process is part of: joining it, leaving it, and groups of its ranks."""
+"""Process groups: joining a job, leaving it, and groups of its ranks."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def init_process_group(
 ) -> None:  # fmt: skip
     """Join the job that `weft launch` (or any launcher of MPI) has started.
 
-    Without a launcher this process is alone: a world of one.
+    Without a launcher the world size is 1.
 
     Args:
-        backend: `"mpi"`; programs written for PyTorch may say `"gloo"`, MPI is used all the same.
-        init_method: `"env://"`, which is what happens.
-        timeout: seconds, or a `timedelta`, until a rank that does not answer is given up.
-        world_size: number of ranks; checked where it is given, as `rank` is.
+        backend: `"mpi"`; `"gloo"`, in programs written for PyTorch, uses MPI, too.
+        init_method: `"env://"`, which is the only one.
+        timeout: seconds, or a `timedelta`, after which waiting for a rank is an error.
+        world_size: number of ranks; checked if given, as is `rank`.
 
     Raises:
-        DistributedError: there is a group already, no MPI is installed, or the launcher has
-            started another number of ranks.
+        DistributedError: there is a process group already, MPI is not installed, or the launcher
+            has started another number of ranks.
         ArgumentError: another backend.
 
     Example:
@@ -92,7 +92,7 @@ def _exchange() -> Any:
 
 
 def _meet() -> Any:
-    """The driver's function for flags in memory that ranks share."""
+    """The driver's function for flags in shared memory."""
     return driver.entries().meet
 
 
@@ -105,10 +105,10 @@ def _seconds(timeout: float | timedelta | None) -> float:
 def destroy_process_group(group: Group | None = None) -> None:
     """Leave the job, together with all other ranks; or forget a group.
 
-    At the end of a process this happens by itself.
+    A process does this at its end by itself.
 
     Raises:
-        DistributedError: there is no group, or other ranks do not end.
+        DistributedError: there is no process group, or other ranks do not end.
     """
     world = session.world()
     if group is None or group is world:
@@ -125,7 +125,7 @@ def is_initialized() -> bool:
 
 
 def is_available() -> bool:
-    """Whether there is `weft.distributed`: always."""
+    """Whether `weft.distributed` is available: always."""
     return True
 
 
@@ -135,7 +135,7 @@ def is_mpi_available() -> bool:
 
 
 def get_backend(group: Group | None = None) -> str:
-    """What carries messages: `"mpi"`."""
+    """The backend: `"mpi"`."""
     member(group, "get_backend")
     return "mpi"
 
@@ -147,7 +147,7 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def get_rank(group: Group | None = None) -> int:
-    """This process's number in a group, from 0; -1 where it is no member.
+    """This process's rank in a group, from 0; -1 if it is not a member.
 
     Raises:
         DistributedError: there is no process group.
@@ -156,7 +156,7 @@ def get_rank(group: Group | None = None) -> int:
 
 
 def get_world_size(group: Group | None = None) -> int:
-    """How many ranks a group has; -1 where this process is no member.
+    """The number of ranks in a group; -1 if this process is not a member.
 
     Raises:
         DistributedError: there is no process group.
@@ -171,10 +171,10 @@ def get_process_group_ranks(group: Group | None = None) -> list[int]:
 
 
 def get_group_rank(group: Group, global_rank: int) -> int:
-    """The number in a group of a rank of the job.
+    """The rank in a group of a global rank.
 
     Raises:
-        DistributedError: the rank is no member.
+        DistributedError: the rank is not a member.
     """
     if global_rank not in group.ranks:
         raise DistributedError(
@@ -185,10 +185,10 @@ def get_group_rank(group: Group, global_rank: int) -> int:
 
 
 def get_global_rank(group: Group, group_rank: int) -> int:
-    """The rank in the job of a member of a group.
+    """The global rank of a rank in a group.
 
     Raises:
-        DistributedError: the group has no such member.
+        DistributedError: the rank is out of range.
     """
     if not 0 <= group_rank < group.size:
         raise DistributedError(
@@ -202,14 +202,14 @@ def new_group(
     ranks: Sequence[int] | None = None, timeout: float | timedelta | None = None,
     backend: str | None = None,
 ) -> Group:  # fmt: skip
-    """A group of some ranks; all ranks of the job have to call it, members or not.
+    """Make a group of some ranks; all ranks of the job have to call it, members or not.
 
     Args:
-        ranks: of the job; all of them if left out.
-        timeout: as of `init_process_group`, whose it is if left out.
+        ranks: global ranks; by default all.
+        timeout: as for `init_process_group`, whose value is the default.
 
     Raises:
-        DistributedError: a rank that there is not, or that is named twice.
+        DistributedError: a rank is out of range, or occurs twice.
     """
     world = session.world()
     joined = session.current()
@@ -230,10 +230,10 @@ def _chosen(group: Group | None, name: str) -> Group:
 
 
 def member(group: Group | None, name: str) -> Group:
-    """A group, the world where none is given.
+    """The given group, by default the world, of which this process must be a member.
 
     Raises:
-        DistributedError: this process is no member of it.
+        DistributedError: this process is not a member.
     """
     found = _chosen(group, name)
     if found.index < 0:
@@ -245,10 +245,10 @@ def member(group: Group | None, name: str) -> Group:
 
 
 def index_of(group: Group, rank: int, name: str) -> int:
-    """The place in a group of a rank of the job.
+    """The index in a group of a global rank.
 
     Raises:
-        DistributedError: there is no such rank, or it is no member.
+        DistributedError: the rank is not a member.
     """
     if rank not in group.ranks:
         raise DistributedError(

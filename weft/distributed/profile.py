@@ -1,4 +1,4 @@
-"""Who waited for whom: what communication has cost each rank, told to all of them."""
+"""Communication profile: what communication has cost each rank, and which ranks were waited for."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from weft.transport.group import Group
 
 @dataclass(frozen=True)
 class RankProfile:
-    """What communication has cost one rank.
+    """The communication cost of one rank.
 
     Attributes:
-        calls: made together with others.
-        sent: bytes.
-        seconds: within calls.
-        waited: seconds for which other ranks were waited for, by rank. Large messages are on their
-            way for a part of that.
+        calls: the number of collective calls.
+        sent: bytes sent.
+        seconds: time spent in calls.
+        waited: seconds spent waiting for each other rank; includes the transfer of large messages.
     """
 
     rank: int
@@ -32,21 +31,21 @@ class RankProfile:
 
 @dataclass(frozen=True)
 class CommunicationProfile:
-    """What communication has cost all ranks of a group."""
+    """The communication costs of all ranks of a group."""
 
     ranks: tuple[RankProfile, ...]
 
     def waited_for(self, rank: int) -> float:
-        """Seconds for which others waited for a rank, summed over them."""
+        """Seconds for which the other ranks waited for a rank, in sum."""
         return sum([r.waited.get(rank, 0.0) for r in self.ranks])
 
     @property
     def straggler(self) -> int:
-        """The rank that others waited for longest."""
+        """The rank that the others waited for longest."""
         return max([r.rank for r in self.ranks], key=self.waited_for)
 
     def as_json(self) -> list[dict[str, Any]]:
-        """A dictionary for each rank."""
+        """One dictionary per rank."""
         return [asdict(r) for r in self.ranks]
 
     def __str__(self) -> str:
@@ -67,10 +66,10 @@ class CommunicationProfile:
 
 
 def communication_profile(group: Group | None = None, reset: bool = False) -> CommunicationProfile:
-    """What communication has cost each rank so far; all ranks of the group call it.
+    """The communication costs of each rank so far; all ranks of the group call it.
 
     Args:
-        reset: count from zero afterwards.
+        reset: whether to count from zero afterwards.
 
     Example:
         >>> import weft as wf, weft.distributed as dist

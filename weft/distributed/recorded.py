@@ -1,4 +1,4 @@
-"""Reductions as recorded calls: part of the program that computes what they work on.
+"""Recorded reductions: part of the program that computes their inputs.
 
 See `weft.eager.tensor.rank_call` for when they run.
 """
@@ -20,12 +20,12 @@ def reduce_all(
     xs: Sequence[Lazy], reduction: str, group: Group, bucket_bytes: int,
     counts: Sequence[int] | None = None,
 ) -> tuple[Lazy, ...]:  # fmt: skip
-    """Record the reductions of values over ranks, as one call.
+    """Record an all-reduce of several values as one call.
 
     Args:
-        bucket_bytes: values begin together up to so many; their order is that in which they are
-            expected to be computed.
-        counts: how many values begin together, where that is not to follow from their size.
+        bucket_bytes: the size of a bucket, whose values are reduced together; values are in the
+            order in which they are expected to be computed.
+        counts: the number of values in each bucket; by default from `bucket_bytes`.
     """
     sizes = [int(size(known(x.type.shape))) * x.type.dtype.size for x in xs]
     static = {
@@ -39,7 +39,7 @@ def reduce_all(
 
 
 def buckets_of(sizes: Sequence[int], most: int) -> tuple[int, ...]:
-    """How many values there are in each bucket.
+    """The number of values in each bucket.
 
     Example:
         >>> buckets_of([3, 3, 3, 9, 1], 6)

@@ -1,4 +1,4 @@
-"""How what ranks have becomes one."""
+"""Reductions over ranks."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _plan(
 def _shapes(
     types: Sequence[TensorType], counts: Sequence[int], group: Group
 ) -> list[tuple[int, ...]]:
-    """Of all ranks' rows of each gradient."""
+    """The shape of all ranks' rows together, for each gradient."""
     return [
         (count * group.size, *known(kind.shape)[1:])
         for kind, count in zip(types, counts, strict=True)
@@ -78,14 +78,14 @@ def _gathered(
     parts: list[Value] = []
     for g, count in zip(gs, counts, strict=True):
         if not isinstance(g, RowSparse):
-            raise DistributedError("expected a gradient that consists of rows, got a whole one")
+            raise DistributedError("expected a row-sparse gradient, got a dense one")
         parts += _padded(g, count)
     whole = [shape for rows in shapes for shape in (rows[:1], rows)]
     return list(gather_parts.all(*parts, shapes=tuple(whole), group=group.number)[: len(whole)])
 
 
 def _padded(g: RowSparse, count: int) -> tuple[Value, Value]:
-    """Indices and rows of a gradient, with zeros for the first index behind them."""
+    """Indices and rows of a gradient, padded by rows of zeros for its first index."""
     indices = catalogue.cast(g.indices, dtype=int64)
     missing = count - known(indices.shape)[0]
     if not missing:

@@ -1,4 +1,4 @@
-"""What goes on while this process does something else."""
+"""Asynchronous calls: `Work`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.transport.group import Group
 
 
 class Work:
-    """A call that was begun; `wait` ends it, and only then has it changed anything.
+    """An asynchronous call; its outputs change in `wait`.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
@@ -30,14 +30,14 @@ class Work:
         self._ended = False
 
     def is_completed(self) -> bool:
-        """Whether `wait` would not have to wait."""
+        """Whether the call has completed, so that `wait` returns at once."""
         return self._future.done()
 
     def wait(self) -> bool:
-        """Wait for the end, and have tensors changed.
+        """Wait until the call has completed, and write its outputs.
 
         Raises:
-            DistributedError: it has been waited for already; or what other ranks did wrong.
+            DistributedError: it has been waited for already, or the call failed.
         """
         if self._ended:
             raise DistributedError(f"wait: the request has ended already{at_user_line()}")
@@ -50,7 +50,7 @@ class Work:
 def done(
     group: Group, later: bool, work: Callable[[], Any], put: Callable[[], None]
 ) -> Work | None:
-    """Do something at once, or begin it; `put` is what follows on this thread."""
+    """Make a call, at once or asynchronously; `put` then writes the outputs on this thread."""
     if later:
         return Work(group.transport.submit(work), put)
     work()

@@ -1,4 +1,4 @@
-"""Adasum: gradients added up as far as they differ, averaged as far as they agree."""
+"""Adasum: adds gradients that are orthogonal and averages gradients that are parallel."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from weft.transport.group import Group
 
 
 def adasum(group: Group, x: Array) -> Array:
-    """The combination of all members' vectors, the same bits on each.
+    """The Adasum of all ranks' vectors; every rank gets the same bits.
 
-    Two vectors become `(1 - a.b / 2 a.a) a + (1 - a.b / 2 b.b) b`: their sum if they are at right
-    angles, their mean if they are the same. Neighbors come first, then neighbors among the
-    results. (Maleki et al., "Scaling Distributed Training with Adaptive Summation", 2020.)
+    Two vectors become `(1 - a.b / 2 a.a) a + (1 - a.b / 2 b.b) b`: their sum if they are
+    orthogonal, their mean if they are equal. Neighboring ranks are combined first, then
+    neighboring results. (Maleki et al., "Scaling Distributed Training with Adaptive Summation",
+    2020.)
 
-    Each member gets all vectors: (p - 1) (a + n b).
+    Every rank gathers all vectors: (p - 1) (a + n b).
 
     Raises:
-        ArgumentError: the number of members is no power of two.
-        DTypeError: elements that are not real floating ones.
+        ArgumentError: the number of ranks is not a power of two.
+        DTypeError: the elements are not real floating-point numbers.
     """
     if group.size & (group.size - 1):
         raise ArgumentError(
@@ -45,7 +46,7 @@ def adasum(group: Group, x: Array) -> Array:
 
 
 def combined(a: Array, b: Array) -> Array:
-    """Two vectors as one.
+    """The Adasum of two vectors.
 
     Example:
         >>> combined(np.array([1.0, 0.0]), np.array([0.0, 2.0])).tolist()
@@ -59,6 +60,6 @@ def combined(a: Array, b: Array) -> Array:
 
 
 def _less(x: Array, both: float) -> float:
-    """How much of a vector counts; a vector of zeros counts nothing anyway."""
+    """The factor of a vector; any factor will do for a vector of zeros."""
     own = float(x @ x)
     return 1.0 - both / (2.0 * own) if own > 0.0 else 1.0

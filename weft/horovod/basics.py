@@ -1,4 +1,4 @@
-"""What Horovod's front ends share: the job, and who is who in it."""
+"""What Horovod's front ends share: joining the job, ranks and sizes, `join`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Product = ReduceOp.PRODUCT
 
 
 def init(process_sets: Sequence[ProcessSet | Sequence[int]] | None = None) -> None:
-    """Join the job that a launcher has started; once more does nothing.
+    """Join the job that the launcher has started; does nothing if called again.
 
     Args:
-        process_sets: groups of ranks that will reduce among themselves; all ranks name the same.
+        process_sets: subsets of ranks that run collectives of their own; the same on all ranks.
     """
     if dist.is_initialized():
         return
@@ -40,7 +40,7 @@ def init(process_sets: Sequence[ProcessSet | Sequence[int]] | None = None) -> No
 
 
 def shutdown() -> None:
-    """Leave the job together with all ranks."""
+    """Leave the job; all ranks call it."""
     timeline.stop_timeline()
     if dist.is_initialized():
         dist.destroy_process_group()
@@ -52,7 +52,7 @@ def is_initialized() -> bool:
 
 
 def rank() -> int:
-    """This process's number, from 0.
+    """This process's rank, from 0.
 
     Raises:
         DistributedError: `init` was not called.
@@ -72,7 +72,7 @@ def size() -> int:
 
 
 def local_rank() -> int:
-    """This process's number among those on its machine."""
+    """This process's rank among the processes on its machine."""
     _check("local_rank")
     return _local_rank()
 
@@ -84,7 +84,7 @@ def local_size() -> int:
 
 
 def cross_rank() -> int:
-    """The number of this process's machine; machines have equally many processes."""
+    """The number of this process's machine, if all machines run equally many processes."""
     return rank() // local_size()
 
 
@@ -94,14 +94,14 @@ def cross_size() -> int:
 
 
 def is_homogeneous() -> bool:
-    """Whether all machines have equally many processes."""
+    """Whether all machines run equally many processes."""
     sizes: list[Any] = [None] * size()
     dist.all_gather_object(sizes, local_size())
     return len(set(sizes)) == 1
 
 
 def mpi_built(verbose: bool = False) -> bool:
-    """Whether there is MPI: what carries all messages."""
+    """Whether MPI is available: always, as all messages use it."""
     return True
 
 
@@ -109,12 +109,12 @@ mpi_enabled = mpi_built
 
 
 def mpi_threads_supported() -> bool:
-    """Whether MPI may be called from several threads: `init` refuses others."""
+    """Whether MPI may be called from several threads: always, as `init` refuses other MPIs."""
     return True
 
 
 def nccl_built(verbose: bool = False) -> bool:
-    """Whether NCCL is built in: no, as are none of the names beside this one."""
+    """Whether NCCL is built in: no; so are the functions of other libraries."""
     return False
 
 
@@ -122,13 +122,13 @@ gloo_built = gloo_enabled = ddl_built = ccl_built = cuda_built = rocm_built = nc
 
 
 def join() -> int:
-    """Say that this rank has no more data; gives the last rank that did so.
+    """Declare that this rank has no more data; returns the last rank to join.
 
-    Until all have, this rank takes part in the others' sums and means with zeros. A mean is still
-    divided by the number of all ranks.
+    Until all ranks have joined, this rank contributes zeros to the others' sums and means. A
+    mean is still divided by the number of all ranks.
 
     Raises:
-        DistributedError: another rank calls something else than a sum or a mean of all ranks.
+        DistributedError: another rank calls a collective other than a sum or a mean over all ranks.
 
     Example:
         >>> import weft.horovod.torch as hvd
@@ -147,11 +147,11 @@ def _check(name: str) -> None:
 
 
 class Compression:
-    """The type in which gradients travel.
+    """The element type in which gradients are sent.
 
     Attributes:
-        none: their own.
-        fp16: float16, half the bytes; they are added up in float32.
+        none: their own type.
+        fp16: float16, half the bytes; sums are taken in float32.
     """
 
     none: DType | None = None

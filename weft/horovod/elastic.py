@@ -1,8 +1,8 @@
-"""Elastic training: state that is committed, and a job that goes on from the last commit.
+"""Elastic training: committed state, and a job that resumes from its last commit.
 
-A job whose rank fails ends as a whole, and `weft launch --max-restarts` starts all ranks again;
-they go on from the last commit, which rank 0 keeps in a folder. Horovod's own recovery goes on in
-the processes that are left; here these end, too.
+When a rank fails, all ranks end, and `weft launch --max-restarts` starts them again; they resume
+from the last commit, which rank 0 keeps in a folder. Horovod itself resumes in the surviving
+processes; here these end, too.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ COMMITS = "commits"
 
 
 class State(abc.ABC):
-    """What training goes on from.
+    """State from which training resumes.
 
     Args:
-        folder: where commits are kept; that of the launcher if left out. Without either, they are
-            in memory alone.
+        folder: where commits are kept; by default the launcher's folder. Without either they are
+            kept in memory only.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
@@ -42,16 +42,16 @@ class State(abc.ABC):
         self._callbacks: list[Callable[[], Any]] = []
 
     def register_reset_callbacks(self, callbacks: Sequence[Callable[[], Any]]) -> None:
-        """Have functions called where a job goes on with another number of ranks."""
+        """Register functions to call when a job resumes with another number of ranks."""
         self._callbacks.extend(callbacks)
 
     def on_reset(self) -> None:
-        """Call them, as to scale learning rates."""
+        """Call the registered functions, which may scale learning rates for example."""
         for callback in self._callbacks:
             callback()
 
     def commit(self) -> None:
-        """Keep the state as it is now: in memory, and on rank 0 in the folder."""
+        """Save the current state: in memory, and on rank 0 in the folder."""
         self.save()
         self._commits += 1
         files = self._files()
@@ -60,15 +60,15 @@ class State(abc.ABC):
         self.check_host_updates()
 
     def check_host_updates(self) -> None:
-        """Raise where another rank has failed; ranks stay the same until a job starts again.
+        """Raise if another rank has failed; the number of ranks is fixed until a job restarts.
 
         Raises:
-            DistributedError: tells the rank and why.
+            DistributedError: names the rank and its error.
         """
         session.world().transport.check()
 
     def load(self) -> bool:
-        """Take over the last commit of the job before; whether the number of ranks has changed."""
+        """Load the previous job's last commit; returns whether the number of ranks has changed."""
         files = self._files()
         found = None if files is None else files.restore()
         if found is not None:
@@ -96,26 +96,26 @@ class State(abc.ABC):
 
     @abc.abstractmethod
     def restore(self) -> None:
-        """Go back to the copy."""
+        """Restore the copy."""
 
     @abc.abstractmethod
     def sync(self) -> None:
-        """Take over rank 0's state."""
+        """Copy rank 0's state to all ranks."""
 
     @abc.abstractmethod
     def _kept(self) -> Mapping[str, Any]:
-        """What a commit writes."""
+        """What a commit contains."""
 
     @abc.abstractmethod
     def _take(self, kept: Mapping[str, Any]) -> None:
-        """Take over what a commit has written."""
+        """Load a commit."""
 
 
 class ObjectState(State):
-    """Numbers, texts, tensors and structures of them, as attributes.
+    """State of numbers, strings, tensors and nested structures of them, as attributes.
 
     Args:
-        kwargs: their names and values at the beginning.
+        kwargs: names and initial values.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, **kwargs: Any) -> None:
@@ -137,11 +137,11 @@ class ObjectState(State):
         self._saved = copy.deepcopy(self._values())
 
     def restore(self) -> None:
-        """Go back to the copy."""
+        """Restore the copy."""
         self._set(copy.deepcopy(self._saved))
 
     def sync(self) -> None:
-        """Take over rank 0's values, and keep a copy."""
+        """Copy rank 0's values to all ranks, and keep a copy in memory."""
         self._set(_from_first(self._values()))
         self.save()
 
@@ -153,10 +153,10 @@ class ObjectState(State):
 
 
 class StatefulState(ObjectState):
-    """Objects with `state_dict` and `load_state_dict` beside attributes.
+    """State of objects with `state_dict` and `load_state_dict`, and of attributes.
 
     Args:
-        objects: by name; each is an attribute, too, and stays the same object.
+        objects: by name; each is also an attribute, and stays the same object.
     """
 
     def __init__(
@@ -174,12 +174,12 @@ class StatefulState(ObjectState):
         self._states = {n: copy.deepcopy(x.state_dict()) for n, x in self._objects.items()}
 
     def restore(self) -> None:
-        """Go back to the copy."""
+        """Restore the copy."""
         super().restore()
         self._load(copy.deepcopy(self._states))
 
     def sync(self) -> None:
-        """Take over rank 0's objects and values, and keep a copy."""
+        """Copy rank 0's objects and values to all ranks, and keep a copy in memory."""
         self._load(_from_first({n: x.state_dict() for n, x in self._objects.items()}))
         super().sync()
 
@@ -202,10 +202,11 @@ def _from_first(x: Any) -> Any:
 
 
 def run(func: Callable[..., Any]) -> Callable[..., Any]:
-    """A training function of a state, which goes on from the state's last commit.
+    """Decorate a training function of a state, so that it resumes from the last commit.
 
-    The state is that of rank 0. Where the job before had another number of ranks, the state's
-    reset callbacks are called. What fails ends the job: start it with `weft launch --max-restarts`.
+    All ranks begin with rank 0's state. If the previous job had another number of ranks, the
+    state's reset callbacks are called. An error ends the job: start it with
+    `weft launch --max-restarts`.
     """
 
     @functools.wraps(func)

@@ -1,4 +1,4 @@
-"""Process sets: some of the ranks, which reduce among themselves."""
+"""Process sets: subsets of the ranks that run collectives of their own."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from weft.transport.group import Group
 
 
 class ProcessSet:
-    """Ranks that take part in a call together; made known by `add_process_set` or `init`.
+    """A subset of the ranks; registered by `add_process_set` or `init`.
 
     Attributes:
-        ranks: of the job; `None` for all.
-        process_set_id: 0 for all ranks; `None` until it is known.
+        ranks: ranks of the job; `None` for all.
+        process_set_id: 0 for all ranks; `None` until it is registered.
 
     Example:
         >>> import weft.horovod.torch as hvd
@@ -34,10 +34,10 @@ class ProcessSet:
 
     @property
     def group(self) -> Group:
-        """The ranks.
+        """The group of ranks.
 
         Raises:
-            DistributedError: it is not known, or `hvd.init` was not called.
+            DistributedError: it is not registered, or `hvd.init` was not called.
         """
         if self.ranks is None:
             return session.world()
@@ -50,7 +50,7 @@ class ProcessSet:
         return self._group
 
     def register(self) -> None:
-        """Make the group; all ranks do."""
+        """Make the group; all ranks call it."""
         joined = session.current()
         if joined is None:
             raise DistributedError(f"add_process_set: call hvd.init() first{at_user_line()}")
@@ -58,22 +58,22 @@ class ProcessSet:
         self.process_set_id = self._group.number
 
     def forget(self) -> None:
-        """Give up the group."""
+        """Forget the group."""
         joined = session.current()
         if joined is not None and self._group is not None:
             joined.groups.pop(self._group.number, None)
         self._group = self.process_set_id = None
 
     def included(self) -> bool:
-        """Whether this process is one of them."""
+        """Whether this process is a member."""
         return self.group.index >= 0
 
     def rank(self) -> int:
-        """This process's number among them; -1 where it is none of them."""
+        """This process's rank in the set; -1 if it is not a member."""
         return self.group.index
 
     def size(self) -> int:
-        """How many they are."""
+        """The number of ranks in the set."""
         return self.group.size
 
     def __repr__(self) -> str:
@@ -91,10 +91,10 @@ global_process_set: Final = _whole()
 
 
 def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
-    """Make a process set known; all ranks of the job call it, members or not.
+    """Register a process set; all ranks of the job call it, members or not.
 
     Raises:
-        DistributedError: ranks that there are not, or `hvd.init` was not called.
+        DistributedError: a rank is out of range, or `hvd.init` was not called.
     """
     found = process_set if isinstance(process_set, ProcessSet) else ProcessSet(process_set)
     found.register()
@@ -102,7 +102,7 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
 
 
 def remove_process_set(process_set: ProcessSet) -> bool:
-    """Forget a process set; whether it was known, and is not that of all ranks."""
+    """Forget a process set; returns whether it was registered. That of all ranks stays."""
     if process_set is global_process_set or process_set.process_set_id is None:
         return False
     process_set.forget()

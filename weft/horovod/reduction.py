@@ -1,4 +1,4 @@
-"""How arrays travel: compressed, scaled, reduced; and what else ranks exchange of any shapes."""
+"""Horovod's collectives on arrays: compressed and scaled reductions, gathers of any lengths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weft.transport.group import Group
 
 
 class _Adasum(Enum):
-    """Beside the reductions of `weft.distributed`."""
+    """Adasum, in addition to the reductions of `weft.distributed`."""
 
     ADASUM = "adasum"
 
@@ -33,10 +33,10 @@ Op = ReduceOp | _Adasum
 
 
 def reduction_of(op: Any, average: bool | None, name: str = "allreduce") -> Op:
-    """A reduction as Horovod's arguments say it.
+    """The reduction that Horovod's arguments `op` and `average` name.
 
     Raises:
-        ArgumentError: both arguments, or no reduction.
+        ArgumentError: both are given, or `op` is not a reduction.
     """
     if average is not None and op is not None:
         raise ArgumentError(f"{name}: expected op or average, got both{at_user_line()}")
@@ -52,8 +52,8 @@ class Reduction:
     """How arrays are reduced.
 
     Attributes:
-        compression: the type in which floating elements travel.
-        prescale, postscale: factors before and behind.
+        compression: the element type in which floating-point elements are sent.
+        prescale, postscale: factors before and after the reduction.
     """
 
     op: Op
@@ -62,7 +62,7 @@ class Reduction:
     postscale: float = 1.0
 
     def all(self, group: Group, xs: Sequence[Array]) -> list[Array]:
-        """Reduce arrays over the members; those of one type together."""
+        """Reduce arrays over the group; arrays of one type travel together."""
         sent = [self.scaled(x, self.prescale) for x in xs]
         low = [self._low(x) for x in sent]
         if isinstance(self.op, ReduceOp):
@@ -93,10 +93,10 @@ class Reduction:
 
 
 def gather(group: Group, x: Array) -> Array:
-    """All members' arrays along their first dimension, whose length may differ.
+    """Concatenate all ranks' arrays along their first dimension, whose length may differ.
 
     Raises:
-        ShapeError: they differ in something else.
+        ShapeError: other dimensions or types differ.
     """
     if not x.ndim:
         raise ShapeError(f"allgather: expected a first dimension, got a scalar{at_user_line()}")
@@ -122,10 +122,10 @@ def _shown(each: Any) -> str:
 
 
 def exchange(group: Group, x: Array, splits: Sequence[int] | None) -> tuple[Array, list[int]]:
-    """The rows that each member has for this one, and how many; `splits[i]` of each for member i.
+    """The rows that the ranks send to this one, and their numbers; `splits[i]` rows go to rank i.
 
     Raises:
-        ShapeError: numbers that do not add up to the rows, or are not one for each member.
+        ShapeError: `splits` has not one number per rank, or they do not add up to the rows.
     """
     rows = x.shape[0] if x.ndim else 0
     if splits is None and rows % group.size:
@@ -149,11 +149,11 @@ def exchange(group: Group, x: Array, splits: Sequence[int] | None) -> tuple[Arra
 
 
 def scatter(group: Group, x: Array, reduction: Reduction) -> Array:
-    """This member's rows of the reduction; where they cannot be equal, the first have one more.
+    """This rank's rows of the reduction; if they cannot be equal, the first ranks get one more.
 
     Raises:
         ShapeError: a scalar.
-        ArgumentError: another reduction than a sum or a mean.
+        ArgumentError: the reduction is neither a sum nor a mean.
     """
     if reduction.op not in (ReduceOp.SUM, ReduceOp.AVG):
         raise ArgumentError(
@@ -169,10 +169,10 @@ def scatter(group: Group, x: Array, reduction: Reduction) -> Array:
 
 
 def root_index(group: Group, root_rank: int, name: str) -> int:
-    """The place of a rank of the job among members.
+    """The index of a rank of the job in a group.
 
     Raises:
-        DistributedError: it is none of them.
+        DistributedError: it is not a member.
     """
     if root_rank not in group.ranks:
         raise DistributedError(

@@ -1,4 +1,4 @@
-"""The timeline: what each tensor's calls waited for and took, for chrome://tracing and Perfetto."""
+"""The timeline: when collectives on each tensor waited and ran, for chrome://tracing, Perfetto."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ VARIABLE: Final = "HOROVOD_TIMELINE"
 
 
 class Timeline:
-    """Calls by tensor, as events of Chrome's trace format; rank 0 writes them.
+    """Collectives by tensor, as events of Chrome's trace format; rank 0 writes them.
 
-    Each tensor is a row. NEGOTIATE_... is the time that this rank waited for others, ALLREDUCE or
-    the like what the call took beside.
+    Each tensor is a row. NEGOTIATE_... is the time that this rank waited for others; ALLREDUCE
+    and so on is the rest of the call.
     """
 
     def __init__(self, path: str | os.PathLike[str], writes: bool) -> None:
@@ -34,11 +34,11 @@ class Timeline:
         self._begin = time.monotonic_ns()
 
     def add(self, kind: str, names: Sequence[str], span: Span, waited: float) -> None:
-        """Note a call.
+        """Record a call.
 
         Args:
-            kind: as `ALLREDUCE`.
-            waited: seconds of the span in which others were not there yet.
+            kind: for example `ALLREDUCE`.
+            waited: seconds of the span spent waiting for other ranks.
         """
         there = min(span.begin + int(waited * 1e9), span.end)
         parts = [(f"NEGOTIATE_{kind}", span.begin, there), (kind, there, span.end)]
@@ -64,7 +64,7 @@ class Timeline:
         return found
 
     def write(self) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         if not self._writes:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,13 +77,13 @@ _active: Final[list[Timeline]] = []
 
 
 def start_timeline(file_path: str | os.PathLike[str], mark_cycles: bool = False) -> None:
-    """Note all calls from now on; rank 0 writes them to a file when they end.
+    """Record all calls from now on; rank 0 writes them to a file at the end.
 
     Args:
-        mark_cycles: of no influence: there are no cycles.
+        mark_cycles: ignored: there are no cycles.
 
     Raises:
-        ArgumentError: there is a timeline already.
+        ArgumentError: a timeline is being recorded already.
         DistributedError: `hvd.init` was not called.
     """
     world = session.world()
@@ -93,25 +93,25 @@ def start_timeline(file_path: str | os.PathLike[str], mark_cycles: bool = False)
 
 
 def stop_timeline() -> None:
-    """Write the timeline; without one, nothing happens."""
+    """Write the timeline, if one is being recorded."""
     if _active:
         _active.pop().write()
 
 
 def start_if_asked() -> None:
-    """Begin the timeline that the environment asks for."""
+    """Begin the timeline that the environment variable HOROVOD_TIMELINE names."""
     path = os.environ.get(VARIABLE)
     if path and not _active:
         start_timeline(path)
 
 
 def is_active() -> bool:
-    """Whether calls are noted."""
+    """Whether a timeline is being recorded."""
     return bool(_active)
 
 
 def noted(kind: str, names: Sequence[str], group: Group, work: Callable[[], Any]) -> Any:
-    """Do something, as a row of the timeline where there is one."""
+    """Make a call and record it in the timeline, if there is one."""
     if not _active:
         return work()
     tally = group.transport.tally
@@ -126,11 +126,11 @@ def noted(kind: str, names: Sequence[str], group: Group, work: Callable[[], Any]
 def note_buckets(
     names: Sequence[str], counts: Sequence[int], spans: Sequence[Span], waited: float
 ) -> None:
-    """Enter the calls of buckets, each under the names of its tensors.
+    """Record the calls of buckets under the names of their tensors.
 
     Args:
         counts: how many tensors each bucket has.
-        waited: seconds in which other ranks were not there yet: before the first call.
+        waited: seconds spent waiting for other ranks before the first call.
     """
     if not _active:
         return

@@ -1,4 +1,4 @@
-"""`hvd.callbacks` for Keras: the same beginning, figures of all ranks, learning rates that grow."""
+"""`hvd.callbacks` for Keras: broadcast of variables, metric averages, learning-rate schedules."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Logs = dict[str, Any]
 
 
 class BroadcastGlobalVariablesCallback(Callback):
-    """Gives all ranks one rank's variables behind the first batch, when all of them are there.
+    """Broadcasts one rank's variables to all after the first batch, when all variables exist.
 
     Args:
-        device: of no influence.
+        device: ignored.
     """
 
     def __init__(self, root_rank: int, device: str = "") -> None:
@@ -34,11 +34,11 @@ class BroadcastGlobalVariablesCallback(Callback):
         self._done = False
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
-        """Say that ranks may differ until then."""
+        """Allow ranks to differ until the broadcast."""
         broadcast_later(self.model.graph)
 
     def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Do it once."""
+        """Broadcast once."""
         if self._done:
             return
         with self.model.graph.as_default():
@@ -47,17 +47,17 @@ class BroadcastGlobalVariablesCallback(Callback):
 
 
 class MetricAverageCallback(Callback):
-    """Replaces an epoch's figures by their means over all ranks; put it before what reads them.
+    """Averages an epoch's metrics over all ranks; put it before callbacks that read them.
 
     Args:
-        device: of no influence.
+        device: ignored.
     """
 
     def __init__(self, device: str = "") -> None:
         super().__init__()
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Replace them."""
+        """Average the metrics."""
         names = sorted([n for n, x in (logs or {}).items() if np.ndim(x) == 0])
         if logs is None or not names:
             return
@@ -67,16 +67,16 @@ class MetricAverageCallback(Callback):
 
 
 class LearningRateScheduleCallback(Callback):
-    """Multiplies the learning rate, by epochs or, smoothly, by batches.
+    """Multiplies the learning rate, per epoch or, without `staircase`, per batch.
 
     Args:
-        initial_lr: what is multiplied.
-        multiplier: a number, or a function of the epoch, which has a fraction without `staircase`.
-        start_epoch, end_epoch: the first epoch, and the one behind the last.
-        staircase: whether the rate stays throughout an epoch.
-        momentum_correction: whether a momentum is scaled like the rate, in the batch in which that
-            changes (Goyal et al., "Accurate, Large Minibatch SGD", 2017, section 2.1).
-        steps_per_epoch: found out if left out.
+        initial_lr: the rate that is multiplied.
+        multiplier: a number, or a function of the epoch (fractional without `staircase`).
+        start_epoch, end_epoch: the first epoch, and the one after the last.
+        staircase: whether the rate is constant within an epoch.
+        momentum_correction: whether momentum is scaled like the rate in the batch in which the
+            rate changes (Goyal et al., "Accurate, Large Minibatch SGD", 2017, section 2.1).
+        steps_per_epoch: batches per epoch; by default those of `fit`.
     """
 
     def __init__(
@@ -94,10 +94,10 @@ class LearningRateScheduleCallback(Callback):
         self._momentum: float | None = None  # to go back to
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
-        """Find out how many batches an epoch has.
+        """Determine the number of batches per epoch.
 
         Raises:
-            ArgumentError: that is needed and not known.
+            ArgumentError: it is needed and not known.
         """
         if self._smooth and not self._steps:
             self._steps = self.params.get("steps") or self._by_samples()
@@ -116,7 +116,7 @@ class LearningRateScheduleCallback(Callback):
         self._epoch = epoch
 
     def on_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
-        """Set the rate where it changes."""
+        """Set the rate if it changes."""
         start, end = self._epochs
         if self._epoch < start or (end is not None and self._epoch >= end):
             return
@@ -136,27 +136,27 @@ class LearningRateScheduleCallback(Callback):
                 optimizer.momentum = self._momentum * new / old
 
     def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Go back to the momentum."""
+        """Restore the momentum."""
         if self._momentum is not None:
             with self.model.graph.as_default():
                 self.model.optimizer.momentum = self._momentum
             self._momentum = None
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Tell the rate in the logs."""
+        """Add the rate to the logs."""
         if logs is not None:
             with self.model.graph.as_default():
                 logs["lr"] = float(backend.get_value(self.model.optimizer.lr))
 
 
 class LearningRateWarmupCallback(LearningRateScheduleCallback):
-    """Lets the learning rate grow from that of one rank to that of all (Goyal et al., 2017).
+    """Raises the learning rate gradually from that of one rank to that of all (Goyal et al., 2017).
 
     Args:
-        initial_lr: the rate afterwards, which is that of one rank times the number of ranks.
-        warmup_epochs: how long it takes.
+        initial_lr: the final rate: that of one rank times the number of ranks.
+        warmup_epochs: the number of epochs until then.
         momentum_correction, steps_per_epoch: see `LearningRateScheduleCallback`.
-        verbose: whether rank 0 tells when it has ended.
+        verbose: whether rank 0 prints a line at the end.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class LearningRateWarmupCallback(LearningRateScheduleCallback):
         self._verbose = verbose
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Tell the rate."""
+        """Add the rate to the logs."""
         super().on_epoch_end(epoch, logs)
         if self._verbose and basics.rank() == 0 and epoch == (self._epochs[1] or 0) - 1:
             print(f"Epoch {epoch + 1}: finished gradual learning rate warmup to {self._initial}.")

@@ -1,4 +1,4 @@
-"""`DistributedOptimizer` of Keras' optimizers."""
+"""`DistributedOptimizer` for Keras optimizers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.tf1.keras.optimizers import Optimizer
 
 
 class _Distributed:
-    """What an optimizer does besides, once it is one of several ranks."""
+    """Mixin: reduces gradients over ranks."""
 
     _hvd: tuple[Reduction, ProcessSet]
 
@@ -35,15 +35,15 @@ def DistributedOptimizer(
     sparse_as_dense: bool = False, op: Any = Average,
     process_set: ProcessSet = global_process_set,
 ) -> Any:  # fmt: skip
-    """The optimizer, whose gradients are first reduced over all ranks.
+    """Wrap a Keras optimizer so that gradients are reduced over all ranks first.
 
     Args:
-        name, device_dense, device_sparse, sparse_as_dense: of no influence.
-        compression: `hvd.Compression.fp16` has gradients travel as float16.
+        name, device_dense, device_sparse, sparse_as_dense: ignored.
+        compression: `hvd.Compression.fp16` sends gradients as float16.
         op: `hvd.Average` or `hvd.Sum`.
 
     Raises:
-        ArgumentError: it is none of Keras' optimizers; pass those of `tf.train` to
+        ArgumentError: it is not a Keras optimizer; pass those of `tf.train` to
             `weft.horovod.tensorflow.DistributedOptimizer`.
     """
     if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]

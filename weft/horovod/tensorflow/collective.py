@@ -35,12 +35,12 @@ def allreduce(
     compression: DType | None = Compression.none, op: Any = None, prescale_factor: float = 1.0,
     postscale_factor: float = 1.0, name: str | None = None, process_set: ProcessSet = Everyone,
 ) -> Any:  # fmt: skip
-    """A tensor: the reduction of all ranks' tensors, their mean unless `op` says otherwise.
+    """The reduction of all ranks' tensors; their mean unless `op` says otherwise.
 
     Args:
-        device_dense, device_sparse: of no influence.
-        compression: `hvd.Compression.fp16` has floating elements travel as float16.
-        prescale_factor, postscale_factor: what elements are multiplied by, before and behind.
+        device_dense, device_sparse: ignored.
+        compression: `hvd.Compression.fp16` sends floating-point elements as float16.
+        prescale_factor, postscale_factor: factors before and after the reduction.
         process_set: the ranks that take part.
     """
     how = Reduction(reduction_of(op, average), compression, prescale_factor, postscale_factor)
@@ -61,7 +61,7 @@ def grouped_allreduce(
 def reduced(
     tensors: Sequence[Any], how: Reduction, name: str | None, process_set: ProcessSet
 ) -> list[Any]:
-    """The reductions of several tensors, all together; row-sparse ones become dense."""
+    """Reduce several tensors together; `IndexedSlices` become dense."""
     dense = [convert_to_tensor(x) if isinstance(x, IndexedSlices) else x for x in tensors]
     if not isinstance(how.op, ReduceOp):
         return _on_arrays("HorovodAdasum", dense, lambda *xs: how.all(process_set.group, xs), name)
@@ -94,7 +94,7 @@ def _emitted(kind: str, tensors: Sequence[Any], build: Any, name: str | None) ->
 def _on_arrays(
     kind: str, tensors: Sequence[Any], work: Callable[..., Any], name: str | None
 ) -> list[Any]:
-    """The outputs, like the inputs, of what ranks do with arrays; without gradients."""
+    """The outputs, shaped like the inputs, of a collective on arrays; without gradients."""
     given = [convert_to_tensor(t) for t in tensors]
     shapes = [None if x.shape.ndims is None else x.shape.as_list() for x in given]
     found = host_function(kind, work, given, [x.dtype for x in given], shapes, name)
@@ -104,7 +104,7 @@ def _on_arrays(
 def broadcast(
     tensor: Any, root_rank: int, name: str | None = None, process_set: ProcessSet = Everyone
 ) -> Any:
-    """A tensor: that of one rank."""
+    """The tensor of one rank."""
     members = process_set.group
     root = reduction.root_index(members, root_rank, "broadcast")
 
@@ -117,7 +117,7 @@ def broadcast(
 def _rows(
     kind: str, tensor: Any, work: Callable[..., Any], name: str | None, more: Sequence[Any] = ()
 ) -> Any:
-    """A tensor with another number of rows; known when the graph runs."""
+    """The output of a collective whose number of rows is known only when the graph runs."""
     x = convert_to_tensor(tensor)
     found = host_function(kind, work, [x, *more], [x.dtype], [None], name).outputs[0]
     if x.shape.ndims:
@@ -126,7 +126,7 @@ def _rows(
 
 
 def allgather(tensor: Any, name: str | None = None, process_set: ProcessSet = Everyone) -> Any:
-    """A tensor: all ranks' tensors one after another; their first dimensions may differ.
+    """Concatenate all ranks' tensors along their first dimension, whose length may differ.
 
     It has no gradient.
     """
@@ -140,12 +140,12 @@ def allgather(tensor: Any, name: str | None = None, process_set: ProcessSet = Ev
 def alltoall(
     tensor: Any, splits: Any = None, name: str | None = None, process_set: ProcessSet = Everyone
 ) -> Any:
-    """A tensor: the rows that each rank has for this one; with `splits`, a pair with their numbers.
+    """The rows that the ranks send to this one; with `splits`, also their numbers.
 
     It has no gradient.
 
     Args:
-        splits: how many rows are for each rank, in order; equal numbers if left out.
+        splits: the number of rows for each rank; by default equal numbers.
     """
     if splits is None:
         return _rows("HorovodAlltoall", tensor, lambda x: _exchanged(x, None, process_set)[0], name)
@@ -171,7 +171,7 @@ def reducescatter(
     tensor: Any, op: Any = None, name: str | None = None, prescale_factor: float = 1.0,
     postscale_factor: float = 1.0, process_set: ProcessSet = Everyone,
 ) -> Any:  # fmt: skip
-    """A tensor: this rank's rows of the reduction, the mean unless `op` says `hvd.Sum`.
+    """This rank's rows of the reduction; the mean unless `op` is `hvd.Sum`.
 
     It has no gradient.
     """
@@ -185,7 +185,7 @@ def reducescatter(
 
 
 def join() -> Any:
-    """A tensor: the last rank without data; to run it says that this rank has no more.
+    """A tensor whose evaluation declares that this rank has no more data: the last rank to join.
 
     See `weft.horovod.torch.join`.
     """
@@ -197,12 +197,12 @@ def join() -> Any:
 
 
 def broadcast_variables(variables: Sequence[Any], root_rank: int) -> Operation:
-    """An operation that gives variables one rank's values."""
+    """An operation that broadcasts one rank's variables."""
     return group(*[v.assign(broadcast(v.read_value(), root_rank)) for v in variables])
 
 
 def broadcast_global_variables(root_rank: int) -> Operation:
-    """An operation that gives all variables one rank's values."""
+    """An operation that broadcasts one rank's values of all global variables."""
     return broadcast_variables(global_variables(), root_rank)
 
 
@@ -210,7 +210,7 @@ def broadcast_object(
     obj: Any, root_rank: int = 0, session: Any = None, name: str | None = None,
     process_set: ProcessSet = Everyone,
 ) -> Any:  # fmt: skip
-    """One rank's structure of arrays, numbers and texts, on all ranks; it happens at once."""
+    """Broadcast one rank's nested structure of arrays, numbers and strings, immediately."""
     found = [obj]
     broadcast_object_list(found, root_rank, process_set.group)
     return map_structure(_plain, found[0])
@@ -219,7 +219,7 @@ def broadcast_object(
 def allgather_object(
     obj: Any, session: Any = None, name: str | None = None, process_set: ProcessSet = Everyone
 ) -> list[Any]:
-    """All ranks' structures; it happens at once."""
+    """Gather all ranks' nested structures, immediately."""
     every: list[Any] = [None] * process_set.size()
     all_gather_object(every, obj, process_set.group)
     return [map_structure(_plain, each) for each in every]

@@ -1,4 +1,4 @@
-"""`hvd.elastic` for graphs: variables of a session and anything else, committed."""
+"""`hvd.elastic` for graphs: commits the variables of a session and other values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.tf1.variable.variable_list import global_variables
 
 
 class _Variables:
-    """A session's variables as an object with state."""
+    """A session's variables as an object with `state_dict`."""
 
     def __init__(self, variables: Sequence[Any], session: Any) -> None:
         self._variables = list(variables)
@@ -26,19 +26,19 @@ class _Variables:
         return {v.op.name: np.array(x) for v, x in zip(self._variables, values, strict=True)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Give them values."""
+        """Set their values."""
         for v in self._variables:
             v.load(np.asarray(state[v.op.name]), self._session)
 
 
 class TensorFlowState(StatefulState):
-    """The variables of a session, and anything else by its name.
+    """The variables of a session, and other values by name.
 
     Args:
-        variables: all of the default graph if left out.
-        session: the default one if left out.
+        variables: by default all of the default graph.
+        session: by default the default session.
         folder: see `State`.
-        kwargs: numbers, texts, arrays and structures of them.
+        kwargs: numbers, strings, arrays and nested structures of them.
     """
 
     def __init__(

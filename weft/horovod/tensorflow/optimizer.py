@@ -1,4 +1,4 @@
-"""`DistributedOptimizer` for graphs, and the hook that gives all ranks the same beginning."""
+"""`DistributedOptimizer` for graphs, and the hook that broadcasts initial variables."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ class DistributedOptimizer(Optimizer):
     """An optimizer whose gradients are first reduced over all ranks.
 
     Args:
-        device_dense, device_sparse: of no influence.
-        compression: `hvd.Compression.fp16` has gradients travel as float16.
+        device_dense, device_sparse: ignored.
+        compression: `hvd.Compression.fp16` sends gradients as float16.
         sparse_as_dense: whether `IndexedSlices` are reduced as dense gradients. If not, ranks
             exchange their rows where the graph knows how many there are (the same on all ranks);
             with a sum or an average, uncompressed and without a predivide factor.
-        backward_passes_per_step: 1; more are absent for graphs.
-        op: `hvd.Average`, `hvd.Sum`, or `hvd.Adasum`: ranks update by themselves, and the changes
-            of each variable are combined.
-        gradient_predivide_factor: an average divides by this before the sum, and by the rest of
-            the number of ranks behind it.
-        average_aggregated_gradients, num_groups, groups: of no influence: all gradients travel
-            together.
+        backward_passes_per_step: must be 1.
+        op: `hvd.Average`, `hvd.Sum`, or `hvd.Adasum`: each rank applies its own update, and the
+            changes of each variable are combined.
+        gradient_predivide_factor: an average divides by this factor before the sum, and by
+            size / factor after it.
+        average_aggregated_gradients, num_groups, groups: ignored: all gradients travel together.
         process_set: the ranks that take part.
 
     Raises:
-        ArgumentError: several backward passes, or a factor with another reduction than the average.
+        ArgumentError: several backward passes per step, or a factor without `hvd.Average`.
 
     A session's first update raises `DistributedError` if ranks have different variables; run
     `hvd.broadcast_global_variables` before.
@@ -67,7 +66,7 @@ class DistributedOptimizer(Optimizer):
         self._how = _reduction(op, compression, gradient_predivide_factor, process_set)
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        """Those of the optimizer, reduced over ranks."""
+        """The optimizer's gradients, reduced over ranks."""
         pairs = self._optimizer.compute_gradients(*args, **kwargs)
         present = [g for g, _ in pairs if g is not None]
         if not present or self._how.op is Adasum or not self._process_set.included():
@@ -81,7 +80,7 @@ class DistributedOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """That of the optimizer; with Adasum, changes are combined behind it."""
+        """The optimizer's update; with Adasum, changes are combined after it."""
         pairs = list(grads_and_vars)
         variables = [v for g, v in pairs if g is not None]
         if self._how.op is not Adasum:
@@ -99,7 +98,7 @@ class DistributedOptimizer(Optimizer):
         return group(*[v.assign(old + change) for v, old, change in rows])
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """That of the optimizer."""
+        """The optimizer's slot."""
         return self._optimizer.get_slot(*args, **kwargs)
 
     def get_slot_names(self) -> list[str]:
@@ -127,14 +126,14 @@ def _reduction(
 
 
 class BroadcastGlobalVariablesHook(SessionRunHook):
-    """Gives all ranks one rank's variables once a session has begun.
+    """Broadcasts one rank's variables to all when a session has been created.
 
     For `tf.train.MonitoredTrainingSession(hooks=[hvd.BroadcastGlobalVariablesHook(0)])`. A program
     with a plain session calls `hook.begin()` before it makes the session, and
-    `hook.after_create_session(session, None)` behind the initializer.
+    `hook.after_create_session(session, None)` after the initializer.
 
     Args:
-        device: of no influence.
+        device: ignored.
     """
 
     def __init__(self, root_rank: int, device: str = "") -> None:
@@ -146,7 +145,7 @@ class BroadcastGlobalVariablesHook(SessionRunHook):
         self._op = broadcast_global_variables(self._root_rank)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Run it."""
+        """Run the broadcast."""
         if self._op is None:
             raise ArgumentError(
                 "BroadcastGlobalVariablesHook: call begin() before the session is made"

@@ -20,10 +20,10 @@ def reduced_gradients(
     gradients: Sequence[Any], shapes: Sequence[Any], how: Reduction, process_set: ProcessSet,
     sparse_as_dense: bool,
 ) -> list[Any]:  # fmt: skip
-    """The reductions of gradients: `IndexedSlices` where ranks exchange rows, else tensors.
+    """Reduce gradients over ranks; `IndexedSlices` stay so where ranks exchange rows.
 
     Args:
-        shapes: of the variables.
+        shapes: shapes of the variables.
     """
     pairs = zip(gradients, shapes, strict=True)
     by_rows = [
@@ -39,7 +39,7 @@ def reduced_gradients(
 
 
 def _travels_as_rows(g: Any, shape: Any, how: Reduction, ranks: int) -> bool:
-    """Whether a gradient has a known number of rows, of all ranks fewer than the variable's."""
+    """Whether ranks exchange rows: their number is known, and in sum at most the variable's."""
     if not isinstance(g, IndexedSlices) or how != Reduction(how.op):
         return False  # scaled or compressed
     if how.op not in (ReduceOp.AVG, ReduceOp.SUM):
@@ -50,7 +50,7 @@ def _travels_as_rows(g: Any, shape: Any, how: Reduction, ranks: int) -> bool:
 
 
 def _gathered(g: IndexedSlices, how: Reduction, process_set: ProcessSet) -> IndexedSlices:
-    """All ranks' rows, in the order of ranks; divided by their number for an average."""
+    """All ranks' rows in rank order; divided by the number of ranks for an average."""
     size, number = process_set.size(), process_set.group.number
     rows, *rest = [int(d or 0) for d in g.values.shape.as_list()]
     shapes = ((rows * size,), (rows * size, *rest))

@@ -1,4 +1,4 @@
-"""Before a graph's first update: ranks are told if their variables differ."""
+"""A check before a graph's first update: do all ranks have the same variables?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LATER: Final = "horovod_broadcast_later"
 
 
 def broadcast_later(graph: Any) -> None:
-    """Say that variables are broadcast after the first update, as Keras' callback does."""
+    """Skip the check: variables are broadcast after the first update, as by Keras' callback."""
     graph.keys[_LATER] = True
 
 

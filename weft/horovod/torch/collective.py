@@ -1,4 +1,4 @@
-"""Collectives on tensors: at once, or begun and waited for by their handle."""
+"""Collectives on tensors: blocking, or asynchronous with a handle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Everyone = global_process_set
 
 
 class _Call(NamedTuple):
-    """A call of all ranks: what it does on arrays, then what becomes of the result here."""
+    """A collective: its work on arrays, and how the result becomes tensors."""
 
     kind: str
     names: Sequence[str]
@@ -35,15 +35,15 @@ class _Call(NamedTuple):
     finish: Callable[[Any], Any]
 
     def run(self) -> Any:
-        """Its result on arrays."""
+        """Run it; returns arrays."""
         return noted(self.kind, self.names, self.group, self.work)
 
     def now(self) -> Any:
-        """Its result."""
+        """Run it; returns the result."""
         return self.finish(self.run())
 
     def later(self) -> int:
-        """Begin it on the communication thread; its handle."""
+        """Start it on the communication thread; returns a handle."""
         handle = next(_numbers)
         _begun[handle] = self.group.transport.submit(self.run), self.finish
         return handle
@@ -55,19 +55,19 @@ _unnamed: Final[dict[str, itertools.count[int]]] = {}
 
 
 def poll(handle: int) -> bool:
-    """Whether `synchronize` would not have to wait.
+    """Whether the call of a handle has completed.
 
     Raises:
-        DistributedError: there is no such call (any more).
+        DistributedError: `synchronize` has been called for it, or there is no such handle.
     """
     return _of(handle, "poll")[0].done()
 
 
 def synchronize(handle: int) -> Any:
-    """Wait for a call that was begun; its result.
+    """Wait for an asynchronous call; returns its result.
 
     Raises:
-        DistributedError: it has been waited for already; or what other ranks did wrong.
+        DistributedError: it has been waited for already, or the call failed.
     """
     future, finish = _of(handle, "synchronize")
     del _begun[handle]
@@ -84,7 +84,7 @@ def _of(handle: int, name: str) -> tuple[Future[Any], Callable[[Any], Any]]:
 
 
 def _names(kind: str, name: str | None, count: int = 1) -> list[str]:
-    """As Horovod names tensors: by the call's name, and a number where it has none."""
+    """Names of tensors as in Horovod: the call's name, or its kind and a number."""
     if name is None:
         number = next(_unnamed.setdefault(kind, itertools.count(1)))
         name = f"{kind}.noname.{number}"
@@ -125,19 +125,19 @@ def allreduce(
     compression: DType | None = Compression.none, op: Any = None, prescale_factor: float = 1.0,
     postscale_factor: float = 1.0, process_set: ProcessSet = Everyone,
 ) -> Tensor:  # fmt: skip
-    """A new tensor: the reduction of all ranks' tensors, their mean unless `op` says otherwise.
+    """The reduction of all ranks' tensors, as a new tensor; the mean unless `op` says otherwise.
 
     Means of integers are rounded down.
 
     Args:
         name: of the tensor in the timeline.
-        compression: `hvd.Compression.fp16` has floating elements travel as float16.
-        prescale_factor, postscale_factor: what elements are multiplied by, before and behind.
+        compression: `hvd.Compression.fp16` sends floating-point elements as float16.
+        prescale_factor, postscale_factor: factors before and after the reduction.
         process_set: the ranks that take part.
 
     Raises:
-        ArgumentError: `op` and `average`, or no reduction.
-        DistributedError: ranks call different things, or one of them failed or ended.
+        ArgumentError: both `op` and `average` are given, or `op` is not a reduction.
+        DistributedError: ranks make different calls, or one of them failed or ended.
     """
     how = Reduction(reduction_of(op, average), compression, prescale_factor, postscale_factor)
     return _first(_reductions([tensor], how, name, process_set, False)).now()
@@ -158,7 +158,7 @@ def allreduce_async(
     prescale_factor: float = 1.0, postscale_factor: float = 1.0,
     process_set: ProcessSet = Everyone,
 ) -> int:  # fmt: skip
-    """Begin `allreduce`; a handle for `poll` and `synchronize`."""
+    """Asynchronous `allreduce`; returns a handle for `poll` and `synchronize`."""
     how = Reduction(reduction_of(op, average), None, prescale_factor, postscale_factor)
     return _first(_reductions([tensor], how, name, process_set, False)).later()
 
@@ -168,7 +168,7 @@ def allreduce_async_(
     prescale_factor: float = 1.0, postscale_factor: float = 1.0,
     process_set: ProcessSet = Everyone,
 ) -> int:  # fmt: skip
-    """Begin `allreduce_`; the tensor changes when it is waited for."""
+    """Asynchronous `allreduce_`; the tensor changes in `synchronize`."""
     how = Reduction(reduction_of(op, average), None, prescale_factor, postscale_factor)
     return _first(_reductions([tensor], how, name, process_set, True)).later()
 
@@ -178,7 +178,7 @@ def grouped_allreduce(
     compression: DType | None = Compression.none, op: Any = None, prescale_factor: float = 1.0,
     postscale_factor: float = 1.0, process_set: ProcessSet = Everyone,
 ) -> list[Tensor]:  # fmt: skip
-    """`allreduce` of several tensors together; those of one type travel as one vector."""
+    """`allreduce` of several tensors; those of one type are sent as one vector."""
     how = Reduction(reduction_of(op, average), compression, prescale_factor, postscale_factor)
     return _reductions(tensors, how, name, process_set, False).now()
 
@@ -198,7 +198,7 @@ def grouped_allreduce_async(
     op: Any = None, prescale_factor: float = 1.0, postscale_factor: float = 1.0,
     process_set: ProcessSet = Everyone,
 ) -> int:  # fmt: skip
-    """Begin `grouped_allreduce`."""
+    """Asynchronous `grouped_allreduce`."""
     how = Reduction(reduction_of(op, average), None, prescale_factor, postscale_factor)
     return _reductions(tensors, how, name, process_set, False).later()
 
@@ -208,7 +208,7 @@ def grouped_allreduce_async_(
     op: Any = None, prescale_factor: float = 1.0, postscale_factor: float = 1.0,
     process_set: ProcessSet = Everyone,
 ) -> int:  # fmt: skip
-    """Begin `grouped_allreduce_`."""
+    """Asynchronous `grouped_allreduce_`."""
     how = Reduction(reduction_of(op, average), None, prescale_factor, postscale_factor)
     return _reductions(tensors, how, name, process_set, True).later()
 
@@ -227,9 +227,9 @@ def reducescatter(
     tensor: Tensor, op: Any = None, name: str | None = None, prescale_factor: float = 1.0,
     postscale_factor: float = 1.0, process_set: ProcessSet = Everyone,
 ) -> Tensor:  # fmt: skip
-    """A new tensor: this rank's rows of the reduction, the mean unless `op` says `hvd.Sum`.
+    """This rank's rows of the reduction, as a new tensor; the mean unless `op` is `hvd.Sum`.
 
-    Where rows cannot be divided equally, the first ranks have one more.
+    If rows cannot be divided equally, the first ranks get one more.
     """
     return _scatter(tensor, op, name, prescale_factor, postscale_factor, process_set).now()
 
@@ -238,7 +238,7 @@ def reducescatter_async(
     tensor: Tensor, op: Any = None, name: str | None = None, prescale_factor: float = 1.0,
     postscale_factor: float = 1.0, process_set: ProcessSet = Everyone,
 ) -> int:  # fmt: skip
-    """Begin `reducescatter`."""
+    """Asynchronous `reducescatter`."""
     return _scatter(tensor, op, name, prescale_factor, postscale_factor, process_set).later()
 
 
@@ -266,10 +266,10 @@ def _gather(tensor: Tensor, name: str | None, process_set: ProcessSet) -> _Call:
 def allgather(
     tensor: Tensor, name: str | None = None, process_set: ProcessSet = Everyone
 ) -> Tensor:
-    """A new tensor: all ranks' tensors one after another; their first dimensions may differ.
+    """Concatenate all ranks' tensors along their first dimension, whose length may differ.
 
     Raises:
-        ShapeError: they differ in something else, or are scalars.
+        ShapeError: other dimensions or types differ, or they are scalars.
     """
     return _gather(tensor, name, process_set).now()
 
@@ -277,7 +277,7 @@ def allgather(
 def allgather_async(
     tensor: Tensor, name: str | None = None, process_set: ProcessSet = Everyone
 ) -> int:
-    """Begin `allgather`."""
+    """Asynchronous `allgather`."""
     return _gather(tensor, name, process_set).later()
 
 
@@ -310,7 +310,7 @@ def _spread(
 def broadcast(
     tensor: Tensor, root_rank: int, name: str | None = None, process_set: ProcessSet = Everyone
 ) -> Tensor:
-    """A new tensor: that of one rank."""
+    """The tensor of one rank, as a new tensor."""
     return _spread(tensor, root_rank, name, process_set, False).now()
 
 
@@ -324,14 +324,14 @@ def broadcast_(
 def broadcast_async(
     tensor: Tensor, root_rank: int, name: str | None = None, process_set: ProcessSet = Everyone
 ) -> int:
-    """Begin `broadcast`."""
+    """Asynchronous `broadcast`."""
     return _spread(tensor, root_rank, name, process_set, False).later()
 
 
 def broadcast_async_(
     tensor: Tensor, root_rank: int, name: str | None = None, process_set: ProcessSet = Everyone
 ) -> int:
-    """Begin `broadcast_`; the tensor changes when it is waited for."""
+    """Asynchronous `broadcast_`; the tensor changes in `synchronize`."""
     return _spread(tensor, root_rank, name, process_set, True).later()
 
 
@@ -353,16 +353,16 @@ def alltoall(
     tensor: Tensor, splits: Any = None, name: str | None = None,
     process_set: ProcessSet = Everyone,
 ) -> Any:  # fmt: skip
-    """A new tensor: the rows that each rank has for this one.
+    """The rows that the ranks send to this one, as a new tensor.
 
     Args:
-        splits: how many rows are for each rank, in order; equal numbers if left out.
+        splits: the number of rows for each rank; by default equal numbers.
 
     Returns:
-        The rows; where `splits` are given, a pair of them and how many came from each rank.
+        The rows; if `splits` is given, a pair of them and the number of rows from each rank.
 
     Raises:
-        ShapeError: splits that do not add up to the rows.
+        ShapeError: `splits` does not add up to the rows.
     """
     return _exchange(tensor, splits, name, process_set).now()
 
@@ -371,11 +371,11 @@ def alltoall_async(
     tensor: Tensor, splits: Any = None, name: str | None = None,
     process_set: ProcessSet = Everyone,
 ) -> int:  # fmt: skip
-    """Begin `alltoall`."""
+    """Asynchronous `alltoall`."""
     return _exchange(tensor, splits, name, process_set).later()
 
 
 def barrier(process_set: ProcessSet = Everyone) -> None:
-    """Wait until all ranks are here."""
+    """Wait until all ranks have called it."""
     settle()
     collective.barrier(process_set.group)

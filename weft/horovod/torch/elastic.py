@@ -1,4 +1,4 @@
-"""`hvd.elastic` for eager tensors: a model, its optimizer and anything else, committed.
+"""`hvd.elastic` for eager tensors: commits a model, its optimizer and other values.
 
 >>> import weft as wf
 >>> import weft.horovod.torch as hvd
@@ -25,13 +25,13 @@ from weft.horovod.torch.sampler import ElasticSampler
 
 
 class TorchState(StatefulState):
-    """A model and an optimizer, and anything else by its name.
+    """A model, an optimizer, and other values by name.
 
     Args:
-        model, optimizer: each may be left out.
+        model, optimizer: each is optional.
         folder: see `State`.
-        kwargs: what has `state_dict` and `load_state_dict`, as other models, or numbers, texts,
-            tensors and structures of them.
+        kwargs: objects with `state_dict` and `load_state_dict`, such as samplers, or numbers,
+            strings, tensors and nested structures of them.
     """
 
     def __init__(

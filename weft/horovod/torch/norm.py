@@ -1,4 +1,4 @@
-"""`SyncBatchNorm` under Horovod's arguments."""
+"""`SyncBatchNorm` with Horovod's arguments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from weft.nn.layer.sync_norm import SyncBatchNorm as _SyncBatchNorm
 
 
 class SyncBatchNorm(_SyncBatchNorm):
-    """`weft.nn.SyncBatchNorm`; the ranks are those of a process set."""
+    """`weft.nn.SyncBatchNorm` over the ranks of a process set."""
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,

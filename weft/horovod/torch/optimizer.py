@@ -1,4 +1,4 @@
-"""`DistributedOptimizer`: an optimizer whose gradients are first reduced over ranks."""
+"""`DistributedOptimizer`: an optimizer that reduces gradients over ranks before its update."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ BUCKET_BYTES: Final = 8 << 20
 
 @dataclass
 class _Setting:
-    """How an optimizer's gradients travel.
+    """How an optimizer's gradients are reduced.
 
     Attributes:
-        parameters: the last layers' first, as their gradients come, each group in a row.
-        counts: how many parameters each group has; `None` if there are no groups.
-        by_rows: whether gradients of large tables may travel as the rows that were looked up.
+        parameters: in the order of their gradients, last layers first; groups are contiguous.
+        counts: the number of parameters of each group; `None` without groups.
+        by_rows: whether ranks may exchange the rows of large tables that they looked up.
     """
 
     parameters: list[Any]
@@ -50,10 +50,10 @@ class _Setting:
     _checked: bool = False
 
     def check_start(self) -> None:
-        """Before the first update: check that all ranks have the same parameters.
+        """Check before the first update that all ranks have the same parameters.
 
         Raises:
-            DistributedError: they differ, as without `broadcast_parameters`.
+            DistributedError: they differ; call `broadcast_parameters` before.
         """
         if not self._checked and self.process_set.included():
             self._checked = True
@@ -61,7 +61,7 @@ class _Setting:
             make_alike("DistributedOptimizer", named, self.process_set.group, take=False)
 
     def reduce(self) -> None:
-        """Reduce gradients; zeros of parameters that took no part on this rank, as Horovod does."""
+        """Reduce gradients; unused parameters contribute zeros, as in Horovod."""
         rows = zip(self.parameters, self.names, strict=True)
         found = [(p, name) for p, name in rows if p.requires_grad]
         if not found or not self.process_set.included():
@@ -84,7 +84,7 @@ class _Setting:
             self._note([*dense, *[name for p, name in found if id(p) in counts]], grads, tables)
 
     def _rows(self, parameters: Sequence[Any]) -> dict[int, int]:
-        """By the id of each table whose gradient travels as rows, how many rows a rank sends."""
+        """How many rows of each row-sparse gradient a rank sends, by the parameter's id."""
         if not self.by_rows:
             return {}
         if self._large is None:
@@ -93,10 +93,10 @@ class _Setting:
         return {id(p): counts[id(p)] for p in parameters if id(p) in counts}
 
     def _reduced(self, grads: Sequence[Tensor]) -> Sequence[Any]:
-        """The reductions, recorded: part of the program that computes the gradients."""
+        """Record the reductions, as part of the program that computes the gradients."""
         assert isinstance(self.op, ReduceOp)
         group, op, before, behind = self.process_set.group, self.op.value, 1.0, 1.0
-        if self.predivide != 1.0:  # what an average divides by, before and behind the sum
+        if self.predivide != 1.0:  # divide before the sum and after it
             op, before, behind = "sum", 1.0 / self.predivide, self.predivide / group.size
         sent = [g if before == 1.0 else g * before for g in grads]
         low = self.compression
@@ -110,13 +110,13 @@ class _Setting:
         return [((g if behind == 1.0 else g * behind).to(x.dtype)).lazy for g, x in pairs]
 
     def _counts(self, grads: Sequence[Tensor]) -> list[int] | None:
-        """A bucket for each group; where some gradients are missing, buckets by size."""
+        """A bucket for each group; `None`, for buckets by size, if some gradients are missing."""
         return self.counts if self.counts and sum(self.counts) == len(grads) else None
 
     def _note(
         self, names: Sequence[str], grads: Sequence[Tensor], tables: Sequence[Tensor]
     ) -> None:  # fmt: skip
-        """Compute now, and enter each bucket's call under its parameters' names."""
+        """Compute now, and record each bucket's call under its parameters' names."""
         tally = self.process_set.group.transport.tally
         kept, tally.spans = tally.spans, []
         waited = dict(tally.waited)
@@ -131,12 +131,12 @@ class _Setting:
 
 
 class _Distributed:
-    """What an optimizer does besides, once it is one of several ranks."""
+    """Mixin: reduces gradients over ranks before the update."""
 
     _hvd: _Setting
 
     def synchronize(self) -> None:
-        """Reduce gradients now, as to clip them before `step`; see `skip_synchronize`."""
+        """Reduce gradients now, for example to clip them before `step`; see `skip_synchronize`."""
         self._hvd.reduce()
 
     @contextlib.contextmanager
@@ -149,7 +149,7 @@ class _Distributed:
             self._hvd.skip = False
 
     def set_backward_passes_per_step(self, passes: int) -> None:
-        """Say how many backward passes there are before `step`; gradients add up meanwhile."""
+        """Set the number of backward passes before `step`; gradients accumulate."""
         _check_passes(passes)
 
     def step(self, closure: Any = None) -> Any:
@@ -161,13 +161,13 @@ class _Distributed:
 
 
 class _DistributedAdasum(_Distributed):
-    """Each rank updates by itself; what combines are the changes."""
+    """Mixin: each rank applies its own update; the changes are combined by Adasum."""
 
     def synchronize(self) -> None:
-        """Nothing: gradients stay each rank's own."""
+        """Do nothing: gradients stay local."""
 
     def step(self, closure: Any = None) -> Any:
-        """Update, then combine the changes of all ranks' parameters."""
+        """Update, then combine the ranks' changes of parameters."""
         setting = self._hvd
         setting.check_start()
         before = [array(p).copy() for p in setting.parameters]
@@ -196,28 +196,28 @@ def DistributedOptimizer(
     groups: int | Sequence[Sequence[Any]] | None = None, sparse_as_dense: bool = False,
     process_set: ProcessSet = global_process_set,
 ) -> Any:  # fmt: skip
-    """The optimizer, whose `step` first reduces gradients over all ranks.
+    """Wrap an optimizer so that `step` first reduces gradients over all ranks.
 
     Args:
-        named_parameters: those that have gradients; all of the optimizer's if left out. The
-            timeline has their names.
-        compression: `hvd.Compression.fp16` has gradients travel as float16.
-        backward_passes_per_step: gradients add up over so many passes before `step`.
-        op: `hvd.Average`, `hvd.Sum`, or `hvd.Adasum`: ranks update by themselves, and the changes
-            of each parameter are combined.
-        gradient_predivide_factor: an average divides by this before the sum, and by the rest of
-            the number of ranks behind it.
-        groups: parameters whose gradients travel together: lists of them, or into how many lists
-            of equal length all are cut. Those in no list travel by size.
+        named_parameters: names for the timeline; by default parameters are numbered.
+        compression: `hvd.Compression.fp16` sends gradients as float16.
+        backward_passes_per_step: the number of backward passes before `step`; gradients
+            accumulate.
+        op: `hvd.Average`, `hvd.Sum`, or `hvd.Adasum`: each rank applies its own update, and the
+            changes of each parameter are combined.
+        gradient_predivide_factor: an average divides by this factor before the sum, and by
+            size / factor after it.
+        groups: lists of parameters whose gradients are reduced together, or the number of lists
+            of equal length. Parameters in no list are reduced one by one.
         sparse_as_dense: whether row-sparse gradients of large tables (2^20 elements and more) are
-            reduced whole. If not, ranks exchange the rows that they looked up, and the optimizer
-            updates these alone; with a sum or an average, uncompressed and without a predivide
-            factor.
+            reduced as dense ones. If not, ranks exchange the rows that they looked up, and the
+            optimizer updates only these. Needs a sum or an average without compression and
+            predivide factor.
         process_set: the ranks that take part.
 
     Raises:
-        OptimizerError: parameters of the same name, or that are none of the optimizer's; groups
-            with such; a factor with another reduction than the average.
+        OptimizerError: names occur twice, parameters are not the optimizer's, or a predivide
+            factor without `hvd.Average`.
 
     The first `step` raises `DistributedError` if ranks have different parameters; call
     `broadcast_parameters` before.
@@ -255,7 +255,7 @@ def DistributedOptimizer(
 def _grouped(
     own: list[Any], groups: int | Sequence[Sequence[Any]] | None
 ) -> tuple[list[Any], list[int] | None]:
-    """Parameters in the order in which gradients travel, and how many there are in each group."""
+    """Parameters in the order of their reductions, and the number of each group."""
     if groups is None:
         return own[::-1], None
     if isinstance(groups, int):

@@ -1,4 +1,4 @@
-"""`ElasticSampler`: samples of an epoch that were not processed yet, divided among the ranks."""
+"""`ElasticSampler`: divides an epoch's unprocessed samples among the ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.utils.data.sampler import Sampler
 
 
 class ElasticSampler(Sampler[int]):
-    """Each rank's part of the samples that are left of an epoch; the ranks may change within it.
+    """A rank's share of an epoch's unprocessed samples; the number of ranks may change.
 
     Call `record_batch` after each batch, and give the sampler to the state:
     `hvd.elastic.TorchState(model, optimizer, batch=0, sampler=sampler)`. After a restart the

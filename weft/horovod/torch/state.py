@@ -1,4 +1,4 @@
-"""The same beginning on all ranks: parameters, an optimizer's state, objects."""
+"""Broadcasts of initial state: parameters, an optimizer's state, objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.optim.optimizer import Optimizer
 def broadcast_parameters(
     params: Any, root_rank: int, process_set: ProcessSet = global_process_set
 ) -> None:
-    """Give all ranks one rank's values of a state dict, or of named parameters."""
+    """Broadcast one rank's state dict or named parameters to all ranks, in place."""
     pairs = params.items() if isinstance(params, Mapping) else params
     for _, tensor in cast("Iterable[tuple[str, Any]]", pairs):
         if isinstance(tensor, Tensor):
@@ -25,7 +25,7 @@ def broadcast_object(
     obj: Any, root_rank: int = 0, name: str | None = None,
     process_set: ProcessSet = global_process_set,
 ) -> Any:  # fmt: skip
-    """One rank's structure of tensors, numbers and texts, on all ranks."""
+    """Broadcast one rank's nested structure of tensors, numbers and strings."""
     found = [obj]
     dist.broadcast_object_list(found, root_rank, process_set.group)
     return found[0]
@@ -34,7 +34,7 @@ def broadcast_object(
 def allgather_object(
     obj: Any, name: str | None = None, process_set: ProcessSet = global_process_set
 ) -> list[Any]:
-    """All ranks' structures."""
+    """Gather all ranks' nested structures."""
     every: list[Any] = [None] * process_set.size()
     dist.all_gather_object(every, obj, process_set.group)
     return every
@@ -43,6 +43,6 @@ def allgather_object(
 def broadcast_optimizer_state(
     optimizer: Optimizer, root_rank: int, process_set: ProcessSet = global_process_set
 ) -> None:
-    """Give all ranks one rank's state of an optimizer."""
+    """Broadcast one rank's optimizer state to all ranks, in place."""
     state = broadcast_object(optimizer.state_dict(), root_rank, process_set=process_set)
     optimizer.load_state_dict(state)
