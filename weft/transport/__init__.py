@@ -1,1 +1,1 @@
-"""Messages between the processes of one job: transports, groups, and what watches over them."""
+"""Messages between the processes of a job: transports, groups, collectives, failure detection."""

@@ -1,4 +1,4 @@
-"""The begin of a job: MPI waits there for all ranks for ever; here it is told who is missing."""
+"""The start of a job: MPI waits for all ranks without a limit; here missing ranks are named."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from weft.placement import MARK
 
 @contextlib.contextmanager
 def expected(what: str, timeout: float) -> Iterator[None]:
-    """Inside, this process waits in MPI for all ranks: it ends with an error after `timeout` s.
+    """A block that waits in MPI for all ranks: the process ends with an error after `timeout` s.
 
-    Nothing else gets MPI's functions to return; they have to be called without Python's lock.
+    Nothing else makes MPI's functions return. They have to be called without Python's lock.
     """
     late = threading.Timer(timeout, _give_up, (what, timeout))
     late.daemon = True
@@ -30,7 +30,7 @@ def expected(what: str, timeout: float) -> Iterator[None]:
 
 
 def initialize(mpi: Any) -> int:
-    """Initialize MPI for several threads; the level of threads that it provides.
+    """Initialize MPI for several threads; returns the level of threads that it provides.
 
     Args:
         mpi: the module of mpi4py, whose own function would hold Python's lock.
@@ -51,14 +51,14 @@ def finalize(mpi: Any) -> None:
 
 
 def arrive() -> None:
-    """Leave a note that this rank is here, for the others on this host."""
+    """Write a file that tells the other ranks on this host that this one has arrived."""
     folder, rank = _folder(), os.environ.get("PMI_RANK")
     if folder is not None and rank is not None:
         (folder / f"arrived-{rank}").touch()
 
 
 def missing() -> list[int]:
-    """Ranks that have left no note; empty where notes tell nothing, as with several hosts."""
+    """Ranks without such a file; empty if files tell nothing, as with several hosts."""
     folder, size = _folder(), os.environ.get("PMI_SIZE")
     if folder is None or size is None:
         return []
@@ -66,14 +66,14 @@ def missing() -> list[int]:
 
 
 def _folder() -> Path | None:
-    """That of the job, where all its ranks are on this host."""
+    """The job's folder for these files, if all its ranks are on this host."""
     path = os.environ.get(MARK)
     whole = os.environ.get("PMI_SIZE") == os.environ.get("MPI_LOCALNRANKS")
     return Path(path) if path and whole and os.path.isdir(path) else None
 
 
 def note_failure(rank: int) -> None:
-    """Leave a note for `weft launch` that this rank has failed."""
+    """Write a file that tells `weft launch` that this rank has failed."""
     path = os.environ.get(MARK)
     if path is not None and os.path.isdir(path):  # else the launcher is on another machine
         (Path(path) / f"failed-{rank}").touch()

@@ -1,6 +1,6 @@
-"""What every transport offers: messages to other ranks, and short notes beside them.
+"""The interface of transports: messages to other ranks, and short notes.
 
-Everything that ranks do together is built on `start`: so whoever waits knows for whom.
+All communication is built on `start`, so every wait knows which ranks it waits for.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ATTENTIVE_SECONDS: Final = 0.1
 
 
 class Part(NamedTuple):
-    """Memory that goes to a rank or comes from it: contiguous bytes."""
+    """A message to a rank or from it: contiguous bytes."""
 
     peer: int
     data: Array
@@ -45,15 +45,15 @@ def described(error: BaseException | None) -> str:
 
 
 class Pending(abc.ABC):
-    """Messages under way."""
+    """Messages in flight."""
 
     @abc.abstractmethod
     def done(self) -> bool:
-        """Whether all have arrived; drives them on."""
+        """Whether all have arrived; makes progress."""
 
     @abc.abstractmethod
     def missing(self) -> list[int]:
-        """Ranks that are still waited for."""
+        """Ranks whose messages have not arrived."""
 
     @abc.abstractmethod
     def give_up(self) -> None:
@@ -61,15 +61,15 @@ class Pending(abc.ABC):
 
 
 class Exchange(Pending):
-    """The same messages again and again, from and to the same memory."""
+    """Persistent messages: the same memory is sent and received repeatedly."""
 
     @abc.abstractmethod
     def run(self) -> bool:
-        """Send and receive once more; whether all has arrived already."""
+        """Send and receive once more; returns whether all has arrived already."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Give back what the transport holds for it."""
+        """Free the transport's resources."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Failure:
 
     Attributes:
         rank: where it happened.
-        text: what all ranks say.
+        text: the message of the error on all ranks.
     """
 
     rank: int
@@ -86,7 +86,7 @@ class Failure:
 
 
 class Zeros(NamedTuple):
-    """So many zeros of a type, for a reduction."""
+    """The contribution of zeros to a reduction."""
 
     reduction: str
     dtype: str
@@ -98,12 +98,12 @@ class Waiting:
     """A call that waits for other ranks.
 
     Attributes:
-        what: the call as others are to see it, as `all_reduce(sum) of float32[3]`.
-        line: the user's, as ` (created at train.py:31)`.
+        what: the call in messages, for example `all_reduce(sum) of float32[3]`.
+        line: the user's line, as ` (created at train.py:31)`.
         group: the number of its group.
-        turn: which call of that group it is.
+        turn: the number of the call in that group.
         pending: the messages it waits for.
-        neutral: what a rank that has joined has to contribute; see `weft.transport.join`.
+        neutral: the contribution of ranks that have joined; see `weft.transport.join`.
     """
 
     what: str
@@ -118,15 +118,15 @@ class Waiting:
 
 
 class Transport(abc.ABC):
-    """Ranks that can reach each other.
+    """The connection of this rank with all others.
 
     Attributes:
         rank: this process's, from 0.
         size: how many there are.
-        failure: set once the job cannot go on; whoever waits raises then.
-        waiting: the call that waits at the moment.
+        failure: set when the job cannot continue; every wait raises then.
+        waiting: the call that is waiting now.
         left: ranks that have ended.
-        joined: ranks that have no more data, with how many calls of all ranks they made before.
+        joined: ranks that have no more data, with the number of world calls before they joined.
     """
 
     def __init__(self, rank: int, size: int) -> None:
@@ -148,13 +148,13 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def start(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Pending:
-        """Begin to send and receive; messages between two ranks with one tag keep their order.
+        """Start sends and receives; messages between two ranks with one tag keep their order.
 
-        What is sent must stay as it is until all is done.
+        Memory that is sent must not change until all is done.
         """
 
     def prepare(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Exchange:
-        """Messages that are to be exchanged again and again; see `start`."""
+        """Persistent messages; see `start`."""
         return _Restarted(self, sends, receives, tag)
 
     @abc.abstractmethod
@@ -163,14 +163,14 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def notes(self) -> list[str]:
-        """Notes that have come."""
+        """Notes that have arrived."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """End; no messages afterwards."""
+        """Close the connection."""
 
     def submit(self, work: Callable[[], Any]) -> Future[Any]:
-        """Have the communication thread do something, behind all that it was given before."""
+        """Queue work for the communication thread."""
         place = at_user_line()
 
         def placed() -> Any:
@@ -190,16 +190,16 @@ class Transport(abc.ABC):
         return future.result()
 
     def check(self) -> None:
-        """Raise if the job cannot go on.
+        """Raise if the job cannot continue.
 
         Raises:
-            DistributedError: with the rank that failed, and why.
+            DistributedError: names the rank that failed, and why.
         """
         if self.failure is not None:
             raise DistributedError(self.failure.text)
 
     def fail(self, text: str) -> Failure:
-        """Note that the job cannot go on because of this rank; the first reason stays."""
+        """Set this rank's failure; the first one counts."""
         if self.failure is None:
             self.failure = Failure(self.rank, text)
             self.attention.set()
@@ -220,7 +220,7 @@ class Transport(abc.ABC):
 
 
 class _Restarted(Exchange):
-    """Messages that are begun anew each time."""
+    """Persistent messages by `start`, for transports that have none of their own."""
 
     def __init__(
         self, transport: Transport, sends: Sequence[Part], receives: Sequence[Part], tag: int
@@ -244,4 +244,4 @@ class _Restarted(Exchange):
             self._pending.give_up()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to free."""

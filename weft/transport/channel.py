@@ -1,4 +1,4 @@
-"""What members of a group show each other in memory that they share, and when it can be read."""
+"""Exchange of data through memory that the ranks of a group share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ YIELD_MASK: Final = 15
 
 
 class _Table(ctypes.Structure):
-    """What the native function sees (`%Meeting` of the driver)."""
+    """The argument of the native function (`%Meeting` of the driver)."""
 
     _fields_ = [
         ("count", ctypes.c_int64), ("flags", ctypes.c_void_p), ("own", ctypes.c_void_p),
@@ -33,17 +33,18 @@ class _Table(ctypes.Structure):
 
 
 class Channel(Exchange):
-    """What the members of a group show each other: two slots and two flags of each member.
+    """Two slots and two flags of each member in shared memory.
 
-    A piece of data is written to one of one's slots, and read by the others once all have raised
-    the flag for it. Meanwhile the next may be written to the other slot: who raises a flag has
-    read all that came before. So a slot is free again after the next time that all have met.
+    Each member writes a piece of data to one of its slots and raises that slot's flag; when all
+    flags are up, all may read. Meanwhile the next piece may be written to the other slot. A member
+    raises a flag only after it has read all earlier pieces, so a slot is free again once all have
+    raised the next flag.
 
     Args:
-        memory: of each member, as bytes; this one's among them.
-        ranks: of the members.
-        native: gives, when first needed, what takes the address of a `_Table`: 1 if all flags are
-            raised, 0 if not yet.
+        memory: the memory of each member, as bytes.
+        ranks: the members' ranks.
+        native: loads the native function, which takes the address of a `_Table` and returns 1 if
+            all flags are up, else 0.
         crowded: whether ranks share cores.
     """
 
@@ -70,31 +71,31 @@ class Channel(Exchange):
         self._pointers = [ctypes.c_void_p(ctypes.addressof(table)) for table in self._tables]
 
     def slots(self, turn: int, dtype: Any, size: int) -> list[Array]:
-        """Memory of each member for a piece of so many elements, in one of the two slots."""
+        """Each member's memory for a piece of `size` elements, in one of the two slots."""
         count = size * np.dtype(dtype).itemsize
         return [slot[:count].view(dtype) for slot in self._slots[turn]]
 
     def next_turn(self) -> int:
-        """Which of the two slots the next piece goes to."""
+        """The slot of the next piece."""
         self._turn ^= 1
         return self._turn
 
     def next_slots(self, dtype: Any, size: int) -> list[Array]:
-        """Memory of each member for the next piece, of so many elements."""
+        """Each member's memory for the next piece, of `size` elements."""
         return self.slots(self.next_turn(), dtype, size)
 
     def call(self, tag: int) -> Channel:
-        """This, for a call: flags of other calls are not its own."""
+        """Use the channel for a call, whose tag tells its flags from those of other calls."""
         self._tag = tag
         return self
 
     def _loaded(self, place: Any) -> int:
-        """The native function's first call."""
+        """The first call: loads the native function."""
         self._native = self._load()
         return self._native(place)
 
     def run(self) -> bool:
-        """Raise the flag for what has been written; whether all others have raised theirs."""
+        """Raise this member's flag; returns whether all others are up."""
         self._number = number = (self._number + 1) & 0x7FFFFFFF
         self._side = side = number & 1
         self._tables[side].value = number << 32 | self._tag
@@ -114,4 +115,4 @@ class Channel(Exchange):
         """See `Pending.give_up`; whoever reduces writes to the memory itself."""
 
     def close(self) -> None:
-        """See `Exchange.close`; the memory goes with the last who maps it."""
+        """See `Exchange.close`; the system frees the memory with its last mapping."""

@@ -1,8 +1,8 @@
-"""What the members of a group do together, on arrays: built of messages from member to member.
+"""Collectives of a group on arrays, built of messages between members.
 
-Each function is called by all members, with `what` as it is to be named. Costs are given in the
-usual model: `a` for a message, `b` for a byte, `p` members, `n` bytes that a member has. Members
-that share memory add up and gather there (`weft.transport.shared`).
+All members call each function; `what` names the call in messages. Costs are in the alpha-beta
+model: `a` per message, `b` per byte, `p` members, `n` bytes of each member. Members that share
+memory reduce and gather there (`weft.transport.shared`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_STARTED: Final = 3
 
 
 def barrier(group: Group, what: str = "barrier") -> None:
-    """Wait until all members are here; log2(p) rounds of empty messages."""
+    """Wait until all members have called it; log2(p) rounds of empty messages."""
     empty = np.zeros(0, np.uint8)
     with group.call(what) as tag:
         step = 1
@@ -57,7 +57,7 @@ def broadcast(group: Group, x: Array, root: int, what: str) -> None:
 
 
 def all_gather(group: Group, x: Array, out: Sequence[Array], what: str) -> None:
-    """Fill `out` with what each member has in `x`; (p - 1) (a + n b)."""
+    """Fill `out` with each member's `x`; (p - 1) (a + n b)."""
     if group.channel is not None:
         shared.all_gather(group, group.channel, x, out, what)
         return
@@ -73,14 +73,14 @@ def _gather_all(group: Group, tag: int, x: Array, out: Sequence[Array]) -> None:
 
 
 def all_gather_lists(group: Group, arrays: Sequence[Sequence[Array]], what: str) -> None:
-    """Fill each member's lists of arrays, of any lengths, with what it has in its own list."""
+    """All-gather of lists of arrays, whose lengths may differ between members."""
     with group.call(what) as tag:
         own, others = arrays[group.index], _others(group)
         group.exchange_many(tag, dict.fromkeys(others, own), {i: arrays[i] for i in others})
 
 
 def gather(group: Group, x: Array, out: Sequence[Array] | None, root: int, what: str) -> None:
-    """Fill `out` of member `root` with what each has in `x`."""
+    """Fill `out` of member `root` with each member's `x`."""
     with group.call(what) as tag:
         if group.index != root:
             group.exchange(tag, {root: x}, {})
@@ -91,7 +91,7 @@ def gather(group: Group, x: Array, out: Sequence[Array] | None, root: int, what:
 
 
 def scatter(group: Group, xs: Sequence[Array] | None, out: Array, root: int, what: str) -> None:
-    """Fill `out` of each member with its own of the `xs` of member `root`."""
+    """Fill `out` of member i with the i-th of member `root`'s `xs`."""
     with group.call(what) as tag:
         if group.index != root:
             group.exchange(tag, {}, {root: out})
@@ -102,7 +102,7 @@ def scatter(group: Group, xs: Sequence[Array] | None, out: Array, root: int, wha
 
 
 def all_to_all(group: Group, xs: Sequence[Array], out: Sequence[Array], what: str) -> None:
-    """Give member i its own of the `xs`, and fill `out` with what each member gives."""
+    """Send the i-th of `xs` to member i, and fill the i-th of `out` with what member i sends."""
     with group.call(what) as tag:
         _exchange_all(group, tag, xs, out)
 
@@ -114,9 +114,9 @@ def _exchange_all(group: Group, tag: int, xs: Sequence[Array], out: Sequence[Arr
 
 
 def all_reduce(group: Group, x: Array, out: Array, name: str, what: str) -> None:
-    """Reduce `x` over the members into each one's `out`, which may be `x` itself.
+    """Reduce `x` over the members into every `out`, which may be `x` itself.
 
-    Small: (p - 1) (a + n b). Else each member reduces its part, and all gather the parts:
+    Small arrays: (p - 1) (a + n b). Else reduce-scatter and all-gather:
     2 (p - 1) (a + n / p b).
     """
     if group.channel is not None:
@@ -156,7 +156,7 @@ def all_reduce_many(
 
 
 def _all_reduce_pieces(group: Group, tag: int, x: Array, out: Array, name: str) -> None:
-    """Reduce piece after piece; each is gathered while the next one is on its way."""
+    """Reduce in pieces; each is gathered while the next one is in flight."""
     started: deque[Pending] = deque(maxlen=MOST_STARTED)
     try:
         _exchange_pieces(group, tag, x, out, name, started)
@@ -209,7 +209,7 @@ def _reduce_parts(group: Group, tag: int, parts: Sequence[Array], name: str) -> 
 
 
 def cuts(flat: Array, count: int) -> list[Array]:
-    """A vector in `count` parts of about the same length."""
+    """A vector in `count` parts of nearly equal length."""
     ends = [flat.size * i // count for i in range(count + 1)]
     return [flat[a:b] for a, b in itertools.pairwise(ends)]
 
@@ -228,7 +228,7 @@ def reduce(group: Group, x: Array, out: Array, root: int, name: str, what: str) 
 
 
 def reduce_scatter(group: Group, xs: Sequence[Array], out: Array, name: str, what: str) -> None:
-    """Reduce over the members, each of which has one of `xs` for every member."""
+    """Reduce the i-th of all members' `xs` into `out` of member i."""
     if group.channel is not None:
         shared.reduce_scatter(group, group.channel, xs, out, name, what)
         return
@@ -238,7 +238,7 @@ def reduce_scatter(group: Group, xs: Sequence[Array], out: Array, name: str, wha
 
 
 def all_gather_bytes(group: Group, data: bytes, what: str) -> list[bytes]:
-    """What each member has, of any lengths."""
+    """All-gather of bytes, whose lengths may differ between members."""
     own = np.frombuffer(data, np.uint8).copy()
     lengths = np.zeros(group.size, np.int64)
     all_gather(group, np.array([own.size]), list(lengths.reshape(-1, 1)), f"{what}: lengths")
@@ -248,5 +248,5 @@ def all_gather_bytes(group: Group, data: bytes, what: str) -> list[bytes]:
 
 
 def _others(group: Group) -> list[int]:
-    """All members but this one, the next first: so that not all begin with the same."""
+    """The other members, beginning with the next one, so that not all begin with the same."""
     return [(group.index + step) % group.size for step in range(1, group.size)]

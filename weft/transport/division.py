@@ -1,4 +1,4 @@
-"""Which tensors are a rank's part of something whole, and who has the other parts."""
+"""Which tensors are shards of a whole, and which groups have the other shards."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Division:
-    """What a tensor is a part of.
+    """What a tensor is a shard of.
 
     Attributes:
-        shape: of the whole.
-        start: where the part begins in it, in each dimension.
-        groups: sums over these groups, one after another, are sums over all parts.
+        shape: the whole's shape.
+        start: the shard's offset in each dimension.
+        groups: sums over these groups, one after another, are sums over all shards.
     """
 
     shape: Sizes
@@ -26,7 +26,7 @@ class Division:
     groups: tuple[Group, ...]
 
     def place(self, sizes: Iterable[int]) -> tuple[slice, ...]:
-        """Where a part of these sizes lies, as an index of the whole."""
+        """The index of a shard of these sizes in the whole."""
         return tuple([slice(a, a + n) for a, n in zip(self.start, sizes, strict=True)])
 
 
@@ -34,16 +34,16 @@ _NAME: Final = "division"
 
 
 def division_of(tensor: Any) -> Division | None:
-    """What a tensor is a part of; `None` where it is whole."""
+    """What a tensor is a shard of; `None` if it is whole."""
     return getattr(tensor, _NAME, None)
 
 
 def divide(tensor: Any, division: Division) -> None:
-    """Note that a tensor is a part."""
+    """Mark a tensor as a shard."""
     setattr(tensor, _NAME, division)
 
 
 def groups_of(tensor: Any) -> tuple[int, ...]:
-    """The numbers of the groups that have the other parts of a tensor."""
+    """The numbers of the groups that have a tensor's other shards."""
     division = division_of(tensor)
     return () if division is None else tuple([group.number for group in division.groups])

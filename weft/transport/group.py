@@ -1,4 +1,4 @@
-"""Some of the ranks, which call the same things in the same order."""
+"""Groups: ranks that make the same collective calls in the same order."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ TIMEOUT_SECONDS: Final = 600.0
 
 
 class Group:
-    """Ranks of a transport in an order of their own; members are told by their index in it.
+    """An ordered subset of a transport's ranks; members are addressed by their index.
 
     Args:
-        ranks: of the transport, in the order of the group.
-        number: tells the group from others; the same on all ranks.
-        timeout: seconds until a member that does not answer is given up.
+        ranks: the members' ranks, in the order of the group.
+        number: identifies the group; the same on all ranks.
+        timeout: seconds after which waiting for a member is an error.
 
     Attributes:
-        index: this process's place in the group; -1 where it is no member.
-        channel: memory that all members share, if they do.
+        index: this process's index in the group; -1 if it is not a member.
+        channel: the members' shared memory, if they have any.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class Group:
 
     @contextlib.contextmanager
     def call(self, what: str, neutral: Zeros | None = None) -> Iterator[int]:
-        """A call that all members make; gives the tag of its messages.
+        """A call of all members; yields the tag of its messages.
 
         Args:
-            neutral: what a member contributes that has nothing, if there is such a thing.
+            neutral: the contribution of a member without data, if there is one.
 
-        Messages of calls that differ do not meet: the tag follows from `what`, and a member that
-        waits tells the others what it waits in (`weft.transport.monitor`).
+        Messages of different calls never match, as the tag is a hash of `what`; a member that waits
+        tells the others in which call (`weft.transport.monitor`).
 
         Raises:
-            DistributedError: this process is no member, or the job cannot go on.
+            DistributedError: this process is not a member, or the job cannot continue.
         """
         self.check_member(what)
         transport = self.transport
@@ -81,7 +81,7 @@ class Group:
                 self._count(what, begin)
 
     def _count(self, what: str, begin: int) -> None:
-        """Note what a call that began then has cost."""
+        """Count a call and its time."""
         tally, end = self.transport.tally, time.monotonic_ns()
         tally.calls += 1
         tally.seconds += (end - begin) / 1e9
@@ -89,10 +89,10 @@ class Group:
             tally.spans.append(Span(what, begin, end))
 
     def check_member(self, what: str) -> None:
-        """Refuse a call of a process that is no member.
+        """Check that this process is a member.
 
         Raises:
-            DistributedError: it is none.
+            DistributedError: it is not.
         """
         if self.index < 0:
             raise DistributedError(
@@ -107,17 +107,17 @@ class Group:
     def prepare(
         self, what: str, sends: Mapping[int, Array], receives: Mapping[int, Array]
     ) -> Exchange:
-        """The messages of a call that is made again and again; by index."""
+        """Persistent messages of a call, by member."""
         parts = self._parts(sends), self._parts(receives)
         return self.transport.prepare(*parts, self.tag_of(what))
 
     @property
     def turn(self) -> int:
-        """How many calls this process has made as a member."""
+        """The number of calls that this process has made in the group."""
         return self._turn
 
     def repeat(self, what: str, exchange: Exchange, neutral: Zeros | None = None) -> None:
-        """Make a call whose messages are prepared; as `call`, but nothing is noted in advance.
+        """Make a call with persistent messages; as `call`, but cheaper while nobody waits.
 
         Raises:
             DistributedError: a member failed, ended or did not answer.
@@ -143,12 +143,12 @@ class Group:
             self._count(what, begin)
 
     def meet(self, channel: Channel) -> None:
-        """Wait until all members have shown what they have; within a call."""
+        """Raise this member's flag and wait for all others; within a call."""
         if not channel.run():
             self.wait(channel)
 
     def exchange(self, tag: int, sends: Mapping[int, Array], receives: Mapping[int, Array]) -> None:
-        """Send arrays to members and receive from members; by index, all at once.
+        """Send arrays to members and receive from members, by index, all at once.
 
         Raises:
             DistributedError: a member failed, ended or did not answer.
@@ -159,18 +159,18 @@ class Group:
     def start(
         self, tag: int, sends: Mapping[int, Array], receives: Mapping[int, Array]
     ) -> Pending:  # fmt: skip
-        """Begin an `exchange`; messages of a call between two members keep their order."""
+        """Start an `exchange`; messages of a call between two members keep their order."""
         return self._start(tag, self._parts(sends), self._parts(receives))
 
     def wait(self, pending: Pending) -> None:
-        """Wait for an exchange that has begun; see `exchange`."""
+        """Wait for an exchange that was started."""
         wait(self.transport, pending, self.timeout)
 
     def exchange_many(
         self, tag: int, sends: Mapping[int, Sequence[Array]],
         receives: Mapping[int, Sequence[Array]],
     ) -> None:  # fmt: skip
-        """`exchange` of several arrays with each member, which come in their order."""
+        """`exchange` of several arrays with each member, in order."""
         parts = [
             [part for index, arrays in side.items() for part in self._several(index, arrays)]
             for side in (sends, receives)

@@ -1,7 +1,7 @@
-"""Ranks that have no more data take part in the others' sums, with zeros, until all are done.
+"""Ranks that have no more data contribute zeros to the others' sums until all have joined.
 
-Nobody pays for it before: who waits for a rank that has joined tells it of the call, beside the
-messages (`weft.transport.monitor`), and it makes the same call.
+This costs nothing before the first rank joins: a rank that waits for one that has joined tells it
+of the call in a note (`weft.transport.monitor`), and the joined rank makes the same call.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ POLL_SECONDS: Final = 100e-6
 
 
 def join_all(name: str) -> int:
-    """Make the calls of the other ranks until all have joined; the last that did.
+    """Make the calls of the other ranks until all have joined; returns the last to join.
 
     Raises:
-        DistributedError: another rank calls something else than a sum or a mean of all ranks.
+        DistributedError: another rank calls a collective other than a sum or a mean over all ranks.
     """
     world, joined = session.world(), session.current()
     if joined is None or joined.monitor is None:
@@ -57,7 +57,7 @@ def _contribute(world: Group, told: dict[str, Any], name: str) -> None:
     if told["neutral"] is None:
         raise DistributedError(
             f"{name}: rank {told['rank']} is in {told['what']}{told['line']}; ranks that have "
-            f"joined take part in sums and means of all ranks alone{at_user_line()}"
+            f"joined take part only in sums and means over all ranks{at_user_line()}"
         )
     zeros = Zeros(*told["neutral"])
     x = np.zeros(zeros.size, NAMED[zeros.dtype].numpy)

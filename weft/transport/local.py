@@ -1,4 +1,4 @@
-"""Ranks that are threads of one process: for a world of one, and for trying things out."""
+"""Ranks as threads of one process: for a world of one rank, and for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Box = dict[tuple[int, int, int], deque[Array]]
 
 
 class _Post:
-    """Messages under way among threads: by sender, receiver and tag."""
+    """Messages between threads, by sender, receiver and tag."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -46,7 +46,7 @@ class _Arriving(Pending):
 
 
 class LocalTransport(Transport):
-    """One of several threads; alone unless `ranks` made it."""
+    """The transport of one thread; of a world of one unless `ranks` made it."""
 
     def __init__(self, rank: int = 0, size: int = 1, post: _Post | None = None) -> None:
         super().__init__(rank, size)
@@ -70,17 +70,17 @@ class LocalTransport(Transport):
             return self._post.notes.pop(self.rank, [])
 
     def close(self) -> None:
-        """Nothing is to be ended."""
+        """Nothing to close."""
 
 
 def ranks(size: int) -> list[LocalTransport]:
-    """Transports of `size` ranks that reach each other, for a thread each."""
+    """Connected transports for `size` threads."""
     post = _Post()
     return [LocalTransport(rank, size, post) for rank in range(size)]
 
 
 def in_threads(size: int, work: Callable[[LocalTransport], T]) -> list[T]:
-    """Run `work` on each of `size` ranks; what it gives, by rank.
+    """Run `work` on each of `size` ranks; returns the results by rank.
 
     Raises:
         BaseException: what the first rank that failed raised; the others are told.

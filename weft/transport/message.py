@@ -1,4 +1,4 @@
-"""Messages from member to member, beside the calls that all members make together."""
+"""Point-to-point messages between members of a group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.transport.wait import wait
 
 
 class _Waited(Future[Any]):
-    """Messages under way, as a future that drives them on when it is asked."""
+    """A message in flight, as a future."""
 
     def __init__(self, group: Group, pending: Pending, what: str) -> None:
         super().__init__()
@@ -21,11 +21,11 @@ class _Waited(Future[Any]):
         self._waiting = Waiting(what, at_user_line(), NO_GROUP, 0)
 
     def done(self) -> bool:
-        """Whether all has arrived."""
+        """Whether it has arrived."""
         return self._pending.done()
 
     def result(self, timeout: float | None = None) -> Any:
-        """Wait for it.
+        """Wait until it has arrived.
 
         Raises:
             DistributedError: the other rank failed, ended or did not answer.
@@ -39,18 +39,18 @@ class _Waited(Future[Any]):
 
 
 def send_to(group: Group, x: Array, peer: int, tag: int, what: str) -> Future[Any]:
-    """Begin to send an array to a member; it must stay as it is until all is done."""
+    """Start to send an array to a member; it must not change until the message is done."""
     part = Part(group.ranks[peer], bytes_of(x))
     return _Waited(group, group.transport.start([part], [], _tag(group, x, tag)), what)
 
 
 def receive_from(group: Group, out: Array, peer: int, tag: int, what: str) -> Future[Any]:
-    """Begin to receive an array from a member."""
+    """Start to receive an array from a member."""
     part = Part(group.ranks[peer], bytes_of(out))
     return _Waited(group, group.transport.start([], [part], _tag(group, out, tag)), what)
 
 
 def _tag(group: Group, x: Array, tag: int) -> int:
-    """Messages of other types or shapes do not meet."""
+    """The tag; messages of different types or shapes do not match."""
     text = f"{group.number} {tag} {x.dtype} {x.shape}".encode()
     return zlib.crc32(text) >> (32 - TAG_BITS) | 1 << TAG_BITS

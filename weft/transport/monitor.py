@@ -1,7 +1,7 @@
-"""Notes among ranks beside their messages: who failed, who has ended, who waits in which call.
+"""Failure detection: notes tell which ranks failed, have ended, or wait in which call.
 
-A thread of each rank reads them. So a failure reaches ranks that compute, calls that do not fit
-together are told instead of waiting for ever, and nobody pays for it while all goes well.
+A thread of each rank reads them. So failures reach ranks that compute, and calls that differ
+between ranks are reported instead of waiting forever. It costs no time while all goes well.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Monitor:
             self._transport.note(peer, text)
 
     def enter(self, sequence: CallSequence) -> None:
-        """Note that a program runs; a new one is told to the other ranks."""
+        """Record that a program runs; announce a new one to the other ranks."""
         starts = self._log.enter(sequence)
         if sequence.told_in is self:
             return
@@ -64,7 +64,7 @@ class Monitor:
         self._transport.attention.set()
 
     def report_of(self, group: int, turn: int) -> dict[str, Any] | None:
-        """What another rank has said of a call that it waits in, if it is this one."""
+        """Another rank's report that it waits in this call, if there is one."""
         for note in list(self._reports.values()):
             if (note["group"], note["turn"]) == (group, turn):
                 return note
@@ -75,7 +75,7 @@ class Monitor:
         self._log.begin_again()
 
     def fail(self, text: str) -> None:
-        """Tell all that the job cannot go on, because of this rank unless another was first."""
+        """Tell all ranks that the job has failed; this rank's error unless another was first."""
         self._interrupts = False  # it is about to end
         failure = self._transport.fail(text)
         self.announce("failed", text=failure.text, origin=failure.rank)
@@ -87,7 +87,7 @@ class Monitor:
         self._thread.join()
 
     def end(self, seconds: float) -> list[int]:
-        """Say that this rank has ended, and wait until all have; those that have not."""
+        """Announce this rank's end and wait for the others; returns those that have not ended."""
         self._interrupts = False
         self.announce("left")
         until = time.monotonic() + seconds
@@ -153,7 +153,7 @@ class Monitor:
             )  # fmt: skip
 
     def _compare(self) -> None:
-        """Find ranks that wait in another call than this one, at the same turn of a group."""
+        """Find ranks that wait in a different call with the same number in the same group."""
         transport, waiting = self._transport, self._transport.waiting
         if waiting is None or waiting.pending is None or transport.failure is not None:
             return
@@ -172,14 +172,14 @@ class Monitor:
                 return
 
     def _compare_programs(self) -> None:
-        """Tell ranks whose programs do something else than this one's: they know both then."""
+        """Tell ranks whose programs make other calls than this rank's about both."""
         for rank, group, number, call in self._log.differences():
             note = {"kind": "differs", "rank": self._transport.rank, "group": group,
                     "number": number, "what": call.what, "line": call.line}  # fmt: skip
             self._transport.note(rank, json.dumps(note))
 
     def _differ(self, rank: int, note: dict[str, Any]) -> None:
-        """Fail as another rank has something else in its program."""
+        """Fail because another rank's program makes another call."""
         group, number = int(note["group"]), int(note["number"])
         mine = self._log.call(group, number)
         if mine is None or self._transport.failure is not None:
@@ -192,7 +192,7 @@ class Monitor:
         self.announce("broken", text=text, origin=NOWHERE)
 
     def _interrupt(self) -> None:
-        """Raise in the main thread of a rank that does not wait, some time after a failure."""
+        """Raise in the main thread of a rank that is not waiting, some time after a failure."""
         transport = self._transport
         if transport.failure is None or transport.failure.rank == transport.rank:
             return
@@ -204,7 +204,7 @@ class Monitor:
 
 
 def _install(transport: Transport) -> bool:
-    """Have a signal raise the transport's failure; whether it can be had."""
+    """Install a signal handler that raises the failure; returns whether that is possible."""
     if threading.current_thread() is not threading.main_thread():
         return False
     if signal.getsignal(SIGNAL) is not signal.SIG_DFL:

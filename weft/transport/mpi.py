@@ -1,7 +1,7 @@
 """MPI, through mpi4py: bytes between ranks of one job, on as many machines as MPI reaches.
 
-MPICH is asked for `MPI_THREAD_MULTIPLE`, so that a thread can watch while others wait. Nothing
-here blocks: whoever waits asks again and again, and can so be told that a rank has failed.
+MPICH is initialized with `MPI_THREAD_MULTIPLE`, so that several threads may call it. Nothing here
+blocks: waiting polls, so that failures of other ranks are noticed.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class MpiTransport(Transport):
     """
 
     def __init__(self, timeout: float, native: Callable[[], Any] | None = None) -> None:
-        """Wait `timeout` seconds for all ranks.
+        """Wait at most `timeout` seconds for all ranks.
 
-        With `native`, which gives the driver's function for them, prepared messages use it.
+        Args:
+            native: loads the driver's function for persistent messages.
         """
         self._native, self._timeout = native, timeout
         self._mpi = mpi = _load()

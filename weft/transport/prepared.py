@@ -1,7 +1,7 @@
-"""Messages that MPI has prepared: one foreign call starts them and asks for their end.
+"""Persistent MPI messages: one foreign call starts them and tests for completion.
 
-The call is a native function that calls MPI by the addresses of its functions. So a small message
-costs what MPI takes for it, not what Python takes to ask for it.
+The call is a native function that calls MPI through the addresses of its functions, so that Python
+adds little to the time of a small message.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from weft.transport.request import Requests
 YIELD_MASK: Final = 15
 """Every 16th question lets others run, where ranks share cores."""
 MOST_TESTS: Final = 256
-"""How often the native function asks, 100 to 300 ns each; Python can do nothing meanwhile."""
+"""How often the native function tests, 100 to 300 ns each; it holds Python's lock."""
 
 
 class _Table(ctypes.Structure):
-    """What the native function sees (`%Exchange` of the driver)."""
+    """The argument of the native function (`%Exchange` of the driver)."""
 
     _fields_ = [
         ("count", ctypes.c_int32), ("requests", ctypes.c_void_p), ("statuses", ctypes.c_void_p),
@@ -40,8 +40,8 @@ class Prepared(Requests, Exchange):
         requests: one for each message.
         peers: the rank at its other end.
         held: memory that they refer to.
-        native: takes the address of a `_Table`; gives 1 if all has arrived, 0 if not, or below 0
-            MPI's error.
+        native: takes the address of a `_Table`; returns 1 if all has arrived, 0 if not, or MPI's
+            error, negated.
     """
 
     def __init__(

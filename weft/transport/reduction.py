@@ -1,4 +1,4 @@
-"""Sums and the like of what ranks have, always in the same order: the same bits everywhere."""
+"""Reductions over ranks in a fixed order, so that all ranks get the same bits."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ REDUCTIONS: Final[dict[str, Any]] = {
 
 
 def check_reduction(name: str, dtype: Any) -> None:
-    """Refuse what cannot be reduced.
+    """Check a reduction and its element type.
 
     Raises:
         ArgumentError: there is no such reduction.
-        DTypeError: it does not take elements of that type.
+        DTypeError: the element type does not have it.
     """
     if name not in REDUCTIONS:
         raise ArgumentError(f"expected one of {', '.join(REDUCTIONS)}, got {name!r}")
@@ -34,7 +34,7 @@ def check_reduction(name: str, dtype: Any) -> None:
 
 
 def is_plain(dtype: Any) -> bool:
-    """Whether two arrays are reduced by one operation: halves are added up in float32."""
+    """Whether one NumPy call reduces two arrays; float16 and bfloat16 are summed in float32."""
     kind = as_dtype(dtype)
     return not (kind.is_inexact and kind.size == 2)
 
@@ -45,14 +45,14 @@ def reduced(rows: list[Array], name: str, out: Array, count: int | None = None) 
 
 
 class Tree:
-    """The reduction of arrays of one shape in a fixed tree, as often as they are filled again.
+    """A reusable reduction of arrays of one shape in a fixed tree.
 
-    The tree adds neighbors, then neighbors among the sums, and so on: parts of 2, 4, 8, ... rows
-    that begin at a multiple of their length are sums of their own. float16 and bfloat16 are added
-    up in float32, and rounded once. Rows are overwritten.
+    The tree adds neighboring rows, then neighboring sums, and so on, so that aligned runs of 2, 4,
+    8, ... rows are subtrees. Sums of float16 and bfloat16 are taken in float32 and rounded once.
+    Rows are overwritten.
 
     Args:
-        count: by what a mean is divided, if not by the number of rows.
+        count: the divisor of a mean; by default the number of rows.
     """
 
     def __init__(self, rows: list[Array], name: str, count: int | None = None) -> None:
@@ -70,7 +70,7 @@ class Tree:
         self._last = self._pairs.pop() if plain else None
 
     def into(self, out: Array) -> None:
-        """Reduce what the rows hold now."""
+        """Reduce the rows' current contents."""
         if self._halves:
             for wide, row in zip(self._rows, self._given, strict=True):
                 wide[...] = row
@@ -88,7 +88,7 @@ class Tree:
 
 
 def _pairs(rows: list[Array]) -> list[tuple[Array, Array]]:
-    """What is to be added to what, in order."""
+    """The pairs that are added, in order."""
     found: list[tuple[Array, Array]] = []
     while len(rows) > 1:
         found += zip(rows[::2], rows[1::2], strict=False)
@@ -97,5 +97,5 @@ def _pairs(rows: list[Array]) -> list[tuple[Array, Array]]:
 
 
 def zeros_for(name: str, like: Array) -> Zeros | None:
-    """What a member without data contributes to a reduction; `None` where zeros would count."""
+    """The contribution of a member without data; `None` if zeros would change the result."""
     return Zeros(name, str(as_dtype(like.dtype)), like.size) if name in ("sum", "mean") else None

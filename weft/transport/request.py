@@ -1,4 +1,4 @@
-"""Requests of MPI: messages under way, and which rank is at the other end of each."""
+"""MPI requests: messages in flight and their peers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ GIVE_UP_SECONDS: Final = 1.0
 
 
 class Requests(Pending):
-    """Messages that MPI was asked for.
+    """MPI requests that are waited for together.
 
     Args:
         mpi: the module of mpi4py.
         requests: one for each message.
-        peers: the rank at its other end.
-        held: memory that they refer to.
+        peers: the peer's rank, for each request.
+        held: the memory that they use, kept alive.
         receives: how many of them, the first ones, write to it.
 
     Raises:

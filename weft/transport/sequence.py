@@ -1,8 +1,8 @@
-"""What a program does together with other ranks, known before it runs: told to them, and compared.
+"""The collective calls of programs, compared between ranks when a program first runs.
 
-Each rank numbers the recorded calls of each group as its programs run. When a program runs for the
-first time, the rank tells the others the digests of its calls and their numbers. Who has other
-calls under these numbers says so: no rank waits for that, and later steps exchange nothing.
+Each rank numbers the calls of each group as its programs run. When a program runs for the first
+time, the rank announces the digests of its calls and their numbers. A rank with other calls under
+these numbers reports the difference. No rank waits for that; later steps exchange nothing.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ HISTORY: Final = 256
 
 
 class Planned(NamedTuple):
-    """A call that a program makes.
+    """A collective call of a program.
 
     Attributes:
         what: the call, with its type, shape and options.
-        line: the user's, as ` (created at train.py:31)`.
+        line: the user's line, as ` (created at train.py:31)`.
     """
 
     what: str
@@ -32,7 +32,7 @@ class Planned(NamedTuple):
 
     @property
     def digest(self) -> int:
-        """A number that follows from `what`."""
+        """A hash of `what`."""
         return zlib.crc32(self.what.encode())
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Planned(NamedTuple):
 
 
 class CallSequence:
-    """The calls of one program, by the number of their group."""
+    """The collective calls of one program, by the number of their group."""
 
     def __init__(self, calls: Sequence[tuple[int, Planned]]) -> None:
         groups = dict.fromkeys([group for group, _ in calls])
@@ -58,7 +58,7 @@ class Run(NamedTuple):
 
 
 class Announced(NamedTuple):
-    """What another rank has said of a program of its own."""
+    """The calls that another rank has announced."""
 
     rank: int
     group: int
@@ -67,7 +67,7 @@ class Announced(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A call that another rank has another one for."""
+    """A call that differs between two ranks."""
 
     rank: int
     group: int
@@ -76,7 +76,7 @@ class Difference(NamedTuple):
 
 
 class CallLog:
-    """The calls of all programs that this rank has run lately."""
+    """The calls of the programs that this rank has run recently."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -86,7 +86,7 @@ class CallLog:
         self._first = 1
 
     def enter(self, sequence: CallSequence) -> dict[int, int]:
-        """Note that a program runs; the number of its first call, by group."""
+        """Record a run of a program; returns the number of its first call, by group."""
         starts: dict[int, int] = {}
         with self._lock:
             for group, calls in sequence.of.items():
@@ -97,18 +97,18 @@ class CallLog:
         return starts
 
     def begin_again(self) -> None:
-        """Count from a new number, as all ranks do that did not run the same programs."""
+        """Continue at a new number, as all ranks do after running different programs."""
         with self._lock:
             self._first += EPOCH
             self._next.clear()
             self._runs.clear()
 
     def announced(self, found: Announced) -> None:
-        """Note what another rank has said."""
+        """Record another rank's announcement."""
         self._announced.append(found)
 
     def differences(self) -> list[Difference]:
-        """Calls, the first for each announcement, that differ from what another rank has said."""
+        """The first call of each announcement that differs from this rank's."""
         found: list[Difference] = []
         kept: list[Announced] = []
         with self._lock:
@@ -140,6 +140,6 @@ class CallLog:
 
 
 def _common(run: Run, told: Announced) -> Iterator[int]:
-    """The numbers that both have calls for."""
+    """The numbers that both ranks have calls for."""
     first = max(run.start, told.start)
     yield from range(first, min(run.start + len(run.digests), told.start + len(told.digests)))

@@ -1,4 +1,4 @@
-"""This process's part in a job: its transport, its groups, and how it ends."""
+"""The job of this process: its transport, its groups, its end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Session:
     """A job that this process is part of, from `begin` to `end`.
 
     Attributes:
-        memory: what ranks share, if they may.
+        memory: the ranks' shared memory, if they have any.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class Session:
         self._join_memory(self.world)
 
     def _join_memory(self, group: Group) -> None:
-        """Let members of a group that share memory use it."""
+        """Let a group use shared memory, if all members have it."""
         group.channel = None if self.memory is None else self.memory.channel(group)
 
     def new_group(self, ranks: Sequence[int], timeout: float | None = None) -> Group:
         """A group of these ranks; all ranks of the job make it, members or not.
 
         Raises:
-            DistributedError: ranks that there are not, or that are named twice.
+            DistributedError: a rank is out of range, or occurs twice.
         """
         wrong = [r for r in ranks if not 0 <= r < self.transport.size]
         if wrong or len(set(ranks)) != len(ranks):
@@ -112,12 +112,12 @@ before_end: Final[list[Callable[[], None]]] = []
 
 
 def current() -> Session | None:
-    """The job that this process is part of, if it has begun."""
+    """The job of this process, if it has begun."""
     return _current[-1] if _current else None
 
 
 def enter(sequence: CallSequence) -> None:
-    """Say that a program runs that makes these calls; other ranks compare it with theirs."""
+    """Record a run of a program with these calls, which other ranks compare with theirs."""
     for monitor in monitors:
         monitor.enter(sequence)
 
@@ -153,8 +153,8 @@ def begin(
     """Join the job that a launcher has started, or be alone in one.
 
     Args:
-        exchange: gives the native function of prepared messages; see `MpiTransport`.
-        meet: gives that of memory that ranks share; see `weft.transport.channel.Channel`.
+        exchange: loads the native function for persistent messages; see `MpiTransport`.
+        meet: loads that for shared memory; see `weft.transport.channel.Channel`.
 
     Raises:
         DistributedError: this process is part of one already, or there is no MPI.

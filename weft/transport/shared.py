@@ -1,6 +1,6 @@
-"""Collectives of members that share memory: each shows a piece at a time, and reads the others'.
+"""Collectives in shared memory: each member writes a piece at a time and reads the others'.
 
-Sums are the fixed tree of `weft.transport.reduction`, so the bits are those that messages give.
+Sums use the fixed tree of `weft.transport.reduction`, so they have the bits of sums by messages.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def all_reduce(
     group: Group, channel: Channel, xs: Sequence[Array], outs: Sequence[Array], name: str,
     what: str,
 ) -> None:  # fmt: skip
-    """Reduce arrays of one type over the members into each one's `outs`, which may be the same."""
+    """Reduce arrays of one type over the members into every `outs`, which may be `xs`."""
     x = xs[0]
     key = what, name, x.dtype, x.shape if len(xs) == 1 else tuple([x.shape for x in xs])
     found = group.prepared.get(key)
@@ -37,13 +37,13 @@ def all_reduce(
 
 
 def _is_read_whole(group: Group, xs: Sequence[Array]) -> bool:
-    """Whether each member reads all that the others have, instead of adding up a part."""
+    """Whether each member reduces everything, instead of a part."""
     size = sum([x.nbytes for x in xs])
     return size <= WHOLE_BYTES or (group.size == 2 and is_plain(xs[0].dtype))
 
 
 def all_gather(group: Group, channel: Channel, x: Array, out: Sequence[Array], what: str) -> None:
-    """Fill `out` with what each member has in `x`, which may be of other lengths."""
+    """Fill `out` with each member's `x`, whose lengths may differ."""
     rows = [row.reshape(-1) for row in out]
     own = rows[group.index]
     with group.call(what) as tag:
@@ -63,7 +63,7 @@ def all_gather(group: Group, channel: Channel, x: Array, out: Sequence[Array], w
 def reduce_scatter(
     group: Group, channel: Channel, xs: Sequence[Array], out: Array, name: str, what: str
 ) -> None:
-    """Reduce over the members, each of which has one of `xs` for every member."""
+    """Reduce the i-th of all members' `xs` into `out` of member i."""
     flats, result = [x.reshape(-1) for x in xs], out.reshape(-1)
     own = flats[group.index]
     with group.call(what) as tag:
@@ -81,7 +81,7 @@ def reduce_scatter(
 
 
 def _pieces(size: int, itemsize: int) -> Iterator[slice]:
-    """Parts of a vector whose elements take so much of a slot."""
+    """The pieces of a vector that fit a slot."""
     count = SLOT_BYTES // itemsize
     for begin in range(0, size, count):
         yield slice(begin, begin + count)

@@ -1,7 +1,7 @@
-"""Memory that the ranks of one host share: what one writes there the others read, without messages.
+"""Memory shared by the ranks of one host.
 
-Each rank has a file that lies in no folder, and maps those of the others; a system that has none of
-these, or does not let one rank open another's, has no shared memory, and nothing else changes.
+Each rank has an anonymous file (memfd) and maps those of the others. On systems without such files,
+or where ranks may not open each other's, ranks use messages instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_GROUPS: Final = 64
 
 
 class SharedMemory:
-    """The memory of all ranks that this one can map, and who can map whose."""
+    """The mapped memory of other ranks, and which ranks can map which."""
 
     def __init__(
         self, maps: dict[int, Array], reached: list[set[int]], native: Callable[[], Any]
@@ -34,7 +34,7 @@ class SharedMemory:
         self._maps, self._reached, self._native = maps, reached, native
 
     def channel(self, group: Group) -> Channel | None:
-        """For the members of a group; `None` unless each has the memory of all."""
+        """A channel for a group; `None` unless every member maps the memory of all."""
         members = set(group.ranks)
         if group.index < 0 or len(members) < 2 or group.number >= MOST_GROUPS:
             return None
@@ -47,7 +47,7 @@ class SharedMemory:
 
 
 def share(transport: Transport, timeout: float, native: Callable[[], Any]) -> SharedMemory:
-    """Make memory for the ranks of this host, and map theirs; all ranks call it."""
+    """Make this rank's memory and map that of the other ranks; all ranks call it."""
     world = Group(transport, range(transport.size), 0, timeout)  # counts no calls of the job's own
     own = _file()
     told = json.dumps([_host(), os.getpid(), own]).encode()
@@ -65,7 +65,7 @@ def share(transport: Transport, timeout: float, native: Callable[[], Any]) -> Sh
 
 
 def _file() -> int:
-    """A file in memory alone; -1 where the system has none."""
+    """An anonymous file; -1 if the system has none."""
     if not hasattr(os, "memfd_create"):
         return -1
     with contextlib.suppress(OSError):
@@ -76,7 +76,7 @@ def _file() -> int:
 
 
 def _mapped(process: int, file: int) -> Array | None:
-    """The memory of a process of this host, if this one may have it."""
+    """Another process's memory, if this one may open it."""
     with contextlib.suppress(OSError, ValueError):
         opened = os.open(f"/proc/{process}/fd/{file}", os.O_RDWR)
         try:
@@ -87,7 +87,7 @@ def _mapped(process: int, file: int) -> Array | None:
 
 
 def _host() -> list[str]:
-    """What processes have in common that share memory: a boot, and namespaces as of a container."""
+    """An identity of the host: its boot and its namespaces, which differ between containers."""
     found: list[str] = []
     with contextlib.suppress(OSError):
         found.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))

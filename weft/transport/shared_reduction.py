@@ -1,6 +1,6 @@
-"""All-reduces of arrays of given shapes in shared memory, prepared once.
+"""All-reduce of arrays of given shapes in shared memory, prepared once.
 
-The arrays of a call lie behind one another, and pass through the slots in rounds.
+The concatenated arrays of a call pass through the slots in rounds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.transport.reduction import REDUCTIONS, Tree, is_plain, zeros_for
 
 
 class _Segment(NamedTuple):
-    """Elements of an array, and where they lie in a slot."""
+    """A segment of an array and its place in a slot."""
 
     array: int
     begin: int
@@ -26,12 +26,12 @@ class _Segment(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """What passes through the slots at a time.
+    """One round through the slots.
 
     Attributes:
-        size: elements in the slot.
-        rows: of each slot, each member's memory.
-        parts: the same by segments.
+        size: the number of elements.
+        rows: each member's memory, for each slot.
+        parts: the same, by segments.
     """
 
     segments: list[_Segment]
@@ -41,11 +41,11 @@ class _Round(NamedTuple):
 
 
 class Reduction:
-    """Each member reads what all have, and reduces it for itself.
+    """All-reduce in which every member reduces everything.
 
     Args:
-        xs: arrays like those that are to be reduced.
-        what: the call, as it is to be named.
+        xs: arrays of the types and shapes to be reduced.
+        what: the call's name in messages.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Reduction:
         return _Round(segments, size, rows, parts)
 
     def run(self, xs: Sequence[Array], outs: Sequence[Array]) -> None:
-        """Reduce `xs` over the members into each one's `outs`, which may be the same."""
+        """Reduce `xs` over the members into every `outs`, which may be `xs`."""
         group, transport = self._group, self._group.transport
         if self._alone is not None:
             self._run_alone(self._alone, xs[0], outs[0])
@@ -126,7 +126,7 @@ class Reduction:
         return turn
 
     def _reduce(self, each: _Round, turn: int, outs: Sequence[Array]) -> None:
-        """Reduce what all have shown."""
+        """Reduce what all members have written."""
         if self._function is None:
             rows = [row.copy() for row in each.rows[turn]]  # others read them, too
             Tree(rows, self._name).into(rows[0])
@@ -141,7 +141,7 @@ class Reduction:
 
 
 class ReductionInParts(Reduction):
-    """Each member reduces a part in the slots, then all read the parts."""
+    """All-reduce in which each member reduces a part in the slots, then all read the parts."""
 
     def _reduce(self, each: _Round, turn: int, outs: Sequence[Array]) -> None:
         size, rows = self._group.size, each.rows[turn]
@@ -158,7 +158,7 @@ class ReductionInParts(Reduction):
 
 
 def _rounds(sizes: Sequence[int], itemsize: int) -> list[tuple[list[_Segment], int]]:
-    """Arrays of so many elements, cut into what fits a slot: the same as of one long array."""
+    """The segments of arrays of these sizes in each round, as of one long array."""
     room = SLOT_BYTES // itemsize
     found: list[tuple[list[_Segment], int]] = [([], 0)]
     for array, size in enumerate(sizes):

@@ -1,4 +1,4 @@
-"""The all-reduce of a few bytes, prepared once: everybody sends everything to everybody."""
+"""The all-reduce of small arrays, prepared once: every member sends to every other."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SmallReduction:
 
 
 def small_reduction(group: Group, x: Array, name: str, what: str) -> SmallReduction:
-    """The all-reduce of arrays like `x`, which a group keeps."""
+    """The group's all-reduce for arrays of the type and shape of `x`, made once."""
     key = what, name, x.dtype, x.shape
     found = group.prepared.get(key)
     if found is None:
@@ -61,5 +61,5 @@ def small_reduction(group: Group, x: Array, name: str, what: str) -> SmallReduct
 
 
 def is_small(group: Group, size: int, most: int) -> bool:
-    """Whether so many bytes of each member are worth to be prepared for."""
+    """Whether arrays of so many bytes use it."""
     return size <= most and size * group.size <= MOST_BYTES

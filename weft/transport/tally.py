@@ -1,4 +1,4 @@
-"""What communication costs a rank: counted while it happens, its calls as spans when asked for."""
+"""Counters of a rank's communication, and spans of its calls if asked for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A call, with its begin and end in nanoseconds of the clock of this host."""
+    """A call, with its begin and end in nanoseconds of this host's monotonic clock."""
 
     what: str
     begin: int
@@ -20,12 +20,11 @@ class Tally:
     """Counts since the job began, or since `reset`.
 
     Attributes:
-        calls: made together with others.
-        sent: bytes.
-        seconds: within calls, without those of a few bytes that had not to wait.
-        waited: for how many seconds each other rank was waited for. Several may be waited for at
-            the same time.
-        spans: the calls one by one, while somebody wants to know.
+        calls: the number of collective calls.
+        sent: bytes sent.
+        seconds: time in calls, except small calls that did not wait.
+        waited: seconds spent waiting for each other rank; waits for several ranks overlap.
+        spans: the calls one by one, while a list is set.
     """
 
     calls: int = 0

@@ -1,4 +1,4 @@
-"""Waiting for other ranks: never for ever, and never without saying for whom."""
+"""Waiting for other ranks: with a timeout, and with an error that names them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _wait(transport: Transport, pending: Pending, timeout: float) -> None:
 
 
 def _look(transport: Transport, pending: Pending, passed: float, timeout: float) -> None:
-    """Whether waiting may still help."""
+    """Whether the missing ranks may still answer."""
     have_effect()
     if transport.left:
         gone = sorted(transport.left.intersection(pending.missing()))
@@ -88,5 +88,5 @@ def _look(transport: Transport, pending: Pending, passed: float, timeout: float)
 
 
 def named(ranks: list[int]) -> str:
-    """Ranks as messages name them."""
+    """Ranks as text, for messages."""
     return f"rank{'s' * (len(ranks) != 1)} {', '.join(map(str, ranks))}"

@@ -1,4 +1,4 @@
-"""The communication thread: calls that go on while this process computes, in order."""
+"""The communication thread: runs calls in order while the process computes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Worker:
-    """Does one piece of work after another; its thread starts with the first."""
+    """A thread that runs queued work in order; started by the first."""
 
     def __init__(self) -> None:
         self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
@@ -19,7 +19,7 @@ class Worker:
         self.busy = False  # whether anything may not be done yet
 
     def submit(self, work: Callable[[], Any]) -> Future[Any]:
-        """Have something done behind all that was submitted before."""
+        """Queue work."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="weft-exchange", daemon=True)
             self._thread.start()
@@ -29,7 +29,7 @@ class Worker:
         return found
 
     def drain(self) -> None:
-        """Wait until all is done, unless this is the thread that does it."""
+        """Wait until all queued work is done, unless called on the thread itself."""
         last = self._last
         if last is not None and threading.current_thread() is not self._thread:
             last.exception()  # whoever waits for it raises it
