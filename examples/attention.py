@@ -1,8 +1,8 @@
-"""A TensorFlow 1 translator, the import apart: an encoder and a decoder with attention.
+"""A TensorFlow 1 translator with attention; only the import differs from TensorFlow's.
 
-It turns dates such as "03 Mar 21" into "21-03-03", letter by letter: trained on true letters
-(`TrainingHelper`), then read by `BeamSearchDecoder`. Prints which part of other dates is translated
-without any mistake, which part of their letters is right, and three examples. On 2 cores: 10 s.
+It turns dates such as "03 Mar 21" into "21-03-03", letter by letter. Training feeds the correct
+letters (`TrainingHelper`); `BeamSearchDecoder` translates. Prints the fraction of test dates and of
+their letters that are correct, and three examples. On 2 cores: 10 s.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from translation import SOURCE, START, TARGET, make_pairs
 import weft.tf1 as tf
 
 WIDTH, BEAMS, BATCH = 64, 4, 64
-END = ord(START)  # the letter that begins a text ends it, too
+END = ord(START)  # begins and ends a text
 seq2seq = tf.contrib.seq2seq
 
 
 def encode(source: Any, lengths: Any, table: Any) -> tuple[Any, Any]:
-    """What the encoder gives for each letter, and its last states in both directions as one."""
+    """The encoder's output for each letter, and its final states in both directions, joined."""
     embedded = tf.nn.embedding_lookup(table, source)
     cells = [tf.nn.rnn_cell.GRUCell(WIDTH // 2) for _ in range(2)]
     outputs, states = tf.nn.bidirectional_dynamic_rnn(*cells, embedded, lengths, dtype=tf.float32)
@@ -41,7 +41,7 @@ class Translator:
 
     def __init__(self, steps: int) -> None:
         self.source = tf.placeholder(tf.int32, [None, SOURCE])
-        self.target = tf.placeholder(tf.int32, [None, TARGET + 2])  # between two letters START
+        self.target = tf.placeholder(tf.int32, [None, TARGET + 2])  # between two START letters
         lengths = tf.fill([tf.shape(self.source)[0]], SOURCE)
         table = tf.get_variable("table", [VOCABULARY, WIDTH])
         memory, state = encode(self.source, lengths, table)
@@ -81,7 +81,7 @@ class Translator:
 
 
 def text_of(codes: np.ndarray[Any, Any]) -> str:
-    """A row of ASCII codes as text."""
+    """ASCII codes as text."""
     return "".join(map(chr, codes.tolist())).strip()
 
 

@@ -1,7 +1,7 @@
-"""Which module is this line from? A bag of embeddings classifies the standard library's source.
+"""A bag of embeddings tells from which module of the standard library a line of source comes.
 
-Prints which part of the lines not seen in training is given to the right one of eight modules,
-and a few of them. On 2 cores: 4 s.
+Prints the accuracy over eight modules on lines not seen in training, and a few predictions. On 2
+cores: 4 s.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from weft.nn import functional as F
 MODULES = ("argparse", "ast", "inspect", "socket", "subprocess", "tarfile", "threading", "typing")
 VOCABULARY = 4096
 
-Line = tuple[str, int]  # with the number of its module
+Line = tuple[str, int]  # and the index of its module
 
 
 def load_lines() -> list[Line]:
-    """Lines of at least 20 characters, each once, in random order."""
+    """Distinct lines of at least 20 characters, in random order."""
     lines: dict[str, int] = {}
     for number, module in enumerate(MODULES):
         text = (Path(os.__file__).parent / f"{module}.py").read_text(encoding="utf-8")
@@ -37,12 +37,12 @@ def load_lines() -> list[Line]:
 
 
 def batch_of(lines: Sequence[Line]) -> tuple[wf.Tensor, wf.Tensor, wf.Tensor]:
-    """The words of all lines in one row, where in it each line begins, and the labels."""
+    """All lines' words in one tensor, the offset of each line in it, and the labels."""
     words: list[int] = []
     starts: list[int] = []
     for text, _ in lines:
         starts.append(len(words))
-        # A word's number is its checksum; few words have to share one.
+        # A word's index is a hash; few words collide.
         words += [zlib.crc32(w.encode()) % VOCABULARY for w in re.findall(r"\w+|\W", text)]
     return wf.tensor(words), wf.tensor(starts), wf.tensor([number for _, number in lines])
 

@@ -1,4 +1,4 @@
-"""What several examples share: the command line, data, and images drawn in characters."""
+"""Shared by several examples: the command line, data, and images printed as characters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ VOCABULARY = 128  # ASCII
 
 
 class Digits(NamedTuple):
-    """Images (N, 1, 28, 28) in [0, 1] with their labels, to learn from and to measure on."""
+    """Images (N, 1, 28, 28) in [0, 1] with their labels, for training and testing."""
 
     images: wf.Tensor
     labels: wf.Tensor
@@ -35,7 +35,7 @@ def options(description: str | None, steps: int) -> argparse.ArgumentParser:
 
 
 def load_digits() -> Digits:
-    """The digits that come with Weft, or MNIST where `WEFT_DATA` names its folder."""
+    """The digits bundled with Weft, or MNIST from the folder in `WEFT_DATA`."""
     mnist = get_mnist(flatten=False, onehot=False)
     parts: list[wf.Tensor] = []
     for part in (mnist.train, mnist.test):
@@ -44,7 +44,7 @@ def load_digits() -> Digits:
 
 
 def load_source(limit: int = 1_000_000) -> wf.Tensor:
-    """The standard library's source, module after module, as a row of ASCII codes."""
+    """The standard library's source, module after module, as ASCII codes."""
     text = ""
     for path in sorted(Path(os.__file__).parent.glob("*.py")):
         text += path.read_text(encoding="utf-8")
@@ -55,18 +55,18 @@ def load_source(limit: int = 1_000_000) -> wf.Tensor:
 
 
 def text_of(codes: wf.Tensor) -> str:
-    """A row of ASCII codes as text."""
+    """ASCII codes as text."""
     return "".join(map(chr, codes.tolist()))
 
 
 def windows(codes: wf.Tensor, count: int, length: int) -> wf.Tensor:
-    """`count` pieces of the row, from random places."""
+    """`count` windows at random positions: (count, length)."""
     starts = wf.randint(0, len(codes) - length, (count, 1))
     return codes[starts + wf.arange(length)]
 
 
 def draw(images: wf.Tensor) -> str:
-    """Images (N, H, W) in [0, 1] side by side, every second row and column, as characters."""
+    """Images (N, H, W) in [0, 1], side by side, as characters; every second row and column."""
     shades = (images[:, ::2, ::2].clamp(0, 1) * (len(SHADES) - 1)).round().long()
     rows = shades.permute(1, 0, 2).flatten(1).tolist()
     return "\n".join("".join(SHADES[s] for s in row).rstrip() for row in rows)

@@ -1,9 +1,8 @@
-"""Completes Python that one types, one character at a time as they are drawn.
+"""Completes the Python that you type, streaming one character at a time.
 
-First learns to write Python from the standard library's source, or reads `--model FILE` if it is
-there; what was learned is written to that file otherwise. Then every line is gone on with, up to
-the end of a line. An empty line ends the program. On 2 cores: a minute to learn, then a ms a
-character.
+Loads `--model FILE` if the file exists. Otherwise it learns from the standard library's source and
+saves the model there. Then it completes each line that you type, up to a line end. An empty line
+ends the program. On 2 cores: a minute to learn, then a ms a character.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ STOP = ord("\n")
 
 
 def obtain(path: Path | None, steps: int) -> models.GPT:
-    """The model in the file, or one that has learned now."""
+    """The model from the file, or a newly trained one."""
     if path is None or not path.exists():
         model = learn(load_source(), steps)
         if path is not None:
@@ -34,7 +33,7 @@ def obtain(path: Path | None, steps: int) -> models.GPT:
 
 
 def typed() -> Iterator[str]:
-    """Lines of the terminal, or of a file, until one is empty."""
+    """Lines from standard input, until one is empty."""
     while True:
         sys.stdout.write(">>> ")
         sys.stdout.flush()
@@ -47,7 +46,7 @@ def typed() -> Iterator[str]:
 def complete(
     model: models.GPT, text: str, count: int, temperature: float, generator: wf.Generator
 ) -> str:
-    """The text as far as the model sees it, and what it writes behind it, printed meanwhile."""
+    """The end of the text that fits the model's context, with its completion, which is streamed."""
     seen = ("\n" + text)[-(CONTEXT - count) :]
     ids = wf.tensor([list(seen.encode("ascii", "replace"))])
     ids = ids.clamp(max=VOCABULARY - 1)
@@ -64,7 +63,7 @@ def complete(
 
 
 def main(arguments: Sequence[str] | None = None) -> list[str]:
-    """Learn, then complete; the completed lines."""
+    """Learn, then complete; returns the completed lines."""
     parser = options(__doc__, steps=1000)
     parser.add_argument("--model", type=Path, help="where to keep what was learned")
     parser.add_argument("--prompt", action="append", help="complete this, not what is typed")

@@ -1,6 +1,6 @@
 """Digits with Horovod's names: `weft launch -n 2 --max-restarts 3 examples/elastic.py`.
 
-Kill a rank while it trains: all start again and go on from the last commit. Alone it runs, too.
+Kill a rank while it trains: all ranks restart from the last commit. It also runs as one process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BATCH = 64
 
 @hvd.elastic.run
 def train(state: Any, images: wf.Tensor, labels: wf.Tensor, steps: int) -> None:
-    """Train up to so many steps; every tenth is committed."""
+    """Train up to `steps` steps; commit every tenth."""
     while state.step < steps:
         begin = state.step * BATCH % (len(labels) - BATCH) + hvd.rank()
         own = slice(begin, begin + BATCH - hvd.rank(), hvd.size())
@@ -33,7 +33,7 @@ def train(state: Any, images: wf.Tensor, labels: wf.Tensor, steps: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> float:
-    """Train; the test accuracy."""
+    """Train; returns the test accuracy."""
     given = options(__doc__, 60).parse_args(arguments)
     hvd.init()
     data = load_digits()

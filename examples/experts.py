@@ -1,8 +1,8 @@
-"""A mixture of experts learns several functions at once, where one layer of its cost learns none.
+"""A mixture of experts learns eight functions, where one layer of the same cost learns none.
 
-Inputs are of eight kinds, each with a function of its own. Prints the mean squared errors of one
-feed-forward layer and of eight experts of the same size, of which each input uses one (1.0 is what
-a constant would get), and how the experts share the work. On 2 cores: 5 s.
+Inputs are of eight kinds, each with its own function. Prints the mean squared errors of one
+feed-forward layer and of eight experts of the same size, one of which processes each input (a
+constant would get 1.0), and the balance loss of the experts. On 2 cores: 5 s.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ KINDS, FEATURES, HIDDEN, BATCH = 8, 16, 16, 512
 
 
 class Functions:
-    """A function for each kind of input: inputs lie around a center, and go through a matrix."""
+    """A center and a matrix for each kind: inputs lie around the center; the matrix maps them."""
 
     def __init__(self) -> None:
         self.centers = 2 * wf.randn(KINDS, FEATURES)
         self.matrices = wf.randn(KINDS, FEATURES, FEATURES) / FEATURES**0.5
 
     def draw(self, count: int) -> tuple[wf.Tensor, wf.Tensor]:
-        """Inputs and what they become, (count, FEATURES) each."""
+        """Inputs and targets, (count, FEATURES) each."""
         kinds = wf.randint(0, KINDS, (count,))
         noise = wf.randn(count, FEATURES)
         made = wf.einsum("nf,nfg->ng", noise, self.matrices[kinds])
@@ -34,7 +34,7 @@ class Functions:
 
 
 def main(arguments: Sequence[str] | None = None) -> tuple[float, float]:
-    """Train both; the errors of the single layer and of the experts on new inputs."""
+    """Train both; returns the errors of the single layer and of the experts on new inputs."""
     chosen = options(__doc__, steps=600).parse_args(arguments)
     wf.manual_seed(0)
     functions = Functions()

@@ -1,8 +1,7 @@
 """A GPT that learns to write Python, one character at a time, from the standard library's source.
 
 Prints the loss in bits per character (7 before training, 8 without any model) on source not seen
-in training, then a sample. With `--bfloat16` products are computed in half the bits. On 2 cores:
-a minute.
+in training, then a sample. With `--bfloat16`, matmuls run in bfloat16. On 2 cores: a minute.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ CONTEXT = 64
 
 
 def bits(model: models.GPT, batch: wf.Tensor) -> wf.Tensor:
-    """How many bits a character takes, if the model's predictions are used to pack it."""
+    """The cross entropy in bits per character."""
     logits = model(batch[:, :-1])
     return F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten()) / math.log(2)
 
 
 def learn(codes: wf.Tensor, steps: int, bfloat16: bool = False) -> models.GPT:
-    """A model trained on pieces of the row."""
+    """A model trained on random windows of the source."""
     model = models.GPT(VOCABULARY, CONTEXT, layers=3, heads=4, width=128)
     optimizer = wf.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.01)
     schedule = wf.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, steps)
@@ -44,7 +43,7 @@ def learn(codes: wf.Tensor, steps: int, bfloat16: bool = False) -> models.GPT:
 
 
 def main(arguments: Sequence[str] | None = None) -> float:
-    """Train, measure, write."""
+    """Train, test, and print a sample; returns the bits per character."""
     parser = options(__doc__, steps=1000)
     parser.add_argument("--bfloat16", action="store_true", help="mixed precision")
     parser.add_argument("--sample", type=int, default=200, help="characters to write")

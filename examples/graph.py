@@ -1,7 +1,7 @@
-"""Graph networks find the community of each node, of which they are told one in ten.
+"""Graph networks predict the community of each node; one node in ten is labeled.
 
-Edges lead mostly within communities; features are almost noise. Prints the share of the other nodes
-that a graph convolution, GraphSAGE and graph attention get right (0.25 by chance). On 2 cores: 5 s.
+Edges lead mostly within communities; features are almost noise. Prints the accuracy of a graph
+convolution, GraphSAGE and graph attention on the other nodes (0.25 by chance). On 2 cores: 5 s.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weft import nn
 from weft.nn import functional as F
 
 COMMUNITIES, NODES, FEATURES, WIDTH = 4, 800, 16, 32
-INSIDE, OUTSIDE = 0.03, 0.003  # the chance of an edge between two nodes
+INSIDE, OUTSIDE = 0.03, 0.003  # probability of an edge between two nodes
 
 
 def make_graph() -> tuple[wf.Tensor, wf.Tensor, wf.Tensor]:
@@ -32,7 +32,7 @@ def make_graph() -> tuple[wf.Tensor, wf.Tensor, wf.Tensor]:
 
 
 class Network(nn.Module):
-    """Two layers along the edges."""
+    """Two graph layers."""
 
     def __init__(self, first: nn.Module, second: nn.Module) -> None:
         super().__init__()
@@ -40,12 +40,12 @@ class Network(nn.Module):
         self.second = second
 
     def forward(self, x: wf.Tensor, edges: wf.Tensor) -> Any:
-        """Scores (NODES, COMMUNITIES)."""
+        """Logits (NODES, COMMUNITIES)."""
         return self.second(F.relu(self.first(x, edges)), edges)
 
 
 def networks() -> dict[str, Network]:
-    """One of each layer."""
+    """One network for each kind of layer."""
     return {
         "graph convolution": Network(nn.GCNConv(FEATURES, WIDTH), nn.GCNConv(WIDTH, COMMUNITIES)),
         "GraphSAGE": Network(nn.SAGEConv(FEATURES, WIDTH), nn.SAGEConv(WIDTH, COMMUNITIES)),
@@ -56,7 +56,7 @@ def networks() -> dict[str, Network]:
 
 
 def main(arguments: Sequence[str] | None = None) -> float:
-    """Train each network on the nodes that are told; the lowest accuracy on the others."""
+    """Train each network on the labeled nodes; returns the lowest accuracy on the others."""
     chosen = options(__doc__, steps=100).parse_args(arguments)
     wf.manual_seed(0)
     features, edges, communities = make_graph()

@@ -1,7 +1,7 @@
-"""TensorFlow 1's Keras reads handwritten digits: a small residual network, saved and read again.
+"""TensorFlow 1's Keras classifies handwritten digits: a small residual network, saved and loaded.
 
-Operations stand between the layers (`tf.nn.relu(y + x)`). Learns the digits that come with Weft, or
-MNIST where `WEFT_DATA` names its folder; prints the accuracy. On 2 cores: 7 s.
+Plain operations are used between layers (`tf.nn.relu(y + x)`). Data are the digits bundled with
+Weft, or MNIST from the folder in `WEFT_DATA`. Prints the accuracy. On 2 cores: 7 s.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CHANNELS, BATCH = 16, 100
 
 
 def residual(x: Any, channels: int) -> Any:
-    """Two convolutions, of half the height and width, beside one of a single pixel."""
+    """Two convolutions, the first with stride 2, and a 1x1 convolution as the shortcut."""
     y = keras.layers.Conv2D(channels, 3, strides=2, padding="same", use_bias=False)(x)
     y = tf.nn.relu(keras.layers.BatchNormalization(momentum=0.9)(y))
     y = keras.layers.Conv2D(channels, 3, padding="same", use_bias=False)(y)
@@ -29,7 +29,7 @@ def residual(x: Any, channels: int) -> Any:
 
 
 def network() -> Any:
-    """From bytes in [0, 1] to scores of ten digits."""
+    """From pixels in [0, 1] to logits of ten digits."""
     x = keras.Input([28, 28, 1])
     y = residual(residual(2 * x - 1, CHANNELS), 2 * CHANNELS)
     scores = keras.layers.Dense(10)(keras.layers.Flatten()(y))
@@ -37,7 +37,7 @@ def network() -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> float:
-    """Train, save, read, measure; the accuracy."""
+    """Train, save, load, test; returns the accuracy."""
     chosen = options(__doc__, steps=300).parse_args(arguments)
     digits = load_digits()
     parts = [x.numpy().reshape(-1, 28, 28, 1) for x in (digits.images, digits.test_images)]

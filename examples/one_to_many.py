@@ -1,7 +1,7 @@
-"""One to many: from the image of a digit to its name, spelled letter by letter.
+"""One to many: from the image of a digit to its name, letter by letter.
 
-A layer makes the first state of a recurrent network of the image; the network writes "seven".
-Prints which part of the names of other images is right, and some of them. On 2 cores: 5 s.
+A linear layer maps the image to the initial state of a recurrent network, which spells "seven".
+Prints the fraction of correct names for test images, and some of them. On 2 cores: 5 s.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from weft import models, nn
 from weft.nn import functional as F
 
 NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-LETTERS = ".efghinorstuvwxz"  # the point begins and ends a name
+LETTERS = ".efghinorstuvwxz"  # a point begins and ends a name
 LENGTH = max(map(len, NAMES)) + 1
 
 
 def spelled(names: Sequence[str]) -> wf.Tensor:
-    """Names as rows of letters' numbers, filled up with points."""
+    """Names as rows of letter indices, padded with points."""
     return wf.tensor([[LETTERS.index(c) for c in name.ljust(LENGTH, ".")] for name in names])
 
 
 class Speller(nn.Module):
-    """Images (N, 1, 28, 28) and letters (N, L) to logits (N, L, letters) of the next ones."""
+    """Images (N, 1, 28, 28) and letters (N, L) to logits (N, L, letters) of the next letters."""
 
     def __init__(self, width: int = 64) -> None:
         super().__init__()
@@ -35,24 +35,24 @@ class Speller(nn.Module):
         self.out = nn.Linear(width, len(LETTERS))
 
     def see(self, images: wf.Tensor) -> wf.Tensor:
-        """The first state, (N, width)."""
+        """The initial state, (N, width)."""
         return wf.tanh(self.look(images.flatten(1)))
 
     def forward(self, images: wf.Tensor, letters: wf.Tensor) -> wf.Tensor:
-        """Logits of the letters after each of these."""
+        """Logits of the letter after each of these."""
         y, _ = self.write(self.letters(letters), self.see(images)[None])
         return self.out(y)
 
     def step(
         self, tokens: wf.Tensor, position: wf.Tensor, cache: Sequence[wf.Tensor]
     ) -> tuple[wf.Tensor, Sequence[wf.Tensor]]:
-        """The same for one letter, as `models.generate` asks for it: the cache is the state."""
+        """The same for one letter, as `models.generate` needs it: the cache is the state."""
         del position
         y, state = self.write(self.letters(tokens)[:, None], cache[0][None])
         return self.out(y)[:, 0], (state[0],)
 
     def spell(self, images: wf.Tensor) -> list[str]:
-        """The names of what the images show."""
+        """The predicted names of the digits in the images."""
         with wf.no_grad():
             starts = wf.zeros(len(images), 1, dtype=wf.int64)
             cache = [self.see(images)]
@@ -61,7 +61,7 @@ class Speller(nn.Module):
 
 
 def main(arguments: Sequence[str] | None = None) -> float:
-    """Train, measure, show."""
+    """Train, test, print examples; returns the fraction of correct names."""
     chosen = options(__doc__, steps=400).parse_args(arguments)
     wf.manual_seed(0)
     digits = load_digits()

@@ -1,7 +1,7 @@
-"""Digits on several processes: `weft launch -n 2 examples/parallel.py`; alone it runs, too.
+"""Digits on several processes: `weft launch -n 2 examples/parallel.py`; also as one process.
 
-What several processes need besides is marked with numbers. With `--shards 4` parameters are the
-same, bit by bit, on 1, 2 and 4 ranks; the digest that is printed tells.
+The numbered lines are those that several processes need. With `--shards 4`, parameters are bitwise
+equal on 1, 2 and 4 ranks, as the printed digest shows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BATCH = 64
 
 
 def main(arguments: Sequence[str] | None = None) -> tuple[float, str]:
-    """Train; the test accuracy and the parameters' digest."""
+    """Train; returns the test accuracy and the parameters' digest."""
     parser = options(__doc__, 60)
     parser.add_argument("--shards", type=int, help="parts of the batch, added in a fixed tree")
     given = parser.parse_args(arguments)

@@ -1,7 +1,7 @@
-"""NeuMF learns what users will like, from what they liked: made data with hidden tastes.
+"""NeuMF recommends items from what users liked before: synthetic data with latent factors.
 
-Prints the hit rate: how often an item that a user likes, and that training did not show, is among
-the ten best of it and 99 others (0.1 by chance). On 2 cores: 3 s.
+Prints the hit rate: how often a held-out item that a user likes is among the top ten of it and 99
+other items (0.1 by chance). On 2 cores: 3 s.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ USERS, ITEMS, LIKED, OTHERS = 500, 200, 20, 99
 
 
 def make_likes() -> wf.Tensor:
-    """Each user's best items (USERS, LIKED), in random order: tastes times properties."""
+    """Each user's best items (USERS, LIKED), in random order, by a dot product of factors."""
     tastes, properties = wf.randn(USERS, 4), wf.randn(ITEMS, 4)
     best = (tastes @ properties.T).topk(LIKED).indices
     return best.gather(1, wf.rand(USERS, LIKED).argsort(1))
@@ -31,7 +31,7 @@ def make_others(likes: wf.Tensor) -> wf.Tensor:
 
 
 def main(arguments: Sequence[str] | None = None) -> float:
-    """Train on all but one of each user's items, then look for that one."""
+    """Train on all but one of each user's items; returns the hit rate of that one."""
     chosen = options(__doc__, steps=1000).parse_args(arguments)
     wf.manual_seed(0)
     likes = make_likes()
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> float:
     for step in range(1, chosen.steps + 1):
         users = wf.randint(0, USERS, (256,))
         good = known[users, wf.randint(0, LIKED - 1, (256,))]
-        bad = wf.randint(0, ITEMS, (1024,))  # mostly; as nobody said so, it has to be guessed
+        bad = wf.randint(0, ITEMS, (1024,))  # random items are treated as disliked; most are
         logits = model(wf.cat([users, users.repeat(4)]), wf.cat([good, bad]))
         labels = wf.cat([wf.ones(256), wf.zeros(1024)])
         loss = F.binary_cross_entropy_with_logits(logits, labels)

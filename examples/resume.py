@@ -1,8 +1,9 @@
-"""Stopping and going on: model, optimizer and random numbers in a folder of checkpoints.
+"""Stop and resume: model, optimizer and random state in a folder of checkpoints.
 
-Trains a classifier of digits in one go, then half of the steps with a checkpoint at the end, and
-the other half in new objects. Prints both test accuracies and the largest difference of any weight,
-which is 0: with deterministic algorithms, results do not depend on what ran before. 2 s on 2 cores.
+Trains a digit classifier in one run, then in two: half of the steps up to a checkpoint, and the
+other half in new objects. Prints both test accuracies and the largest difference of any weight,
+which is 0: with deterministic algorithms, results do not depend on what ran before. On 2 cores:
+2 s.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from weft.nn import functional as F
 
 
 class Trainer:
-    """A model with what it needs to learn."""
+    """A model with its optimizer."""
 
     def __init__(self, digits: Digits) -> None:
         self.digits = digits
@@ -29,7 +30,7 @@ class Trainer:
         self.optimizer = wf.optim.Adam(self.model.parameters())
 
     def train(self, steps: int) -> None:
-        """So many steps on random batches."""
+        """`steps` steps on random batches."""
         self.model.train()
         for _ in range(steps):
             picked = wf.randint(0, len(self.digits.images), (64,))
@@ -39,19 +40,19 @@ class Trainer:
             self.optimizer.zero_grad()
 
     def accuracy(self) -> float:
-        """Which part of the test images is recognised."""
+        """The test accuracy."""
         self.model.eval()
         with wf.no_grad():
             found = self.model(self.digits.test_images).argmax(1)
         return (found == self.digits.test_labels).float().mean().item()
 
     def state(self) -> dict[str, object]:
-        """Everything that training goes on from."""
+        """Everything that a resumed run needs."""
         return {"model": self.model, "optimizer": self.optimizer, "random": RandomState()}
 
 
 def main(arguments: Sequence[str] | None = None) -> tuple[float, float]:
-    """Train at once and in two parts; compare."""
+    """Train in one run and in two; returns the accuracy and the largest difference."""
     chosen = options(__doc__, steps=400).parse_args(arguments)
     digits = load_digits()
     half = chosen.steps // 2

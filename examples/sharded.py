@@ -1,8 +1,8 @@
-"""gpt.py on several processes that share one model: `weft launch -n 4 examples/sharded.py --tp 2`.
+"""gpt.py with one model sharded over ranks: `weft launch -n 4 examples/sharded.py --tp 2`.
 
-Ranks are arranged in a grid. Along one dimension they divide the layers' work (`--tp`), along the
-other the batch, and parameters, gradients and the optimizer's state. Alone it runs, too. What the
-program of one process has not is marked with numbers.
+Ranks form a 2D mesh: tensor parallel along one dimension (`--tp`); along the other, the batch,
+parameters, gradients and optimizer state are sharded. It also runs as one process. The numbered
+lines are those that several processes need.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLAN = {"blocks.*.up": ColwiseParallel(), "blocks.*.down": RowwiseParallel()}
 
 
 def divided(model: models.GPT, mesh: dist.DeviceMesh) -> models.GPT:
-    """The model, of which each rank keeps its part."""
+    """The model; each rank keeps its shard."""
     parallelize_module(model, mesh["tp"], PLAN)
     for block in model.blocks:
         fully_shard(block, mesh=mesh["dp"])
@@ -32,7 +32,7 @@ def divided(model: models.GPT, mesh: dist.DeviceMesh) -> models.GPT:
 
 
 def main(arguments: Sequence[str] | None = None) -> float:
-    """Train; the loss of the last batch."""
+    """Train; returns the loss of the last batch."""
     parser = options(__doc__, 200)
     parser.add_argument("--tp", type=int, default=1, help="ranks that divide a layer's work")
     given = parser.parse_args(arguments)

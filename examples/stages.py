@@ -1,7 +1,7 @@
-"""Digits on a pipeline: `weft launch -n 2 examples/stages.py`; alone it runs, too.
+"""Pipeline parallelism on digits: `weft launch -n 2 examples/stages.py`; also as one process.
 
-The network is cut into as many stages as there are ranks, one on each. A batch goes through in
-micro-batches: while a stage works on one, the stages before it work on the next.
+The network is split into one stage per rank. A batch passes through in micro-batches: while a stage
+works on one, the stages before it work on the next ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BATCH, MICRO_BATCHES = 64, 4
 
 
 def network() -> wf.nn.Module:
-    """The same on all ranks."""
+    """The network, with the same weights on all ranks."""
     wf.manual_seed(0)
     layers: list[wf.nn.Module] = [wf.nn.Flatten(), wf.nn.Linear(784, 64)]
     for _ in range(3):
@@ -28,7 +28,7 @@ def network() -> wf.nn.Module:
 
 
 def main(arguments: Sequence[str] | None = None) -> float:
-    """Train; the test accuracy, on the last rank."""
+    """Train; returns the test accuracy, on the last rank."""
     given = options(__doc__, 60).parse_args(arguments)
     dist.init_process_group()
     rank, ranks = dist.get_rank(), dist.get_world_size()

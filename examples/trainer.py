@@ -1,7 +1,7 @@
-"""A trainer: learns digits until that no longer helps; stops, and goes on where it stopped.
+"""The trainer: learns digits with early stopping, and resumes after an interruption.
 
-Ctrl-C saves; the same command then goes on. `--folder` says where to; `--stop N` stops after N
-steps, as Ctrl-C would. Prints the test accuracy of the best state. On 2 cores: 3 s.
+Ctrl-C saves to `--folder`; the same command then resumes. `--stop N` stops after N steps, as Ctrl-C
+would. Prints the test accuracy of the best checkpoint. On 2 cores: 3 s.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from weft.train import callbacks
 
 
 class Classifier(wf.train.Module):
-    """Two layers with dropout; the rate falls from epoch to epoch."""
+    """Two layers with dropout; the learning rate decays from epoch to epoch."""
 
     def __init__(self, hidden: int = 64, lr: float = 3e-3) -> None:
         super().__init__()
@@ -47,13 +47,13 @@ class Classifier(wf.train.Module):
         self.log("val_accuracy", self.accuracy, prog_bar=True)
 
     def configure_optimizers(self) -> Any:
-        """Adam, with a rate that falls."""
+        """Adam with a decaying learning rate."""
         optimizer = wf.optim.Adam(self.parameters(), lr=self.lr)
         return [optimizer], [wf.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)]
 
 
 class Batches:
-    """Images and labels in batches; shuffled, each epoch is in another order."""
+    """Batches of images and labels; if shuffled, in another order in each epoch."""
 
     def __init__(self, images: wf.Tensor, labels: wf.Tensor, shuffle: bool) -> None:
         self.images, self.labels, self.shuffle = images, labels, shuffle
@@ -69,7 +69,7 @@ class Batches:
 
 
 def train(digits: Digits, folder: Path, steps: int) -> wf.train.Trainer:
-    """Train up to `steps` steps, from the last state in the folder if there is one."""
+    """Train up to `steps` steps, from the last checkpoint in the folder if there is one."""
     wf.train.seed_everything(0)
     save = callbacks.ModelCheckpoint(folder, monitor="val_loss")
     trainer = wf.train.Trainer(
@@ -87,7 +87,7 @@ def train(digits: Digits, folder: Path, steps: int) -> wf.train.Trainer:
 
 
 def main(arguments: Sequence[str] | None = None) -> float:
-    """Train, stop in between if asked to, and tell how good the best state is."""
+    """Train, with a stop in between if asked for; returns the accuracy of the best checkpoint."""
     parser = options(__doc__, steps=400)
     parser.add_argument("--folder", type=Path, help="where states are saved; kept")
     parser.add_argument("--stop", type=int, help="stop after so many steps, then go on")
