@@ -24,8 +24,10 @@ seq2seq = tf.contrib.seq2seq
 def encode(source: Any, lengths: Any, table: Any) -> tuple[Any, Any]:
     """The encoder's output for each letter, and its final states in both directions, joined."""
     embedded = tf.nn.embedding_lookup(table, source)
-    cells = [tf.nn.rnn_cell.GRUCell(WIDTH // 2) for _ in range(2)]
-    outputs, states = tf.nn.bidirectional_dynamic_rnn(*cells, embedded, lengths, dtype=tf.float32)
+    forward, backward = (tf.nn.rnn_cell.GRUCell(WIDTH // 2) for _ in range(2))
+    outputs, states = tf.nn.bidirectional_dynamic_rnn(
+        forward, backward, embedded, lengths, dtype=tf.float32
+    )
     return tf.concat(outputs, 2), tf.concat(states, 1)
 
 

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> float:
     )
     adam = wf.optim.Adam(model.parameters(), lr=0.003)
     optimizer = hvd.DistributedOptimizer(adam, named_parameters=model.named_parameters())
-    state = hvd.elastic.TorchState(model, optimizer, step=0)
+    state: Any = hvd.elastic.TorchState(model, optimizer, step=0)
     train(state, data.images, data.labels, given.steps)
     with wf.no_grad():
         guesses = model(data.test_images).argmax(1)
