@@ -6,13 +6,15 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weft.tf1 import flags as flags
+
 
 def run(main: Callable[[Any], Any] | None = None, argv: Sequence[str] | None = None) -> None:
-    """Call `main(argv)` and exit with its result.
+    """Read the flags of the command line, call `main(argv)` and exit with what it returns.
 
     Args:
-        main: by default the program's function `main`.
-        argv: the command line by default.
+        main: the function `main` of the program by default.
+        argv: the command line by default; `main` gets what is no flag of it.
     """
     chosen: Any = main or sys.modules["__main__"].main  # pyright: ignore[reportAttributeAccessIssue]
-    sys.exit(chosen(sys.argv if argv is None else list(argv)))
+    sys.exit(chosen(flags.FLAGS(argv, known_only=True)))

@@ -14,9 +14,9 @@ from weft.tf1.data.iterator import Initializable, Iterator
 from weft.tf1.data.spec import Spec, of_types, of_value, spec_map, typed
 from weft.tf1.data.traced import Traced
 from weft.tf1.errors import InvalidArgumentError
-from weft.tf1.framework.convert import is_tensor
+from weft.tf1.framework.convert import is_tensor, static_value
 from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.host import HostValue, string
+from weft.tf1.framework.host import HostConstant, HostValue, string
 
 Make = Callable[[Sequence[Any]], Pipeline]
 _range = range
@@ -239,9 +239,8 @@ def _source(
     tensors: Any, begin: Callable[[Any], Pipeline], leaf: Callable[[Spec], Spec]
 ) -> Dataset:
     tensors = tuple(tensors) if isinstance(tensors, list) and _has_tensors(tensors) else tensors
-    given = leaves(tensors)
-    inputs = [x for x in given if is_tensor(x) or isinstance(x, HostValue)]
     constants = map_leaves(_constant, tensors)
+    inputs = [x for x in leaves(constants) if _is_input(x)]
 
     def make(values: Sequence[Any]) -> Pipeline:
         rest = iter(values)
@@ -259,6 +258,11 @@ def _has_tensors(items: Sequence[Any]) -> bool:
 
 
 def _constant(x: Any) -> Any:
+    if isinstance(x, HostConstant):
+        return x.array
+    known = static_value(x) if is_tensor(x) else None
+    if known is not None:
+        return known
     if _is_input(x) or isinstance(x, np.ndarray):
         return x
     array = np.asarray(x)

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration.memory_check import check_table
 from weft.tf1.framework.dtypes import DType, as_dtype, float32, int32
 from weft.tf1.framework.graph import fail, get_default_graph, graph_of, name_scope
+from weft.tf1.framework.host import HostConstant, HostValue, is_text, string
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import Dimension, TensorShape
@@ -48,6 +49,10 @@ def convert_to_tensor(
     Raises:
         DTypeError: the value has another type, or cannot be converted.
     """
+    if isinstance(value, HostValue) and dtype in (None, string):
+        return cast("Tensor", value)
+    if dtype is string:
+        return constant(value, dtype, name=name or "Const")
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
     hint = preferred_dtype if dtype_hint is None else dtype_hint
     found = _symbolic(value, wanted or (None if hint is None else as_dtype(hint).base_dtype), name)
@@ -123,7 +128,7 @@ def constant(
     """A tensor with a constant value.
 
     Args:
-        value: a number, nested lists, or an array.
+        value: a number, nested lists, or an array. Of texts, a value of type `tf.string`.
         dtype: its element type; by default Python's numbers become float32 and int32.
         shape: a shape to fill; the last element is repeated.
         name: the operation's name.
@@ -133,6 +138,8 @@ def constant(
         DTypeError: `dtype` cannot hold the value.
         ShapeError: the lists are ragged, or have more elements than `shape`.
     """
+    if dtype is string or (dtype is None and is_text(value)):
+        return cast("Tensor", HostConstant(value, name))
     array = as_array(value, None if dtype is None else as_dtype(dtype).base_dtype)
     if shape is not None:
         array = _filled(array, tuple(TensorShape(shape).as_list()), verify_shape)

@@ -8,7 +8,7 @@ once per run.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -72,6 +72,46 @@ class HostValue:
 
     def __repr__(self) -> str:
         return f"<tf.Tensor {self.name!r} dtype=string>"
+
+
+class HostConstant(HostValue):
+    """Texts that are known when the graph is built: one, or an array of them.
+
+    Args:
+        value: text or bytes, or nested lists or an array of them.
+
+    Raises:
+        DTypeError: there is something else in it.
+    """
+
+    def __init__(self, value: Any, name: str | None = None) -> None:
+        given = np.asarray(value, dtype=object)
+        flat = [x.encode() if isinstance(x, str) else x for x in given.ravel()]
+        if not all(isinstance(x, bytes) for x in flat):
+            raise DTypeError(f"constant: expected texts, got {value!r:.80}")
+        self.array = np.empty(given.shape, dtype=object)
+        self.array.ravel()[:] = flat
+        super().__init__(lambda: self.array[()], name=name or "Const")
+        self.shape = self.array.shape
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.array, dtype=dtype)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.array)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+
+def is_text(value: Any) -> bool:
+    """Whether a plain value is text, or lists or an array that begin with one."""
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    if isinstance(value, np.ndarray):
+        kind = value.dtype.kind
+        return kind in "US" or (kind == "O" and value.size > 0 and is_text(value.flat[0]))
+    return isinstance(value, str | bytes)
 
 
 class HostPlaceholder(HostValue):

@@ -1,0 +1,129 @@
+"""`tf.flags`, `tf.gfile`, texts as constants: what programs have around their graph."""
+
+import numpy as np
+import pytest
+
+import weft.tf1 as tf
+from weft.tf1.flags import DuplicateFlagError, FlagValues, IllegalFlagValueError
+
+flags = tf.flags
+
+
+def defined():
+    values = FlagValues()
+    flags.DEFINE_string("name", None, "A name.", flag_values=values)
+    flags.DEFINE_integer("steps", 100, "Steps.", lower_bound=1, flag_values=values)
+    flags.DEFINE_float("rate", 0.5, "Rate.", flag_values=values)
+    flags.DEFINE_boolean("train", True, "Whether to train.", flag_values=values)
+    flags.DEFINE_bool("log", False, "Whether to log.", flag_values=values)
+    flags.DEFINE_list("sizes", "3,4", "Sizes.", flag_values=values)
+    flags.DEFINE_enum("mode", "fast", ["fast", "slow"], "Mode.", flag_values=values)
+    flags.DEFINE_multi_integer("gpu", [0], "Devices.", flag_values=values)
+    return values
+
+
+def test_a_command_line_sets_flags_and_leaves_the_rest():
+    values = defined()
+    line = "prog --name=a=b file --steps 0x20 -rate -1.5 --notrain --log --sizes=5 --mode=slow"
+    left = values([*line.split(), "--gpu=1", "--gpu", "2", "-3", "--", "--name=c"])
+    assert left == ["prog", "file", "-3", "--name=c"]
+    assert values.flag_values_dict() == {
+        "name": "a=b", "steps": 32, "rate": -1.5, "train": False, "log": True, "sizes": ["5"],
+        "mode": "slow", "gpu": [1, 2],
+    }  # fmt: skip
+    values.steps = "7"
+    assert values.steps == 7 and values["steps"].present and values["name"].default is None
+
+
+def test_defaults_and_lazy_reading(monkeypatch):
+    values = defined()
+    monkeypatch.setattr("sys.argv", ["prog", "--rate=2", "--unknown=1"])
+    assert values.rate == 2.0 and values.steps == 100 and values.sizes == ["3", "4"]
+    assert sorted(values.__flags) == sorted(values)
+    values.unparse_flags()
+    monkeypatch.setattr("sys.argv", ["prog"])
+    assert values.rate == 0.5
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("--steps=x", "--steps=x"),
+        ("--steps=0", "from 1"),
+        ("--log=perhaps", "true or false"),
+        ("--mode=medium", "one of fast, slow"),
+        ("--name", "a value behind it"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(line, message):
+    with pytest.raises(IllegalFlagValueError, match=message):
+        defined()(["prog", line])
+
+
+def test_unknown_and_missing_flags():
+    values = defined()
+    with pytest.raises(AttributeError, match="no flag --nosteps is defined; there are name, steps"):
+        values(["prog", "--nosteps"])
+    assert values(["prog", "--nosteps"], known_only=True) == ["prog", "--nosteps"]
+    with pytest.raises(AttributeError, match="'other'"):
+        values.other
+    with pytest.raises(DuplicateFlagError, match="'rate'"):
+        flags.DEFINE_float("rate", 1.0, flag_values=values)
+    flags.mark_flag_as_required("name", values)
+    with pytest.raises(IllegalFlagValueError, match="--name"):
+        values(["prog"])
+
+
+def test_help_and_app_run(capsys, monkeypatch):
+    with pytest.raises(SystemExit, match="0"):
+        defined()(["prog", "--help"])
+    assert "--[no]train: Whether to train. (default: True)" in capsys.readouterr().out
+    values = defined()
+    monkeypatch.setattr("weft.tf1.flags.FLAGS", values)
+    with pytest.raises(SystemExit, match="5"):
+        tf.app.run(lambda argv: len(argv) + values.steps, ["prog", "a", "--steps=3"])
+
+
+def test_files_and_folders(tmp_path):
+    folder = str(tmp_path / "a" / "b")
+    with pytest.raises(tf.errors.NotFoundError):
+        tf.gfile.MkDir(folder)
+    tf.gfile.MakeDirs(folder)
+    path = f"{folder}/x.txt"
+    with tf.gfile.GFile(path, "w") as file:
+        file.write("one\ntwo\n")
+        file.flush()
+        assert file.size() == 8
+    with tf.gfile.FastGFile(path, "rb") as file:
+        assert file.read(3) == b"one" and file.tell() == 3 and list(file) == [b"\n", b"two\n"]
+    assert [line for line in tf.gfile.Open(path)] == ["one\n", "two\n"]
+    tf.gfile.Copy(path, f"{folder}/y.txt")
+    with pytest.raises(tf.errors.AlreadyExistsError, match="overwrite"):
+        tf.gfile.Rename(path, f"{folder}/y.txt")
+    tf.gfile.Rename(path, f"{folder}/y.txt", overwrite=True)
+    assert tf.gfile.ListDirectory(folder) == ["y.txt"] and not tf.gfile.Exists(path)
+    assert tf.gfile.Glob([f"{folder}/*.txt"]) == [f"{folder}/y.txt"]
+    assert tf.gfile.Stat(f"{folder}/y.txt").length == 8 and tf.gfile.IsDirectory(folder)
+    assert [w[2] for w in tf.gfile.Walk(str(tmp_path))][-1] == ["y.txt"]
+    tf.gfile.Remove(f"{folder}/y.txt")
+    tf.gfile.DeleteRecursively(str(tmp_path / "a"))
+    assert not tf.gfile.Exists(folder)
+    for wrong in (lambda: tf.gfile.GFile(path).read(), lambda: tf.gfile.ListDirectory(folder)):
+        with pytest.raises(tf.errors.NotFoundError):
+            wrong()
+
+
+def test_texts_are_constants():
+    with tf.Graph().as_default(), tf.Session() as session:
+        hello = tf.constant("Hello, TensorFlow!")
+        assert session.run(hello) == b"Hello, TensorFlow!" and hello.dtype is tf.string
+        names = tf.convert_to_tensor(["a", "b", "c"], dtype=tf.string)
+        assert session.run(names).tolist() == [b"a", b"b", b"c"] and names.shape == (3,)
+        labels = tf.constant([1, 2, 3])
+        rows = tf.data.Dataset.from_tensor_slices((names, labels))
+        name, label = rows.make_one_shot_iterator().get_next()
+        assert [session.run([name, label]) for _ in range(3)] == [[b"a", 1], [b"b", 2], [b"c", 3]]
+        parts = tf.train.slice_input_producer([names, np.arange(3)], shuffle=False)
+        assert session.run(parts) == [b"a", 0]
+        with pytest.raises(TypeError, match="texts"):
+            tf.constant([1, 2], dtype=tf.string)
