@@ -20,11 +20,11 @@ import importlib as _importlib
 from typing import Any
 
 from weft.ops.refusal import guard as _guard
-from weft.tf1 import bitwise, contrib, errors, initializers, layers, losses, math, python_io
+from weft.tf1 import bitwise, contrib, errors, initializers, layers, losses, math, metrics
 from weft.tf1 import app, data, flags, gfile, logging
 from weft.tf1 import linalg
 from weft.tf1 import nn
-from weft.tf1 import random
+from weft.tf1 import python_io, random
 from weft.tf1 import summary, train  # fmt: skip
 from weft.tf1.shape.arrangement import (
     broadcast_static_shape, broadcast_to, concat, ensure_shape, expand_dims, pad, rank, reshape,
@@ -187,33 +187,45 @@ __all__ = [
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging", "logical_and",
     "logical_not", "logical_or", "logical_xor", "losses", "map_fn", "math", "matmul",
     "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse",
-    "matrix_set_diag", "matrix_solve", "matrix_transpose", "maximum", "meshgrid", "minimum", "mod",
-    "model_variables", "moving_average_variables", "mul", "multinomial", "multiply", "name_scope",
-    "neg", "negative", "newaxis", "nn", "no_op", "norm", "not_equal", "numpy_function", "one_hot",
-    "ones", "ones_initializer", "ones_like", "orthogonal_initializer", "pack", "pad",
-    "parse_example", "parse_single_example", "placeholder", "placeholder_with_default", "pow",
-    "py_func", "python_io", "random", "random_normal", "random_normal_initializer",
-    "random_shuffle", "random_uniform", "random_uniform_initializer", "range", "rank", "read_file",
-    "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max",
-    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "report_uninitialized_variables",
-    "reset_default_graph", "reshape", "reverse", "reverse_sequence", "reverse_v2", "rint", "roll",
-    "round", "rsqrt", "saturate_cast", "scan", "scatter_add", "scatter_nd", "scatter_sub",
-    "scatter_update", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum",
-    "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh",
-    "size", "slice", "sort", "space_to_depth", "sparse_placeholder", "split", "sqrt", "square",
-    "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "string", "sub",
-    "subtract", "summary", "switch_case", "tan", "tanh", "tensordot", "tile", "to_bfloat16",
-    "to_double", "to_float", "to_int32", "to_int64", "topology_sort", "trace", "train",
-    "trainable_variables", "transpose", "truediv", "truncated_normal",
-    "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint8", "uint32",
-    "uint64", "uniform_unit_scaling_initializer", "unpack", "unsorted_segment_max",
-    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
-    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack", "variable_op_scope",
-    "variable_scope", "variables_initializer", "variance_scaling_initializer", "where",
-    "while_loop", "zeros", "zeros_initializer", "zeros_like",
+    "matrix_set_diag", "matrix_solve", "matrix_transpose", "maximum", "meshgrid", "metrics",
+    "minimum", "mod", "model_variables", "moving_average_variables", "mul", "multinomial",
+    "multiply", "name_scope", "neg", "negative", "newaxis", "nn", "no_op", "norm", "not_equal",
+    "numpy_function", "one_hot", "ones", "ones_initializer", "ones_like", "orthogonal_initializer",
+    "pack", "pad", "parse_example", "parse_single_example", "placeholder",
+    "placeholder_with_default", "pow", "py_func", "python_io", "random", "random_normal",
+    "random_normal_initializer", "random_shuffle", "random_uniform", "random_uniform_initializer",
+    "range", "rank", "read_file", "realdiv", "reciprocal", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "report_uninitialized_variables", "reset_default_graph", "reshape", "reverse",
+    "reverse_sequence", "reverse_v2", "rint", "roll", "round", "rsqrt", "saturate_cast", "scan",
+    "scatter_add", "scatter_nd", "scatter_sub", "scatter_update", "segment_max", "segment_mean",
+    "segment_min", "segment_prod", "segment_sum", "sequence_mask", "set_random_seed", "shape",
+    "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "sort", "space_to_depth",
+    "sparse_placeholder", "split", "sqrt", "square", "squared_difference", "squeeze", "stack",
+    "stop_gradient", "strided_slice", "string", "sub", "subtract", "summary", "switch_case", "tan",
+    "tanh", "tensordot", "tile", "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64",
+    "topology_sort", "trace", "train", "trainable_variables", "transpose", "truediv",
+    "truncated_normal", "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple",
+    "uint8", "uint32", "uint64", "uniform_unit_scaling_initializer", "unpack",
+    "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
+    "variable_op_scope", "variable_scope", "variables_initializer", "variance_scaling_initializer",
+    "where", "while_loop", "zeros", "zeros_initializer", "zeros_like",
 ]  # fmt: skip
 
-for _part in (bitwise, initializers, layers, linalg, losses, math, nn, random, summary, train):
+for _part in (
+    bitwise,
+    initializers,
+    layers,
+    linalg,
+    losses,
+    math,
+    metrics,
+    nn,
+    random,
+    summary,
+    train,
+):
     _guard(vars(_part))
 _guard(globals())
 

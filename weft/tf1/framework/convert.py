@@ -51,19 +51,18 @@ def convert_to_tensor(
     """
     if isinstance(value, HostValue) and dtype in (None, string):
         return cast("Tensor", value)
-    if dtype is string:
-        return constant(value, dtype, name=name or "Const")
-    wanted = None if dtype is None else as_dtype(dtype).base_dtype
+    plain = dtype is None or dtype is string
+    wanted = None if plain else as_dtype(dtype).base_dtype
     hint = preferred_dtype if dtype_hint is None else dtype_hint
     found = _symbolic(value, wanted or (None if hint is None else as_dtype(hint).base_dtype), name)
     if found is not None:
         if wanted is not None and found.dtype.base_dtype is not wanted:
             raise fail(DTypeError, f"expected a tensor of type {wanted.name}, got {found}")
         return found
-    if wanted is None and hint is not None:
+    if dtype is None and hint is not None:
         with contextlib.suppress(TypeError, ValueError):  # a hint need not be followed
             return constant(value, hint, name=name or "Const")
-    return constant(value, wanted, name=name or "Const")
+    return constant(value, dtype if plain else wanted, name=name or "Const")
 
 
 internal_convert_to_tensor = convert_to_tensor
