@@ -20,12 +20,15 @@ from typing import Any
 
 from bench.link import Link, absence, limited_link
 from bench.scaling import Network, Training, step_seconds, tables
+from weft.cli.workload import workload
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS, TURNS = 3.0, 3
 MBITS = 1000
 NETWORKS = {"alexnet": 8, "vgg19": 2, "resnet50": 4, "mobilenet": 4, "gnmt": 4, "ncf": 2048}
-"""The six networks, and how many examples a step has with `--quick`."""
+"""The six networks, and a small batch: a step's fixed work, which all ranks do, counts most.
+
+Without `--quick` the ordinary batch is measured, too."""
 OVERLAPPED = {"alexnet": (32, 8), "bert": (512, 64)}  # batch of a rank; the same with `--quick`
 SHARDED_WIDTH, SHARDED_BATCH = 768, 4096  # about as long to compute as to send
 ZERO_WIDTH = 2048  # 12 layers of it: 201 MB of parameters
@@ -104,30 +107,34 @@ def networks(quick: bool) -> None:
     """Six networks: two ranks of one thread, one process of two, PyTorch's on gloo."""
     print(
         "\nExamples/s of a step, medians of turns (bars: 0.95 of one process, 1.3x of PyTorch's "
-        f"DistributedDataParallel){', small batches' * quick}"
+        "DistributedDataParallel); the batch of one process is that of all ranks"
     )
-    print(f"  {'':10} {'1 process':>10} {'2 ranks':>10} {'PyTorch':>10} {'ratio':>6} {'ratio':>6}")
+    print(
+        f"  {'':10} {'batch':>6} {'1 process':>10} {'2 ranks':>10} {'PyTorch':>10} {'ratio':>6} "
+        f"{'ratio':>6}"
+    )
     for name, small in NETWORKS.items():
-        found = _network(name, small if quick else None, 1 if quick else TURNS)
-        one, two, torch = [statistics.median(each) for each in found]
-        print(
-            f"  {name:10} {one:10.1f} {two:10.1f} {torch:10.1f} {two / one:5.2f}x "
-            f"{two / torch:5.2f}x",
-            flush=True,
-        )  # fmt: skip
+        for batch in (small,) if quick else (small, workload(name).batch):
+            found = _network(name, batch, 1 if quick else TURNS)
+            one, two, torch = [statistics.median(each) for each in found]
+            print(
+                f"  {name:10} {batch:6} {one:10.1f} {two:10.1f} {torch:10.1f} {two / one:5.2f}x "
+                f"{two / torch:5.2f}x",
+                flush=True,
+            )  # fmt: skip
 
 
-def _network(name: str, batch: int | None, turns: int) -> list[list[float]]:
+def _network(name: str, batch: int, turns: int) -> list[list[float]]:
     """Examples/s of one process, of two ranks, and of PyTorch's, in turns."""
     found: list[list[float]] = [[], [], []]
     command = [sys.executable, "-m", "weft", "bench", name, "--json", "--seconds", SECONDS]
-    command += [] if batch is None else ["--batch", batch]
+    command += ["--batch", batch]
     for _ in range(turns):
         one = last(run([*command, "--threads", 2]))
         two = last(run([*command, "--threads", 1, "--ranks", 2]))
         for rates, result in zip(found, (one, two), strict=False):
             rates.append(result["batch"] / result["step_ms"] * 1e3)
-        found[2].append(torch_job(2, name, one["batch"], SECONDS))
+        found[2].append(torch_job(2, name, batch, SECONDS))
     return found
 
 
