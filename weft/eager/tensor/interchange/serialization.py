@@ -75,7 +75,10 @@ def tensor_of(array: Array) -> Tensor:
     return wrap(leaf(array))
 
 
-def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
+def load(
+    path: str | os.PathLike[str], map_location: Any = None, *, weights_only: bool = True,
+    mmap: bool = False,
+) -> Any:  # fmt: skip
     """Load a file of `save` or `torch.save`, or the tensors by name of any safetensors file.
 
     The pickle in PyTorch's files is parsed and not executed: tensors, numbers and strings in
@@ -83,6 +86,8 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
 
     Args:
         path: the file.
+        map_location: taken for programs that give one: there is one device.
+        weights_only: the same either way, as nothing is executed.
         mmap: map tensors of a safetensors file copy-on-write instead of reading them. The file must
             not be changed in place while they are used; replacing it, as `save` does, is safe.
             Checksums are verified all the same.
@@ -92,6 +97,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
         DataError: the file is damaged, has another format, or holds objects of other classes.
         OSError: there is no such file, or it may not be read.
     """
+    del map_location, weights_only
     where = Path(path)
     with open_file(where) as file:
         begin = file.read(len(MAGIC))
