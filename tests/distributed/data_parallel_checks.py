@@ -16,6 +16,7 @@ from weft.eager.tensor.dispatch import call
 from weft.errors import DistributedError, OptimizerError
 from weft.ops.base import REGISTRY
 from weft.transport import session
+from weft.transport.native import CALLS
 
 
 def check_gradients(rank: int, size: int) -> None:
@@ -86,6 +87,28 @@ def check_buckets(rank: int, size: int) -> None:
             optimizer.zero_grad()
         found.append(digest(model))
     assert found[0] == found[1]
+
+
+def check_native_reductions(rank: int, size: int) -> None:
+    """A program reduces in shared memory without Python, and gives the bits that Python gives."""
+    world = session.current().world
+    words, found, calls = world.transport.words, [], []
+    for spans in (None, None, []):  # Python notes them
+        world.transport.tally.spans = spans
+        model = wf.nn.parallel.DistributedDataParallel(network())
+        optimizer = wf.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        generator, before = wf.Generator().manual_seed(rank), words[CALLS]
+        for _ in range(8):
+            model(wf.randn(7, 64, generator=generator)).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        settle()
+        calls.append(words[CALLS] - before)
+        found.append(digest(model))
+    world.transport.tally.spans = None
+    native = 0 if world.channel is None else 1
+    assert calls == [6 * native, 8 * native, 0], calls  # the first two steps are interpreted
+    assert found[1] == found[2]
 
 
 def check_batches_that_one_rank_alone_has_in_new_sizes(rank: int, size: int) -> None:

@@ -15,6 +15,13 @@ if way == "late" and os.environ["PMI_RANK"] == "1":
 dist.init_process_group(timeout=2)
 rank = dist.get_rank()
 dist.barrier()
+if way == "step":
+    model = wf.nn.parallel.DistributedDataParallel(wf.nn.Linear(3, 1))
+    for step in range(9):  # compiled from the third one on
+        if rank == 1 and step == 8:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        model(wf.ones(2, 3)).sum().backward()
+        wf.synchronize()
 if rank == 1:
     print("begin", time.monotonic())
     if way == "raise":

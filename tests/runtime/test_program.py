@@ -22,7 +22,8 @@ from weft.errors import ConfigError, WeftError
 from weft.passes.launch import ERROR, Scratch
 from weft.runtime.execution import program as module
 from weft.runtime.execution.call import Call, External, InArena
-from weft.runtime.execution.program import Fault, address_of
+from weft.runtime.execution.program import Fault
+from weft.runtime.memory.address import address_of
 from weft.runtime.memory.arena import Arena
 
 BYTES = 4 * BLOCK

@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 
 from weft.ir.dtype import bfloat16
+from weft.runtime.all_reduce import all_reduce_function
 from weft.runtime.execution import driver
 from weft.transport import collective, shared
-from weft.transport.channel import REGION_BYTES, Channel
+from weft.transport.channel import LINE_BYTES, REGION_BYTES, Channel
 from weft.transport.group import Group
-from weft.transport.local import in_threads
+from weft.transport.local import LocalTransport, in_threads
+from weft.transport.native import BUSY, CALLS, DONE, FAILED, SHOWN, TRACED, Native
+from weft.transport.reduction import Tree
+from weft.transport.shared_call import SharedCall
 
+NATIVE = Native(lambda: driver.entries().meet, all_reduce_function)
 SIZES = [2, 3, 4]
 COUNTS = [0, 1, 7, 20_000, 600_001]  # nothing, small, more than all read whole, several pieces
 
@@ -21,9 +26,7 @@ def sharing(size, work):
     def run(transport):
         group = Group(transport, range(size))
         if transport.size > 1:
-            group.channel = Channel(
-                memory, group.ranks, group.index, lambda: driver.entries().meet, True
-            )
+            group.channel = Channel(memory, group.ranks, group.index, NATIVE, True, transport.words)
         return work(group)
 
     return in_threads(size, run)
@@ -102,3 +105,54 @@ def test_calls_that_differ_do_not_meet():
 
     with pytest.raises(Exception, match=r"call \d.*: no answer from rank \d for 0.3 s"):
         sharing(2, work)
+
+
+KINDS = [("sum", np.float32), ("mean", np.float32), ("mean", np.float64), ("sum", np.int64)]
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 8])
+@pytest.mark.parametrize(("name", "dtype"), KINDS)
+def test_native_code_has_the_bits_of_the_tree(size, name, dtype):
+    """Of one member, who finds that all others have raised their flags."""
+    transport, dtype = LocalTransport(0, size), np.dtype(dtype)
+    group = Group(transport, range(size))
+    memory = [np.zeros(REGION_BYTES, np.uint8) for _ in range(size)]
+    group.channel = channel = Channel(memory, group.ranks, 0, NATIVE, True, transport.words)
+    function = all_reduce_function(name, dtype, size)
+    for number, count in enumerate((1, 7, 16, 17, 1000), 1):
+        rows = [(10 * drawn(count, np.float64, i)).astype(dtype) for i in range(size)]
+        call = SharedCall(group, channel, name, "native", dtype, [count], None)
+        for other in range(1, size):
+            channel.slots(number & 1, dtype, count)[other][...] = rows[other]
+            flags = memory[other][(number & 1) * LINE_BYTES :][:8].view(np.int64)
+            flags[0] = number << 32 | group.tag_of("native")
+        found, wanted = np.empty(count, dtype), np.empty(count, dtype)
+        function(call.place)(rows[0], found)
+        assert call.table.stage == DONE and transport.words[CALLS] == group.turn == number
+        Tree(rows, name).into(wanted)
+        np.testing.assert_array_equal(found.view(np.uint8), wanted.view(np.uint8))
+
+
+def test_native_code_leaves_to_python_what_has_to_wait():
+    transport = LocalTransport(0, 2)
+    group, x = Group(transport, range(2)), np.ones(3, np.float32)
+    memory = [np.zeros(REGION_BYTES, np.uint8) for _ in range(2)]
+    group.channel = channel = Channel(memory, group.ranks, 0, NATIVE, True, transport.words)
+    call = SharedCall(group, channel, "sum", "native", x.dtype, [3], None)
+    function = all_reduce_function("sum", x.dtype, 2)(call.place)
+    for word in (BUSY, TRACED, FAILED):
+        transport.words[word] = 1
+        function(x, x)
+        assert (call.table.stage, group.turn) == (0, 0)
+        transport.words[word] = 0
+    function(x, x)
+    assert (call.table.stage, group.turn, channel.missing()) == (SHOWN, 1, [1])
+    channel.close()
+    function(x, x)
+    assert (call.table.stage, group.turn) == (0, 1)
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("max", "float32"), ("sum", "float16"), ("mean", "?")])
+def test_what_native_code_does_not_reduce(name, dtype):
+    assert all_reduce_function(name, np.dtype(dtype), 2) is None
+    assert all_reduce_function("sum", np.dtype("float32"), 9) is None

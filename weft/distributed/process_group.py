@@ -13,10 +13,12 @@ from weft import config
 from weft.errors import ArgumentError, DistributedError
 from weft.ops.base import at_user_line
 from weft.placement import launched, pin, tasks_without_mpi
+from weft.runtime.all_reduce import all_reduce_function
 from weft.runtime.execution import driver
 from weft.runtime.execution.team import TEAM
 from weft.transport import session
 from weft.transport.group import TIMEOUT_SECONDS, Group
+from weft.transport.native import Native
 
 ProcessGroup = Group
 _BACKENDS: Final = ("mpi", "gloo")
@@ -74,7 +76,8 @@ def init_process_group(
         print("weft.distributed: no launcher of MPI: a world of one", file=sys.stderr)
     if pin(int(config.get("threads"))):
         TEAM.stop()  # its threads start again on these cores
-    joined = session.begin(_seconds(timeout), _exchange, _meet).transport
+    native = Native(_meet, all_reduce_function)
+    joined = session.begin(_seconds(timeout), _exchange, native).transport
     wrong = (world_size not in (-1, joined.size), rank not in (-1, joined.rank))
     if any(wrong):
         name, given, found = [
@@ -116,7 +119,9 @@ def destroy_process_group(group: Group | None = None) -> None:
         return
     joined = session.current()
     if joined is not None:
-        joined.groups.pop(group.number, None)
+        found = joined.groups.pop(group.number, None)
+        if found is not None and found.channel is not None:
+            found.channel.close()
 
 
 def is_initialized() -> bool:

@@ -83,7 +83,7 @@ def communication_profile(group: Group | None = None, reset: bool = False) -> Co
     found = member(group, "communication_profile")
     tally = found.transport.tally
     own = {
-        "calls": tally.calls, "sent": tally.sent, "seconds": tally.seconds,
+        "calls": tally.all_calls, "sent": tally.all_sent, "seconds": tally.seconds,
         "waited": {str(rank): seconds for rank, seconds in tally.waited.items()},
     }  # fmt: skip
     every: list[Any] = [None] * found.size

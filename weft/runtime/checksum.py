@@ -13,7 +13,7 @@ from weft.codegen.target import current
 from weft.errors import CompileError, NoCompilerError
 from weft.passes.launch import Kernel
 from weft.runtime.compilation.compiler import compile_kernels
-from weft.runtime.execution.program import address_of
+from weft.runtime.memory.address import address_of
 
 Update = Callable[[Any, int], int]  # (contiguous bytes, the state before) -> the state behind
 _WIDE: Final = "+avx512f,+avx512vl,+pclmul,+vpclmulqdq"

@@ -118,7 +118,7 @@ class Function:
         try:
             return self._interpreted(arrays, state)
         except BaseException as error:
-            session.step_ended(error)
+            session.step_failed(error)
             raise
 
     def _compared(self, program: Executable, arrays: Sequence[Array], state: State) -> list[Any]:

@@ -22,12 +22,13 @@ from weft.passes.launch import Kernel
 from weft.passes.step import Step
 from weft.runtime.compilation.compiler import compile_kernels
 from weft.runtime.execution import driver
-from weft.runtime.execution.call import Call
-from weft.runtime.execution.program import Fault, Program, address_of
+from weft.runtime.execution.call import Call, NativeCall
+from weft.runtime.execution.program import Fault, Program
 from weft.runtime.fetching import fetch
-from weft.runtime.host_call import host_function
+from weft.runtime.host_call import host_function, native_call
 from weft.runtime.measurement.profile import Run, arena_map, measure, summarise, watchers, work_of
 from weft.runtime.measurement.stopwatch import Stopwatch
+from weft.runtime.memory.address import address_of
 from weft.runtime.memory.shared import arena_of
 from weft.runtime.memory.state import State, aligned
 from weft.runtime.memory.tape import Tapes
@@ -67,9 +68,11 @@ class Executable:
         stacks = {i: x for i, x in enumerate(recipe.externals) if isinstance(x, Stack)}
         self._tapes = Tapes(stacks)
         self._memory = ProgramMemory(self.arena, recipe.externals, self._tapes)
-        addresses = compile_kernels([*kernels, driver.kernel()], target or current())
-        watch.lap("kernels")
         calls = recipe.calls if shared else tuple(map(self._bound_call, count(), recipe.calls))
+        native = [c.function.kernel for c in calls if isinstance(c.function, NativeCall)]
+        wanted = [*kernels, *native, driver.kernel()]
+        addresses = compile_kernels(wanted, target or current())
+        watch.lap("kernels")
         self._externals = recipe.externals
         externals = len(recipe.externals)
         self.program = Program(calls, addresses, self.arena, externals, threads, lock, self._tapes)
@@ -122,7 +125,13 @@ class Executable:
     def _bound_call(self, number: int, call: Call) -> Call:
         if not callable(call.function):
             return call
-        return replace(call, function=host_function(self.blueprint.calls[number], self._memory))
+        placed = self.blueprint.calls[number]
+        native = native_call(placed, self._memory)
+        if native is None:
+            return replace(call, function=host_function(placed, self._memory))
+        writes = tuple([i + 1 for i in call.writes])  # the table comes first
+        args = (native.shared.place, *call.args)
+        return replace(call, function=native, args=args, writes=writes)
 
     # -- running
 

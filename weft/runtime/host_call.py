@@ -4,11 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from weft.codegen import all_reduce
 from weft.errors import UserOpError, WeftError
 from weft.ir.shape import compatible
-from weft.ops.base import op_of, writes_into
+from weft.ops.base import Opaque, op_of, writes_into
 from weft.passes.blueprint import External, InArena, Place, Placed
+from weft.runtime.execution.call import NativeCall
 from weft.runtime.memory.views import ProgramMemory
+
+
+def native_call(placed: Placed, memory: ProgramMemory) -> NativeCall | None:
+    """A call that native code makes, and Python where that cannot; `None` for most."""
+    assert placed.group is not None
+    node = placed.group.nodes[0]
+    lower = op_of(node).lower
+    found = lower.native(node) if isinstance(lower, Opaque) and lower.native else None
+    if found is None:
+        return None
+    kernel = all_reduce.kernel(found.name, found.dtype, found.members)
+    if kernel is None:
+        return None
+    whole = host_function(placed, memory)
+
+    def call() -> None:
+        if not found.is_shown:
+            whole()
+            return
+        try:
+            found.wait()
+        except WeftError as error:
+            raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
+
+    return NativeCall(kernel, call, found)
 
 
 def host_function(placed: Placed, memory: ProgramMemory) -> Callable[[], None]:

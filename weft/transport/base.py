@@ -20,6 +20,7 @@ import numpy as np
 from weft.errors import DistributedError
 from weft.interrupt import Uninterrupted, have_effect
 from weft.ir.node import at_user_line
+from weft.transport.native import FAILED, Words
 from weft.transport.tally import Tally
 from weft.transport.worker import Worker
 
@@ -137,8 +138,9 @@ class Transport(abc.ABC):
         self.left: set[int] = set()
         self.joined: dict[int, int] = {}
         self.lock = threading.RLock()  # one call at a time, in the order of calls
-        self.worker = Worker()
-        self.tally = Tally()
+        self.words = Words()  # what native code is told, and counts
+        self.worker = Worker(self.words)
+        self.tally = Tally(self.words)
         self.tickets: dict[int, Future[Any]] = {}  # of calls that were begun
         self.numbers = itertools.count(1)  # of them
         self.reductions: deque[Future[Any]] = deque()  # begun with memory for whole gradients
@@ -201,9 +203,15 @@ class Transport(abc.ABC):
     def fail(self, text: str) -> Failure:
         """Set this rank's failure; the first one counts."""
         if self.failure is None:
-            self.failure = Failure(self.rank, text)
+            self.take_failure(Failure(self.rank, text))
             self.attention.set()
+        assert self.failure is not None
         return self.failure
+
+    def take_failure(self, failure: Failure) -> None:
+        """Note why the job cannot go on."""
+        self.failure = failure
+        self.words[FAILED] = 1
 
     def abandon(self, error: BaseException | None) -> None:
         """Give up the job, as a step has ended before the reductions that it had begun.

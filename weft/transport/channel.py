@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.transport.base import Array, Exchange
+from weft.transport.native import ChannelTable, Meeting, Native, Words
 
 SLOT_BYTES: Final = 1 << 20
 """What a rank shows at a time: 87 us for 1 MiB of two ranks, 110 us in four parts."""
@@ -23,15 +24,6 @@ YIELD_MASK: Final = 15
 """Every 16th look lets others run, where ranks share cores."""
 
 
-class _Table(ctypes.Structure):
-    """The argument of the native function (`%Meeting` of the driver)."""
-
-    _fields_ = [
-        ("count", ctypes.c_int64), ("flags", ctypes.c_void_p), ("own", ctypes.c_void_p),
-        ("value", ctypes.c_int64), ("most", ctypes.c_int64), ("mask", ctypes.c_int64),
-    ]  # fmt: skip
-
-
 class Channel(Exchange):
     """Two slots and two flags of each member in shared memory.
 
@@ -41,34 +33,43 @@ class Channel(Exchange):
     raised the next flag.
 
     Args:
-        memory: the memory of each member, as bytes.
-        ranks: the members' ranks.
-        native: loads the native function, which takes the address of a `_Table` and returns 1 if
-            all flags are up, else 0.
+        memory: of each member, as bytes; this one's among them.
+        ranks: of the members.
         crowded: whether ranks share cores.
+        words: see `weft.transport.native`; those of the transport.
+
+    Attributes:
+        made: by call, reduction, type and shape, what has native code make an all-reduce of an
+            array into another; gives whether it has, and nothing has happened otherwise.
     """
 
     def __init__(
         self, memory: Sequence[Array], ranks: tuple[int, ...], index: int,
-        native: Callable[[], Callable[[Any], int]], crowded: bool,
+        native: Native, crowded: bool, words: Any = None,
     ) -> None:  # fmt: skip
-        self._turn = 0
+        self.native = native
+        self.made: dict[Any, Callable[[Array, Array], bool]] = {}
+        self._words = Words() if words is None else words  # kept while their address is
+        self._table = ChannelTable(own=index, words=ctypes.addressof(self._words))
         self._slots = [
             [m[FLAG_BYTES + k * SLOT_BYTES :][:SLOT_BYTES] for m in memory] for k in (0, 1)
         ]
         self._flags = [[m[k * LINE_BYTES :][:8].view(np.int64) for m in memory] for k in (0, 1)]
-        self._ranks, self._index, self._load = ranks, index, native
-        self._native: Callable[[Any], int] = self._loaded
-        self._number = self._tag = self._side = 0
+        self._ranks, self._tag = ranks, 0
+        self._meet: Callable[[Any], int] = self._loaded
         others = [i for i in range(len(ranks)) if i != index]
         self._places = [np.array([f[i].ctypes.data for i in others]) for f in self._flags]
-        self._tables = [
-            _Table(
+        self._meetings = [
+            Meeting(
                 len(others), self._places[k].ctypes.data, self._flags[k][index].ctypes.data, 0,
                 MOST_LOOKS, YIELD_MASK if crowded else -1,
             ) for k in (0, 1)
         ]  # fmt: skip
-        self._pointers = [ctypes.c_void_p(ctypes.addressof(table)) for table in self._tables]
+        places = [ctypes.addressof(meeting) for meeting in self._meetings]
+        self._pointers = [ctypes.c_void_p(place) for place in places]
+        self._all_slots = np.array([[s.ctypes.data for s in turn] for turn in self._slots])
+        self._table.meetings[:] = places
+        self._table.slots = self._all_slots.ctypes.data
 
     def slots(self, turn: int, dtype: Any, size: int) -> list[Array]:
         """Each member's memory for a piece of `size` elements, in one of the two slots."""
@@ -76,9 +77,10 @@ class Channel(Exchange):
         return [slot[:count].view(dtype) for slot in self._slots[turn]]
 
     def next_turn(self) -> int:
-        """The slot of the next piece."""
-        self._turn ^= 1
-        return self._turn
+        """Which of the two slots the next piece goes to."""
+        table = self._table
+        table.turn = turn = table.turn ^ 1
+        return turn
 
     def next_slots(self, dtype: Any, size: int) -> list[Array]:
         """Each member's memory for the next piece, of `size` elements."""
@@ -90,29 +92,48 @@ class Channel(Exchange):
         return self
 
     def _loaded(self, place: Any) -> int:
-        """The first call: loads the native function."""
-        self._native = self._load()
-        return self._native(place)
+        """The native function's first call."""
+        self._meet = self.native.meet()
+        return self._meet(place)
 
     def run(self) -> bool:
-        """Raise this member's flag; returns whether all others are up."""
-        self._number = number = (self._number + 1) & 0x7FFFFFFF
-        self._side = side = number & 1
-        self._tables[side].value = number << 32 | self._tag
-        return self._native(self._pointers[side]) == 1
+        """Raise the flag for what has been written; whether all others have raised theirs."""
+        table = self._table
+        table.number = number = (table.number + 1) & 0x7FFFFFFF
+        side = number & 1
+        self._meetings[side].value = number << 32 | self._tag
+        return self._meet(self._pointers[side]) == 1
 
     def done(self) -> bool:
         """See `Pending.done`."""
-        return self._native(self._pointers[self._side]) == 1
+        return self._meet(self._pointers[self._table.number & 1]) == 1
 
     def missing(self) -> list[int]:
         """See `Pending.missing`."""
-        value = self._tables[self._side].value
-        pairs = zip(self._ranks, self._flags[self._side], strict=True)
+        side = self._table.number & 1
+        value = self._meetings[side].value
+        pairs = zip(self._ranks, self._flags[side], strict=True)
         return [rank for rank, flag in pairs if int(flag[0]) != value]
 
     def give_up(self) -> None:
         """See `Pending.give_up`; whoever reduces writes to the memory itself."""
 
     def close(self) -> None:
-        """See `Exchange.close`; the system frees the memory with its last mapping."""
+        """See `Exchange.close`: native code makes no more calls here."""
+        self._table.closed = 1
+
+    @property
+    def turn(self) -> int:
+        """Which of the two slots the last piece went to."""
+        return self._table.turn
+
+    @property
+    def calls(self) -> int:
+        """How many calls native code has made."""
+        return self._table.calls
+
+    def place(self) -> int:
+        """The address of the table that native code works on."""
+        if not self._table.meet:
+            self._table.meet = ctypes.cast(self.native.meet(), ctypes.c_void_p).value
+        return ctypes.addressof(self._table)

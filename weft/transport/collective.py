@@ -119,15 +119,18 @@ def all_reduce(group: Group, x: Array, out: Array, name: str, what: str) -> None
     Small arrays: (p - 1) (a + n b). Else reduce-scatter and all-gather:
     2 (p - 1) (a + n / p b).
     """
-    if group.channel is not None:
-        shared.all_reduce(group, group.channel, (x,), (out,), name, what)
+    channel = group.channel
+    if channel is not None:
+        made = channel.made.get((what, name, x.dtype, x.shape))
+        if made is None or not made(x, out):
+            shared.all_reduce(group, channel, (x,), (out,), name, what)
         return
     limit = SMALL_BYTES if group.size > 2 else SMALL_OF_TWO
     if group.size > 1 and is_small(group, x.nbytes, limit):
         small_reduction(group, x, name, what).run(x, out)
         return
     flat, result = x.reshape(-1), out.reshape(-1)
-    with group.call(what, zeros_for(name, flat)) as tag:
+    with group.call(what, zeros_for(name, flat.dtype, flat.size)) as tag:
         if group.size == 1:
             reduced([flat.copy()], name, result)
             return

@@ -73,7 +73,7 @@ class Group:
             self._turn += 1
             place = at_user_line() if transport.place is None else transport.place
             outer, begin = transport.waiting, time.monotonic_ns()
-            transport.waiting = Waiting(what, place, self.number, self._turn, None, neutral)
+            transport.waiting = Waiting(what, place, self.number, self.turn, None, neutral)
             try:
                 yield self.tag_of(what)
             finally:
@@ -113,8 +113,8 @@ class Group:
 
     @property
     def turn(self) -> int:
-        """The number of calls that this process has made in the group."""
-        return self._turn
+        """How many calls this process has made as a member."""
+        return self._turn + (0 if self.channel is None else self.channel.calls)
 
     def repeat(self, what: str, exchange: Exchange, neutral: Zeros | None = None) -> None:
         """Make a call with persistent messages; as `call`, but cheaper while nobody waits.
@@ -133,14 +133,30 @@ class Group:
                 spans.append(Span(what, begin, time.monotonic_ns()))
             return
         begin = begin or time.monotonic_ns()
+        try:
+            self._wait_in(what, exchange, neutral)
+        finally:
+            self._count(what, begin)
+
+    def wait_late(self, what: str, exchange: Exchange, neutral: Zeros | None = None) -> None:
+        """Wait in a call that native code has begun, and has counted."""
+        with self.transport.lock:
+            self.transport.check()
+            begin = time.monotonic_ns()
+            try:
+                self._wait_in(what, exchange, neutral)
+            finally:
+                self.transport.tally.seconds += (time.monotonic_ns() - begin) / 1e9
+
+    def _wait_in(self, what: str, exchange: Exchange, neutral: Zeros | None) -> None:
+        transport = self.transport
         place = at_user_line() if transport.place is None else transport.place
         outer = transport.waiting
-        transport.waiting = Waiting(what, place, self.number, self._turn, None, neutral)
+        transport.waiting = Waiting(what, place, self.number, self.turn, None, neutral)
         try:
             wait(transport, exchange, self.timeout)
         finally:
             transport.waiting = outer
-            self._count(what, begin)
 
     def meet(self, channel: Channel) -> None:
         """Raise this member's flag and wait for all others; within a call."""

@@ -125,7 +125,7 @@ class Monitor:
             self.ended.add(rank)
         else:
             if transport.failure is None:
-                transport.failure = Failure(int(note["origin"]), note["text"])
+                transport.take_failure(Failure(int(note["origin"]), note["text"]))
             if note["kind"] == "failed":
                 self.ended.add(rank)
 
@@ -188,7 +188,7 @@ class Monitor:
         both = sorted([(self._transport.rank, mine), (rank, theirs)])
         told = ", ".join([f"rank {r} has {call}" for r, call in both])
         text = f"ranks run different programs, at call {number} of group {group}: {told}"
-        self._transport.failure = Failure(NOWHERE, text)
+        self._transport.take_failure(Failure(NOWHERE, text))
         self.announce("broken", text=text, origin=NOWHERE)
 
     def _interrupt(self) -> None:

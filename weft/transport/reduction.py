@@ -96,6 +96,6 @@ def _pairs(rows: list[Array]) -> list[tuple[Array, Array]]:
     return found
 
 
-def zeros_for(name: str, like: Array) -> Zeros | None:
-    """The contribution of a member without data; `None` if zeros would change the result."""
-    return Zeros(name, str(as_dtype(like.dtype)), like.size) if name in ("sum", "mean") else None
+def zeros_for(name: str, dtype: Any, size: int) -> Zeros | None:
+    """What a member without data contributes to a reduction; `None` where zeros would count."""
+    return Zeros(name, str(as_dtype(dtype)), size) if name in ("sum", "mean") else None

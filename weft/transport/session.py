@@ -20,6 +20,7 @@ from weft.transport.group import TIMEOUT_SECONDS, Group
 from weft.transport.local import LocalTransport
 from weft.transport.monitor import Monitor
 from weft.transport.mpi import MpiTransport
+from weft.transport.native import Native
 from weft.transport.sequence import CallSequence
 from weft.transport.shared_memory import share
 
@@ -34,9 +35,7 @@ class Session:
         memory: the ranks' shared memory, if they have any.
     """
 
-    def __init__(
-        self, transport: Transport, timeout: float, meet: Callable[[], Any] | None = None
-    ) -> None:
+    def __init__(self, transport: Transport, timeout: float, native: Native | None = None) -> None:
         self.transport = transport
         self.timeout = timeout
         self.world = Group(transport, range(transport.size), 0, timeout)
@@ -44,7 +43,7 @@ class Session:
         self._numbers = itertools.count(1)
         self.failed = False
         self.monitor = Monitor(transport) if transport.size > 1 else None
-        self.memory = share(transport, timeout, meet) if meet and transport.size > 1 else None
+        self.memory = share(transport, timeout, native) if native and transport.size > 1 else None
         self._join_memory(self.world)
 
     def _join_memory(self, group: Group) -> None:
@@ -82,6 +81,9 @@ class Session:
             DistributedError: ranks do not end.
         """
         monitor = self.monitor
+        for group in self.groups.values():
+            if group.channel is not None:
+                group.channel.close()
         if monitor is None:
             self.transport.close()
             return
@@ -122,11 +124,11 @@ def enter(sequence: CallSequence) -> None:
         monitor.enter(sequence)
 
 
-def step_ended(error: BaseException | None) -> None:
-    """See that nothing goes on working in the memory of a step that has ended.
+def step_failed(error: BaseException | None) -> None:
+    """See that nothing goes on working in the memory of a step that has failed.
 
     Args:
-        error: with which it has, if that is known.
+        error: why, if that is known.
     """
     for each in _current:
         if each.transport.tickets:
@@ -148,13 +150,13 @@ def world() -> Group:
 
 def begin(
     timeout: float = TIMEOUT_SECONDS, exchange: Callable[[], Any] | None = None,
-    meet: Callable[[], Any] | None = None,
+    native: Native | None = None,
 ) -> Session:  # fmt: skip
     """Join the job that a launcher has started, or be alone in one.
 
     Args:
-        exchange: loads the native function for persistent messages; see `MpiTransport`.
-        meet: loads that for shared memory; see `weft.transport.channel.Channel`.
+        exchange: gives the native function of prepared messages; see `MpiTransport`.
+        native: those of memory that ranks share.
 
     Raises:
         DistributedError: this process is part of one already, or there is no MPI.
@@ -165,7 +167,7 @@ def begin(
             f"first{at_user_line()}"
         )
     transport = MpiTransport(timeout, exchange) if launched() else LocalTransport()
-    session = Session(transport, timeout, meet)
+    session = Session(transport, timeout, native)
     _current.append(session)
     if session.monitor is not None:
         monitors.append(session.monitor)

@@ -6,12 +6,13 @@ Sums use the fixed tree of `weft.transport.reduction`, so they have the bits of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from weft.transport.base import Array
 from weft.transport.channel import SLOT_BYTES, Channel
 from weft.transport.group import Group
-from weft.transport.reduction import Tree, is_plain
+from weft.transport.reduction import Tree, is_plain, zeros_for
+from weft.transport.shared_call import SharedCall
 from weft.transport.shared_reduction import Reduction, ReductionInParts
 
 WHOLE_BYTES: Final = 1 << 15
@@ -31,9 +32,26 @@ def all_reduce(
     if found is None:
         if len(group.prepared) >= MOST_KEPT:
             group.prepared.clear()
+            channel.made.clear()
         kind = Reduction if _is_read_whole(group, xs) else ReductionInParts
         found = group.prepared[key] = kind(group, channel, xs, name, what)
     found.run(xs, outs)
+
+
+def native_call(
+    group: Group, sizes: Sequence[int], dtype: Any, name: str, what: str
+) -> SharedCall | None:
+    """The all-reduce of arrays of so many elements, for native code; `None` if it cannot make it.
+
+    It has the tag, the rounds and the bits of `all_reduce`.
+    """
+    channel, total = group.channel, sum(sizes)
+    size = total * dtype.itemsize
+    room = SLOT_BYTES if group.size == 2 and is_plain(dtype) else WHOLE_BYTES
+    if channel is None or not 0 < size <= room:
+        return None
+    neutral = zeros_for(name, dtype, total)
+    return SharedCall(group, channel, name, what, dtype, sizes, neutral)
 
 
 def _is_read_whole(group: Group, xs: Sequence[Array]) -> bool:

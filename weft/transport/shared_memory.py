@@ -10,9 +10,8 @@ import contextlib
 import json
 import mmap
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from weft.transport.base import Array, Transport
 from weft.transport.channel import REGION_BYTES, Channel
 from weft.transport.collective import all_gather_bytes
 from weft.transport.group import Group
+from weft.transport.native import Native
 
 MOST_GROUPS: Final = 64
 """Later ones send messages. Memory that no group has written to is not there."""
@@ -28,9 +28,7 @@ MOST_GROUPS: Final = 64
 class SharedMemory:
     """The mapped memory of other ranks, and which ranks can map which."""
 
-    def __init__(
-        self, maps: dict[int, Array], reached: list[set[int]], native: Callable[[], Any]
-    ) -> None:
+    def __init__(self, maps: dict[int, Array], reached: list[set[int]], native: Native) -> None:
         self._maps, self._reached, self._native = maps, reached, native
 
     def channel(self, group: Group) -> Channel | None:
@@ -42,12 +40,12 @@ class SharedMemory:
             return None
         begin = group.number * REGION_BYTES
         memory = [self._maps[rank][begin : begin + REGION_BYTES] for rank in group.ranks]
-        crowded = group.transport.crowded
-        return Channel(memory, group.ranks, group.index, self._native, crowded)
+        transport, place = group.transport, group.index
+        return Channel(memory, group.ranks, place, self._native, transport.crowded, transport.words)
 
 
-def share(transport: Transport, timeout: float, native: Callable[[], Any]) -> SharedMemory:
-    """Make this rank's memory and map that of the other ranks; all ranks call it."""
+def share(transport: Transport, timeout: float, native: Native) -> SharedMemory:
+    """Make memory for the ranks of this host, and map theirs; all ranks call it."""
     world = Group(transport, range(transport.size), 0, timeout)  # counts no calls of the job's own
     own = _file()
     told = json.dumps([_host(), os.getpid(), own]).encode()

@@ -5,15 +5,20 @@ The concatenated arrays of a call pass through the slots in rounds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from weft.transport.base import Array
 from weft.transport.channel import SLOT_BYTES, Channel
 from weft.transport.group import Group
+from weft.transport.native import SHOWN
 from weft.transport.reduction import REDUCTIONS, Tree, is_plain, zeros_for
+from weft.transport.shared_call import SharedCall
+
+RUNS: Final = 3
+"""After so many runs a call is worth a native function, which may have to be compiled."""
 
 
 class _Segment(NamedTuple):
@@ -60,11 +65,14 @@ class Reduction:
             for segments, size in _rounds([x.size for x in xs], dtype.itemsize)
         ]
         whole = np.empty(sum([x.size for x in xs]), dtype)
-        self._sent, self._neutral = whole.nbytes * (group.size - 1), zeros_for(name, whole)
+        self._sent = whole.nbytes * (group.size - 1)
+        self._neutral = zeros_for(name, dtype, whole.size)
         plain = group.size == 2 and is_plain(dtype)
         self._function: Any = REDUCTIONS[name] if plain else None
         self._mean = name == "mean"
         self._single = len(self._rounds) == 1 and not isinstance(self, ReductionInParts)
+
+        self._dtype, self._size, self._runs = dtype, whole.size, 0
 
         # One array in one round: what takes microseconds is not to wait for loops of Python.
         alone = self._single and self._function is not None and len(xs) == 1 and xs[0].size
@@ -107,6 +115,8 @@ class Reduction:
 
     def _run_alone(self, slots: Sequence[Sequence[Array]], x: Array, out: Array) -> None:
         transport = self._group.transport
+        if self._runs < RUNS:
+            self._load(x.shape)
         if transport.worker.busy:
             transport.worker.drain()
         with transport.lock:
@@ -114,9 +124,45 @@ class Reduction:
             np.copyto(pair[self._index], x)
             self._group.repeat(self._what, self._channel.call(self._tag), self._neutral)
             transport.tally.sent += self._sent
-            self._function(a, b, out=out)
-            if self._mean:
-                np.divide(out, 2, out)
+            self._combine(a, b, out)
+
+    def _load(self, shape: tuple[int, ...]) -> None:
+        """Have native code make the call from now on, which is made again and again."""
+        self._runs += 1
+        group, channel, dtype = self._group, self._channel, self._dtype
+        if self._runs == RUNS:
+            function = channel.native.reduction(self._name, dtype, group.size)
+            if function is not None:
+                sizes, what = [self._size], self._what
+                call = SharedCall(group, channel, self._name, what, dtype, sizes, self._neutral)
+                made = self._made_by(function(call.place), call)
+                channel.made[what, self._name, dtype, shape] = made
+
+    def _made_by(
+        self, native: Callable[[Array, Array], None], call: SharedCall
+    ) -> Callable[[Array, Array], bool]:
+        """What has native code make the call; gives whether it has: else nothing has happened."""
+        table, channel, slots = call.table, self._channel, self._alone
+        assert slots is not None
+
+        def made(x: Array, out: Array) -> bool:
+            if not (x.flags.c_contiguous and out.flags.c_contiguous):
+                return False
+            native(x, out)
+            stage = table.stage
+            if stage == SHOWN:
+                call.wait()
+                a, b = slots[channel.turn]
+                self._combine(a, b, out)
+            return stage != 0
+
+        return made
+
+    def _combine(self, a: Array, b: Array, out: Array) -> None:
+        """What one array of two members becomes."""
+        self._function(a, b, out=out)
+        if self._mean:
+            np.divide(out, 2, out)
 
     def _show(self, each: _Round, xs: Sequence[Array]) -> int:
         """Write this member's elements to its slot."""
@@ -134,10 +180,7 @@ class Reduction:
                 np.copyto(outs[array][begin:end], rows[0][place : place + end - begin])
             return
         for (array, begin, end, _), (a, b) in zip(each.segments, each.parts[turn], strict=True):
-            out = outs[array][begin:end]
-            self._function(a, b, out=out)
-            if self._mean:
-                np.divide(out, 2, out)
+            self._combine(a, b, outs[array][begin:end])
 
 
 class ReductionInParts(Reduction):

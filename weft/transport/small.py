@@ -29,7 +29,7 @@ class SmallReduction:
         self.exchange = group.prepare(what, sends, {i: rows[i] for i in others})
         self._sent = self._own.nbytes * len(others)
         self._reduce = Tree(rows, name).into
-        self._neutral = zeros_for(name, like)
+        self._neutral = zeros_for(name, like.dtype, like.size)
 
     def run(self, x: Array, out: Array) -> None:
         """Reduce `x` over the members into each one's `out`, which may be `x` itself."""

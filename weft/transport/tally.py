@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from weft.transport.native import CALLS, SENT, TRACED
 
 
 class Span(NamedTuple):
@@ -15,23 +16,46 @@ class Span(NamedTuple):
     end: int
 
 
-@dataclass
 class Tally:
     """Counts since the job began, or since `reset`.
 
+    Args:
+        words: in which native code counts its own calls.
+
     Attributes:
-        calls: the number of collective calls.
-        sent: bytes sent.
-        seconds: time in calls, except small calls that did not wait.
-        waited: seconds spent waiting for each other rank; waits for several ranks overlap.
-        spans: the calls one by one, while a list is set.
+        calls: made together with others, but for those of native code.
+        sent: bytes, in these.
+        seconds: within calls, without those of a few bytes that had not to wait.
+        waited: for how many seconds each other rank was waited for. Several may be waited for at
+            the same time.
     """
 
-    calls: int = 0
-    sent: int = 0
-    seconds: float = 0.0
-    waited: dict[int, float] = field(default_factory=dict[int, float])
-    spans: list[Span] | None = None
+    def __init__(self, words: Any) -> None:
+        self.calls = self.sent = 0
+        self.seconds = 0.0
+        self.waited: dict[int, float] = {}
+        self._words = words
+        self._spans: list[Span] | None = None
+
+    @property
+    def spans(self) -> list[Span] | None:
+        """The calls one by one, while somebody wants to know."""
+        return self._spans
+
+    @spans.setter
+    def spans(self, spans: list[Span] | None) -> None:
+        self._spans = spans
+        self._words[TRACED] = int(spans is not None)
+
+    @property
+    def all_calls(self) -> int:
+        """Made together with others."""
+        return self.calls + self._words[CALLS]
+
+    @property
+    def all_sent(self) -> int:
+        """Bytes sent to others."""
+        return self.sent + self._words[SENT]
 
     def wait_for(self, ranks: Sequence[int], seconds: float) -> None:
         """Count a wait."""
@@ -40,6 +64,6 @@ class Tally:
 
     def reset(self) -> None:
         """Count from zero."""
-        self.calls = self.sent = 0
+        self.calls = self.sent = self._words[CALLS] = self._words[SENT] = 0
         self.seconds = 0.0
         self.waited.clear()

@@ -8,7 +8,7 @@ from typing import Final
 
 from weft.errors import DistributedError, DistributedTimeoutError
 from weft.interrupt import have_effect
-from weft.transport.base import Pending, Transport, described
+from weft.transport.base import ATTENTIVE_SECONDS, Pending, Transport, described
 
 SPIN_SECONDS: Final = 200e-6
 """Messages within a host take 2 to 100 us; a sleep takes 60 us at least."""
@@ -66,6 +66,8 @@ def _wait(transport: Transport, pending: Pending, timeout: float) -> None:
         now = time.monotonic()
         tally.wait_for(late, now - last)
         last, late = now, pending.missing()
+        if passed > ATTENTIVE_SECONDS:
+            have_effect()  # of Ctrl-C, even in a step
         if passed > GRACE_SECONDS:
             _look(transport, pending, passed, timeout)
     tally.wait_for(late, time.monotonic() - last)
@@ -74,8 +76,7 @@ def _wait(transport: Transport, pending: Pending, timeout: float) -> None:
 
 
 def _look(transport: Transport, pending: Pending, passed: float, timeout: float) -> None:
-    """Whether the missing ranks may still answer."""
-    have_effect()
+    """Whether waiting may still help."""
     if transport.left:
         gone = sorted(transport.left.intersection(pending.missing()))
         if gone and not pending.done():

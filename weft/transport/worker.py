@@ -8,11 +8,18 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+from weft.transport.native import BUSY
+
 
 class Worker:
-    """A thread that runs queued work in order; started by the first."""
+    """Does one piece of work after another; its thread starts with the first.
 
-    def __init__(self) -> None:
+    Args:
+        words: in which native code is told that it may be at work.
+    """
+
+    def __init__(self, words: Any) -> None:
+        self._words = words
         self._queue: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._last: Future[Any] | None = None
@@ -25,6 +32,7 @@ class Worker:
             self._thread.start()
         self._last = found = Future[Any]()
         self.busy = True
+        self._words[BUSY] = 1
         self._queue.put((found, work))
         return found
 
@@ -35,6 +43,7 @@ class Worker:
             last.exception()  # whoever waits for it raises it
             if self._last is last:
                 self._last, self.busy = None, False
+                self._words[BUSY] = 0
 
     def _run(self) -> None:
         while True:

@@ -96,7 +96,7 @@ def _compute_whole(structure: Structure, as_rows: bool, wanted: Lazy | None) -> 
     try:
         _compute(structure, as_rows, wanted)
     except BaseException as error:
-        session.step_ended(error)
+        session.step_failed(error)
         if isinstance(error, WeftError):
             blame(error, structure)
         raise

@@ -14,15 +14,17 @@ import numpy as np
 
 from weft.errors import DistributedError
 from weft.ir.dtype import DType
-from weft.ir.node import Value
+from weft.ir.node import Node, Value
+from weft.ir.shape import is_static, known, size
 from weft.ops.base import HOSTED, Array, Op, Opaque, catalogue, defop
 from weft.ops.boundary.state import no_cases
 from weft.ops.communication.exchange_log import logged, logged_into
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.shape.creation import zeros_like
-from weft.transport import collective, session
+from weft.transport import collective, session, shared
 from weft.transport.group import Group
 from weft.transport.reduction import check_reduction
+from weft.transport.shared_call import SharedCall
 
 ORDERED = Facts(autocast=Autocast.KEPT, ordered=True)
 
@@ -75,6 +77,18 @@ def reduce_into(
         collective.all_reduce_many(members, own, found, reduction, what)
 
 
+def _native(node: Node) -> SharedCall | None:
+    """The call for native code, where all arrays are of one type and of known sizes."""
+    shapes, dtypes = [x.shape for x in node.inputs], {x.dtype for x in node.inputs}
+    if len(dtypes) != 1 or not all(map(is_static, shapes)):
+        return None
+    (dtype,), reduction = dtypes, str(node.attrs["reduction"])
+    sizes = [int(size(known(shape))) for shape in shapes]
+    what = _what(reduction, len(sizes), sum(sizes), dtype.numpy)
+    members = group_of(int(node.attrs["group"]))
+    return shared.native_call(members, sizes, dtype.numpy, reduction, what)
+
+
 @functools.cache
 def _what(reduction: str, count: int, size: int, dtype: np.dtype[Any]) -> str:
     """The call as messages name it; kept, as a type's name takes as long as a small message."""
@@ -101,14 +115,14 @@ def alike(*kinds: Any, **_: Any) -> tuple[Any, ...]:
 def exchange(
     name: str, *, reference: Callable[..., Any], vjp: Callable[..., Any],
     dtype: Callable[..., Any] = alike, shape: Callable[..., Any] = alike, inputs: str = "*xs",
-    into: Callable[..., None] | None = None, partial: bool = True, compared: bool = True,
-    facts: Facts = ORDERED, **attrs: Any,
+    into: Callable[..., None] | None = None, native: Callable[[Node], Any] | None = None,
+    partial: bool = True, compared: bool = True, facts: Facts = ORDERED, **attrs: Any,
 ) -> Op:  # fmt: skip
     """Declare what the program does with other ranks, in order, in Python; see `defop`.
 
     Args:
         dtype, shape: of the results; those of the inputs by default.
-        into: see `weft.ops.declaration.lowering.Opaque`.
+        into, native: see `weft.ops.declaration.lowering.Opaque`.
         compared: see `weft.ops.communication.exchange_log`.
         facts: of what only waits, not that it is ordered.
         attrs: attribute names with their defaults.
@@ -116,12 +130,12 @@ def exchange(
     noted = None if into is None else logged_into(into, reference, compared)
     return defop(
         name, inputs=inputs, attrs=attrs, dtype=dtype, shape=shape, vjp=vjp,
-        reference=logged(reference, compared), lower=Opaque(HOSTED, into=noted), cases=no_cases,
-        outputs=-1, stateful=True, partial=partial, facts=facts,
+        reference=logged(reference, compared), lower=Opaque(HOSTED, into=noted, native=native),
+        cases=no_cases, outputs=-1, stateful=True, partial=partial, facts=facts,
     )  # fmt: skip
 
 
 all_reduce = exchange(
     "all_reduce", dtype=_dtypes, reference=_all_reduce, vjp=_all_reduce_vjp,
-    into=_all_reduce_into, reduction="sum", group=0,
+    into=_all_reduce_into, native=_native, reduction="sum", group=0,
 )  # fmt: skip

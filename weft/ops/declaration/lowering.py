@@ -52,7 +52,8 @@ class Opaque:
 
     Of a call into Python, `into(inputs, outputs, **attrs)` does the same as the reference in memory
     that is given: the last output may be that of the last input, the one before it that of the
-    input before it, and so on.
+    input before it, and so on. `native(node)` gives a call that native code can make instead, as a
+    `weft.transport.shared_call.SharedCall`, or `None`.
     """
 
     family: str
@@ -61,6 +62,7 @@ class Opaque:
     combine: str = ""
     fault: Callable[[Node, int, int], str] | None = None
     into: Callable[..., None] | None = None
+    native: Callable[[Node], Any] | None = None
 
 
 @dataclass(frozen=True)

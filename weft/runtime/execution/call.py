@@ -12,6 +12,23 @@ from weft.passes.blueprint import InArena as InArena
 from weft.passes.blueprint import Place as Place
 from weft.passes.control.record import Kind, Steer
 from weft.passes.launch import Kernel
+from weft.transport.shared_call import SharedCall
+
+
+@dataclass(frozen=True, eq=False)
+class NativeCall:
+    """A kernel that calls a Python function where it cannot do without.
+
+    Its first argument is the address of the call's table, which tells it where the function is.
+    """
+
+    kernel: Kernel
+    python: Callable[[], None]
+    shared: SharedCall
+
+    def __call__(self) -> None:
+        """Do it in Python."""
+        self.python()
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +40,8 @@ class Call:
     follows (the assignment of variables) does not happen.
 
     A Python function takes nothing, runs on the thread that called `run`, and may raise: kernels up
-    to the next guard still run, other Python functions do not, then `run` raises.
+    to the next guard still run, then `run` raises. None runs once another has raised, or a kernel
+    has set the error cell.
     """
 
     function: Kernel | Callable[[], None] | Steer
@@ -40,6 +58,8 @@ class Call:
         """For people."""
         if isinstance(self.function, Kernel):
             return self.function.name
+        if isinstance(self.function, NativeCall):
+            return self.function.kernel.name
         if isinstance(self.function, Steer):
             return self.function.kind.name.lower()
         return getattr(self.function, "__qualname__", "host call")

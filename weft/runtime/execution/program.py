@@ -26,14 +26,22 @@ from weft.ir.extent import Extent
 from weft.passes.control.record import Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
 from weft.runtime.execution import driver
-from weft.runtime.execution.call import Call, External, InArena, estimate_ns, iterations
+from weft.runtime.execution.call import (
+    Call,
+    External,
+    InArena,
+    NativeCall,
+    estimate_ns,
+    iterations,
+)
 from weft.runtime.execution.segment import Segmented, cut
 from weft.runtime.execution.steering import Steering
 from weft.runtime.execution.team import TEAM
 from weft.runtime.flight import STEP, Flight, begin, end, land, landing, new_lock
+from weft.runtime.memory.address import address
 from weft.runtime.memory.arena import Arena
 from weft.runtime.memory.tape import Tapes
-from weft.transport.session import step_ended
+from weft.transport.session import step_failed
 
 SERIAL_NS: Final = 10_000.0  # shorter programs gain nothing from a second thread
 NEVER: Final = 1 << 62  # more segments than there are
@@ -106,13 +114,13 @@ class Program:
         self._error = np.zeros(8, np.int64)
         self.addresses = memoryview(cast(Any, self._externals))[:externals]
         """Where the externals are; all must be set before the first run."""
-        base = _address(self._slots)
+        base = address(self._slots)
         patches: list[tuple[int, int]] = []
         slots = memoryview(cast(Any, self._slots))
         units = np.zeros(len(self.calls), driver.UNIT)
         arena = self.arena.address
         table = self._tapes.table
-        self._steering = Steering(self.calls, self._slots, starts, arena, _address, table)
+        self._steering = Steering(self.calls, self._slots, starts, arena, address, table)
         for number, (call, start) in enumerate(zip(self.calls, starts, strict=False)):
             for slot, argument in enumerate(call.args, start):
                 if isinstance(argument, External):
@@ -124,6 +132,9 @@ class Program:
                 function = functions[call.function]
             elif isinstance(call.function, Steer):
                 function, flags = self._steering.address_of(number), driver.CONTROL
+            elif isinstance(call.function, NativeCall):
+                function, flags = functions[call.function.kernel], flags | driver.HOST
+                self._bind(call.function)
             else:
                 function, flags = self._host(call.function), flags | driver.HOST
             units[number] = (function, base + 8 * start, 0, int(call.chunks), flags, number)
@@ -133,10 +144,10 @@ class Program:
         if len(self._patches) and self._patches["external"].max() >= externals:
             raise ValueError(f"program: an external beyond the {externals} declared")
         table = self._table
-        table.calls, table.call_count = _address(units), len(units)
-        table.patches, table.patch_count = _address(self._patches), len(patches)
-        table.externals, table.slots = _address(self._externals), base
-        table.error, table.team = _address(self._error), TEAM.address
+        table.calls, table.call_count = address(units), len(units)
+        table.patches, table.patch_count = address(self._patches), len(patches)
+        table.externals, table.slots = address(self._externals), base
+        table.error, table.team = address(self._error), TEAM.address
         table.threads = self.threads
         table.leave = NEVER
         if self._steering.records:
@@ -151,20 +162,27 @@ class Program:
         if isinstance(argument, Scratch):
             if argument is not ERROR:
                 raise ValueError("program: scratch memory has no place")
-            return _address(self._error)
+            return address(self._error)
         return int(argument)  # of an extent, for the largest sizes: see `resize`
 
+    def _bind(self, native: NativeCall) -> None:
+        """Tell a native call where its Python function is, and how to say that it did not fail."""
+        table = native.shared.table
+        table.python, table.error = self._host(native.python), address(self._error)
+        table.mark = ctypes.addressof(self._table) + driver.ProgramTable.unfinished.offset
+
     def _host(self, function: Callable[[], None]) -> int:
-        table, raised = self._table, self._raised
+        table, raised, error = self._table, self._raised, memoryview(cast(Any, self._error))
 
         def call(args: int, begin: int, end: int, thread: int) -> None:
-            if raised:  # what it would work on was not computed
+            if error[0]:  # what it would work on was not computed
+                table.unfinished = 0
                 return
             try:
                 function()
                 table.unfinished = 0  # the last deed: see driver.ll
-            except BaseException as error:
-                raised.append(error)
+            except BaseException as found:
+                raised.append(found)
 
         callback = _HOST(call)
         self._callbacks.append(callback)
@@ -176,8 +194,8 @@ class Program:
             return
         self.segmented = cut(self.calls, self._units, self.threads)
         table = self._table
-        table.units = _address(self.segmented.units)
-        table.segments = _address(self.segmented.segments)
+        table.units = address(self.segmented.units)
+        table.segments = address(self.segmented.segments)
         table.segment_count = len(self.segmented.segments)
         if self._steering.records:
             self._steering.in_segments(_segments_of(self.segmented))
@@ -294,12 +312,15 @@ class Program:
         if self._running:
             raise WeftError("program: a host call runs the program that it is part of")
         self._raised.clear()  # of a step whose exception Ctrl-C overtook
-        self._running = True  # no call between this and `try`, as Ctrl-C comes after calls
+        failed = self._running = True  # no call from here to `try`, as Ctrl-C comes after calls
         try:
-            return self._enter_whole()
+            state = self._enter_whole()
+            failed = state not in (0, driver.UNDERSTAFFED)
+            return state
         finally:
             self._running = False
-            step_ended(self._raised[0] if self._raised else None)
+            if failed:
+                step_failed(self._raised[0] if self._raised else None)
 
     def _fault(self, state: int) -> Fault:
         if self._steering.records:
@@ -322,7 +343,7 @@ class Program:
         owner = np.arange(len(self.calls))
         if self.segmented:
             owner = np.concatenate([owner, self.segmented.owner])
-        self._table.records = _address(records)
+        self._table.records = address(records)
         for table in tables:
             table["flags"] |= driver.TIMED
         try:
@@ -370,27 +391,3 @@ def _extents_of(calls: Sequence[Call], starts: Sequence[int]) -> tuple[Any, Any]
     ]
     counts = [(i, x.chunks.index) for i, x in enumerate(calls) if isinstance(x.chunks, Extent)]
     return tuple([np.array(pairs, np.int64).reshape(-1, 2) for pairs in (slots, counts)])
-
-
-def _address(array: np.ndarray[Any, Any]) -> int:
-    return int(array.__array_interface__["data"][0])
-
-
-# NumPy keeps an array's data pointer after the object's header. Reading it there takes 60 ns,
-# asking for it 800. Checked below, so that another layout only costs the difference.
-_MEMORY: Final = (ctypes.c_int64 * (1 << 59)).from_address(0)
-_HEADER: Final = object.__basicsize__
-
-
-def address_of(array: np.ndarray[Any, Any]) -> int:
-    """The address of an array's first element."""
-    return _MEMORY[(id(array) + _HEADER) >> 3]
-
-
-def _layout_is_known() -> bool:
-    probes = [np.zeros(3), np.zeros((2, 5), np.uint8)[1:, 3:], np.zeros(())]
-    return all(address_of(probe) == _address(probe) for probe in probes)
-
-
-if not _layout_is_known():
-    address_of = _address
