@@ -165,7 +165,7 @@ def test_leaves_are_filled_without_gradient():
         (
             lambda: wf.rand(2, dtype=wf.int64),
             errors.DTypeError,
-            "rand: expected a floating element type, got int64",
+            "rand: expected a floating-point dtype, got int64",
         ),
         (
             lambda: wf.randint(3, 3, (2,)),
@@ -185,7 +185,7 @@ def test_leaves_are_filled_without_gradient():
         (
             lambda: wf.zeros(2, dtype=wf.int64).normal_(),
             errors.DTypeError,
-            "normal_: expected a floating element type, got int64",
+            "normal_: expected a floating-point dtype, got int64",
         ),
         (
             lambda: wf.zeros(2, requires_grad=True).normal_(),

@@ -195,7 +195,7 @@ def test_attributes_may_be_values() -> None:
         (
             lambda: ops.concatenate(placeholder((2,)), placeholder((2,), "int32")),
             DTypeError,
-            "concatenate: expected one element type, got float32 and int32",
+            "concatenate: expected one dtype, got float32 and int32",
         ),
         (
             lambda: ops.pad(placeholder((2,)), paddings=((-1, 0),)),
@@ -250,7 +250,7 @@ def test_attributes_may_be_values() -> None:
         (
             lambda: ops.sum(placeholder((2,)), axes=False),
             DTypeError,
-            "sum: axes: expected a whole number, got False",
+            "sum: axes: expected an integer, got False",
         ),
         (
             lambda: ops.negative(placeholder((2,)), name=3),

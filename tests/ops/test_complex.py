@@ -143,13 +143,11 @@ def test_errors() -> None:
             DTypeError, match=r"cast: expected a complex type or bool for complex64"
         ):
             ops.cast(z, dtype="float32")
-        with pytest.raises(
-            DTypeError, match="less: expected a numeric element type, got complex64"
-        ):
+        with pytest.raises(DTypeError, match="less: expected a numeric dtype, got complex64"):
             ops.less(z, z)
         with pytest.raises(DTypeError, match="constant: expected a number that float32 holds"):
             ops.constant(1.0) + 1j
-        with pytest.raises(DTypeError, match="max: expected a real element type, got complex64"):
+        with pytest.raises(DTypeError, match="max: expected a real dtype, got complex64"):
             ops.max(z)
 
 

@@ -118,15 +118,15 @@ def test_half_precision_is_rounded_once() -> None:
     [
         (
             lambda x, i: ops.add(x, i), DTypeError,
-            "add: expected one element type, got float32 and int32",
+            "add: expected one dtype, got float32 and int32",
         ),
         (
             lambda x, i: ops.divide(i, i), DTypeError,
-            "divide: expected a floating element type, got int32",
+            "divide: expected a floating-point dtype, got int32",
         ),
         (
             lambda x, i: ops.logical_and(x, x), DTypeError,
-            "logical_and: expected a bool element type, got float32",
+            "logical_and: expected a bool dtype, got float32",
         ),
         (
             lambda x, i: ops.select(x, x, x), DTypeError,

@@ -167,7 +167,7 @@ def test_dropout_scales_what_it_keeps() -> None:
         ),
         (
             lambda x, i: ops.sparse_softmax_cross_entropy(x, x), DTypeError,
-            "labels: expected an integer element type, got float32",
+            "labels: expected an integer dtype, got float32",
         ),
         (
             lambda x, i: ops.layer_norm(x, np.ones(4, np.float32), np.ones(5, np.float32)),

@@ -110,7 +110,7 @@ def test_half_precision_accumulates_in_float32() -> None:
         ),
         (
             lambda x: ops.any(x), DTypeError,
-            r"any: expected a bool element type, got float32",
+            r"any: expected a bool dtype, got float32",
         ),
         (
             lambda x: ops.norm(x, ord=3), ShapeError,

@@ -300,7 +300,7 @@ ERRORS = [
     (lambda: wf.linalg.solve(wf.eye(3), wf.ones(2, 2)), ShapeError, "right sides of 3 rows"),
     (lambda: wf.linalg.eigh(wf.eye(2), "X"), DTypeError, "expected UPLO of 'L' or 'U', got 'X'"),
     (lambda: wf.linalg.qr(wf.eye(2), "all"), DTypeError, "qr: expected mode of 'reduced'"),
-    (lambda: wf.ones(2).topk(1, True), DTypeError, "topk: expected whole numbers k, dim, got 1"),
+    (lambda: wf.ones(2).topk(1, True), DTypeError, "topk: expected integers k, dim, got 1"),
     (lambda: wf.nansum(wf.ones(2) * 1j), DTypeError, "nansum: expected real numbers, got complex"),
     (lambda: wf.linalg.lstsq(wf.eye(2), wf.eye(2).double()), DTypeError, "float32 and float64"),
     (lambda: wf.linalg.lstsq(wf.eye(2), wf.eye(2), driver="x"), DTypeError, "gelsy, gels, gelsd"),
@@ -321,7 +321,7 @@ ERRORS = [
     (lambda: wf.renorm(wf.ones(2, 2), 0, 0, 1), DTypeError, "expected p above 0"),
     (lambda: wf.svd_lowrank(wf.ones(2, 3), 3), ShapeError, "expected q from 0 to 2 and niter"),
     (lambda: wf.ormqr(wf.eye(3), wf.ones(3), wf.ones(2, 3)), ShapeError, "matrices of m rows"),
-    (lambda: wf.linalg.multi_dot([wf.eye(2), wf.eye(2).double()]), DTypeError, "one element type"),
+    (lambda: wf.linalg.multi_dot([wf.eye(2), wf.eye(2).double()]), DTypeError, "one dtype"),
     (
         lambda: wf.linalg.multi_dot([wf.eye(2)] * 2, out=wf.empty(0, dtype=wf.float64)),
         DTypeError,

@@ -1,8 +1,8 @@
 """The operation catalogue: importing this package declares every operation.
 
-Every operation is here by its name, as are the functions that a family lists in its `__all__`:
-`ops.tanh(x)`, `ops.dropout_mask(...)`. A new family is a new module in the
-room of its field; nothing else need change.
+Every operation is an attribute of it, and so are the functions that a family lists in its
+`__all__`: `ops.tanh(x)`, `ops.dropout_mask(...)`. A new family is a new module in the folder of its
+field; nothing else has to change.
 """
 
 from __future__ import annotations

@@ -4,22 +4,23 @@ The rules of an operation, all pure:
 
 - `dtype(*dtypes, **attrs)` and `shape(*shapes, **attrs)` give the outputs' types, and raise
   `DTypeError` / `ShapeError` with what they expected; the name and the user's line are added here.
-  The shape rule of a `partial` operation also copes with unknown ranks (`None`), attributes of
-  which nothing is known (`UNKNOWN`) and attribute entries that are `None`; others are not asked
-  then, and their outputs are of unknown rank.
-- `reference(*arrays, **attrs)` is the NumPy meaning: oracle, constant folder, interpreter.
-- `fast(*arrays, **attrs)` is for the interpreter of eager programs where the reference is too slow
-  (it may work in float64): the same in the inputs' own precision, never asked for half precision.
-- `vjp(g, y, *x, **attrs)` returns one cotangent (or `None`) per data input, written in operations,
-  so that higher orders come free; `g` and `y` are tuples where there are several outputs.
-  `NO_GRADIENT` says that there is none, `BY_EXPANSION` that the expansion has it, `BY_BODY` that
-  the functions among the attributes have it.
-  A rule may use `shape.known(x.shape)`: where that raises, it is asked again when shapes are known.
-- `normal(*shapes, **attrs)` gives the attributes in the one form that passes and the code generator
-  see, once shapes are known: axes as sorted numbers from 0, no defaults left to work out.
+  The shape rule of a `partial` operation also accepts unknown ranks (`None`), unknown attributes
+  (`UNKNOWN`) and attribute entries that are `None`. Other rules are not called then, and their
+  outputs have unknown rank.
+- `reference(*arrays, **attrs)` is the definition in NumPy: test oracle, constant folding,
+interpreter.
+- `fast(*arrays, **attrs)` replaces a slow reference (which may use float64) in the interpreter of
+  eager programs. It computes in the inputs' own precision and is never called for half precision.
+- `vjp(g, y, *x, **attrs)` returns one cotangent (or `None`) for each data input, written in
+  operations, so that higher-order gradients need no further rules. `g` and `y` are tuples if there
+  are several outputs. `NO_GRADIENT` says that there is none, `BY_EXPANSION` that it follows from
+  the expansion, `BY_BODY` that it follows from the functions among the attributes. A rule may use
+  `shape.known(x.shape)`: if that raises, the rule is called again when shapes are known.
+- `normal(*shapes, **attrs)` normalizes the attributes for passes and the code generator, once
+  shapes are known: axes sorted and not negative, defaults resolved.
 - `lower` says how the operation becomes machine code: one of the classes of
   `weft.ops.declaration.lowering`.
-- `facts` are what passes, kernels and front ends have to know besides: see
+- `facts` are what else passes, kernels and front ends have to know: see
   `weft.ops.declaration.fact`.
 - `cases()` yields the examples that drive the catalogue tests.
 """
@@ -61,7 +62,7 @@ Array = np.ndarray[Any, Any]
 
 
 def NO_GRADIENT(*_: Any, **__: Any) -> tuple[None, ...]:
-    """The `vjp` of an operation that is not differentiable, said explicitly."""
+    """The explicit `vjp` of an operation that is not differentiable."""
     return ()
 
 
@@ -71,12 +72,12 @@ def BY_EXPANSION(*_: Any, **__: Any) -> tuple[None, ...]:
 
 
 def BY_BODY(*_: Any, **__: Any) -> tuple[None, ...]:
-    """The `vjp` of an operation that is differentiated through the functions that it holds."""
+    """The `vjp` of an operation that is differentiated through its function attributes."""
     return ()
 
 
 def as_given(*_: Shape, **attrs: Any) -> Mapping[str, Any]:
-    """The `normal` rule of an operation whose attributes have one form only."""
+    """The `normal` rule of an operation whose attributes need no normalization."""
     return attrs
 
 
@@ -104,22 +105,22 @@ class Op:
     vjp: Callable[..., Any]
     lower: Lowering
     cases: Callable[[], Iterable[Case]]
-    outputs: int = 1  # -1: as many as the shape rule says (split)
-    stateful: bool = False  # has an effect or differs from call to call: never folded or merged
-    partial: bool = False  # the shape rule copes with whatever is unknown
-    literals: tuple[DType | None, ...] = ()  # types that bare numbers take, where declared
+    outputs: int = 1  # -1: the shape rule decides (split)
+    stateful: bool = False  # has an effect or differs between calls: never folded or merged
+    partial: bool = False  # the shape rule accepts unknown shapes and attributes
+    literals: tuple[DType | None, ...] = ()  # dtypes of bare numbers, if declared
     normal: Callable[..., Mapping[str, Any]] = as_given
     fast: Callable[..., Any] | None = None
     facts: Facts = PLAIN
     _plans: dict[Any, tuple[Mapping[str, Any], tuple[TensorType, ...]]] = field(
         default_factory=dict[Any, Any], init=False, repr=False
-    )  # input types and attributes as given -> attributes and types of the node
+    )  # input types and given attributes -> attributes and types of the node
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Value:
         """Add a node and return its first output; `all` returns every output.
 
         Raises:
-            GraphError: it has as many outputs as inputs, and none is given.
+            GraphError: it has as many outputs as inputs, and there are none.
         """
         outputs = self.node(args, attrs, name).outputs
         if not outputs:
@@ -162,7 +163,7 @@ class Op:
         self, args: tuple[Any, ...], data: tuple[Value, ...], types: tuple[TensorType, ...],
         attrs: Mapping[str, Any], key: Any, name: str | None,
     ) -> Node:  # fmt: skip
-        """Check and add a node of a kind that is not in `_plans`, and keep what was found."""
+        """Check and add a node that is not in `_plans` yet, and cache its plan."""
         if data is args:
             self._check_arity(args)
         exact = key is types or key[1] is not None
@@ -183,7 +184,7 @@ class Op:
     def types(
         self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
     ) -> tuple[TensorType, ...]:
-        """Types of the outputs of a node on inputs of these types; attributes are plain.
+        """Types of the outputs of a node with these input types and plain attributes.
 
         Raises:
             ShapeError, DTypeError: the inputs do not fit; the message names the user's line.
@@ -217,9 +218,9 @@ class Op:
     def _attributes(
         self, attrs: Mapping[str, Any], exact: bool
     ) -> tuple[dict[str, Any], dict[str, Value]]:
-        """Attributes with defaults and what is known of the supplied ones; the supplied ones.
+        """Attributes with defaults and known values; and those supplied as values.
 
-        Where all are `exact`, none is a value or holds one.
+        If all are `exact`, none is or contains a value.
         """
         full: dict[str, Any] = {**self.attrs}
         supplied: dict[str, Value] = {}
@@ -245,19 +246,19 @@ class Op:
         return full, supplied
 
     def _of_kind(self, key: str, value: Any, kind: type) -> Any:
-        """A bool where the default is one; an axis is none."""
+        """An attribute with a bool default must be a bool; an axis must not."""
         if kind is bool:
             if isinstance(value, _TRUTHS):
                 return bool(value)
             expected = "a bool"
         elif key in ("axis", "axes") and isinstance(value, bool | np.bool_):
-            expected = "a whole number"
+            expected = "an integer"
         else:
             return value
         raise DTypeError(f"{self.name}: {key}: expected {expected}, got {value!r}{at_user_line()}")
 
     def _as_annotated(self, key: str, value: Any) -> Any:
-        """A scalar attribute, of the kind that the reference takes; a bool counts as an int."""
+        """A scalar attribute of the class that the reference takes; a bool counts as an int."""
         annotation = self.reference.__annotations__.get(key)
         kinds = KINDS.get(annotation)
         if kinds is None or isinstance(value, kinds):
@@ -275,7 +276,7 @@ class Op:
 
         Raises:
             ShapeError, DTypeError: the inputs do not fit.
-            GraphError: an attribute makes no sense.
+            GraphError: an attribute is invalid.
         """
         try:
             return self.derive(types, attrs)
@@ -289,14 +290,14 @@ class Op:
     def _senseless(
         self, attrs: Mapping[str, Any], error: Exception, place: Callable[[], str] = at_user_line
     ) -> GraphError:
-        """What a rule's plain exception becomes."""
+        """Weft's error for a rule's plain exception."""
         text = f"cannot make sense of {_shown(attrs)}: {error}{place()}"
         return GraphError(f"{self.name}: {text}")
 
     def derive(
         self, types: tuple[TensorType, ...], attrs: Mapping[str, Any]
     ) -> tuple[TensorType, ...]:
-        """Like `infer`, but errors are as the rules raise them, without a place."""
+        """Like `infer`, but errors are raised by the rules without a place."""
         dtypes = self.dtype(*[t.dtype for t in types], **attrs)
         shapes: Any = [t.shape for t in types]
         if not self.partial and (None in shapes or not all(map(is_complete, attrs.values()))):
@@ -314,8 +315,8 @@ class Op:
 
 
 _PLAIN: Final = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
-_TRUTHS: Final = bool | np.bool_ | int  # NumPy takes numbers for them
-_MOST_PLANS: Final = 1024  # an operation; forgotten all at once, so that nothing is kept in order
+_TRUTHS: Final = bool | np.bool_ | int  # NumPy calls numbers by them
+_MOST_PLANS: Final = 1024  # for each operation; cleared at once, so that no order has to be kept
 
 
 REGISTRY: dict[str, Op] = {}
@@ -339,13 +340,13 @@ def defop(
     fast: Callable[..., Any] | None = None,
     facts: Facts = PLAIN,
 ) -> Op:
-    """Declare an operation and enter it in the registry.
+    """Declare an operation and add it to the registry.
 
     Args:
         inputs: names of the data inputs, separated by spaces, such as `"x y"` or `"*xs"`. A bare
             number takes the type of the first input that is a value; `"condition:bool x y"` says
             that bare numbers for `condition` are booleans, and that it does not count here.
-        attrs: attribute names with their defaults (`REQUIRED` where there is none).
+        attrs: attribute names with their defaults (`REQUIRED` if there is none).
 
     Raises:
         GraphError: the name is taken, or a fact is missing.
@@ -367,22 +368,22 @@ def defop(
 
 
 declared: Final[list[Callable[[Op], None]]] = []
-"""Told of every operation that is declared from then on."""
+"""Listeners, called for every operation declared later."""
 
 
 def exported(name: str) -> Op | None:
-    """The operation that front ends offer by this name, where they do not define it."""
+    """The operation that front ends export under this name, unless they define it."""
     op = REGISTRY.get(name)
     return op if op is not None and op.facts.exported else None
 
 
 def exports() -> list[str]:
-    """Names of the operations that front ends offer."""
+    """Names of the operations that front ends export."""
     return [name for name, op in REGISTRY.items() if op.facts.exported]
 
 
 def _usual_autocast(name: str, inputs: str, lower: Lowering) -> Autocast:
-    """What holds where nothing is said; raises where that may lose digits."""
+    """The default autocast policy; raises if that may lose digits."""
     if isinstance(lower, Reduce | Composite | Opaque):
         raise GraphError(
             f"defop: {name!r}: a {type(lower).__name__} may add up many terms: expected"
@@ -394,9 +395,9 @@ def _usual_autocast(name: str, inputs: str, lower: Lowering) -> Autocast:
 
 
 class Catalogue:
-    """Operations by name, for rules that use operations of other families: `catalogue.add(x, y)`.
+    """Operations by name, for rules that use other families: `catalogue.add(x, y)`.
 
-    Families may refer to each other without importing each other.
+    So families use each other without importing each other.
     """
 
     def __getattr__(self, name: str) -> Op:
@@ -422,27 +423,27 @@ def op_of(node: Node) -> Op:
 
 
 HOSTED: Final = "host_call"
-"""The family of what the program calls Python for, in the middle of a step."""
+"""The family of operations that call Python in the middle of a program."""
 
 
 REGION: Final = "region"
-"""The family of loops and branches, which the passes write out."""
+"""The family of loops and branches, which passes compile."""
 
 
 def is_hosted(node: Node) -> bool:
-    """Whether a node is computed by its reference, in Python, whatever is compiled around it."""
+    """Whether a node runs as its Python reference even inside compiled programs."""
     inner = [n for function in functions(node) for n in function.nodes]
     return family_of(node).family == HOSTED or any(map(is_hosted, inner))
 
 
 def writes_into(node: Node) -> Callable[..., None] | None:
-    """What computes a call into Python in memory that is given; `None` where there is no such."""
+    """The function that computes a Python call into given memory; `None` if it has none."""
     lower = op_of(node).lower
     return lower.into if isinstance(lower, Opaque) else None
 
 
 def is_region(node: Node) -> bool:
-    """Whether a node is a loop or a choice that is compiled."""
+    """Whether a node is a compiled loop or branch."""
     return family_of(node).family == REGION and not is_hosted(node)
 
 
@@ -450,13 +451,13 @@ _NO_FAMILY: Final = Opaque("")
 
 
 def family_of(node: Node) -> Opaque:
-    """The kernel family of a node; one that can nothing where it has none."""
+    """The kernel family of a node; one without abilities if it has none."""
     lower = op_of(node).lower
     return lower if isinstance(lower, Opaque) else _NO_FAMILY
 
 
 def fault_of(node: Node) -> Callable[[Node, int, int], str] | None:
-    """What says of values that the kernel of `node` reports what is wrong, if it reports any."""
+    """The function that turns a bad value reported by a node's kernel into an error, if any."""
     how = op_of(node).lower
     return how.fault if isinstance(how, Opaque) else None
 
@@ -474,7 +475,7 @@ def _attribute(key: str, value: Any, frozen: bool) -> Any:
 
 
 def _operand(value: Any) -> Value | None:
-    """The value that supplies an attribute, packing a list such as `[n, 784]`; `None` if plain."""
+    """The value that supplies an attribute, a packed list such as `[n, 784]`; `None` if plain."""
     if isinstance(value, Value):
         return value
     if isinstance(value, list | tuple) and _holds_value(value):

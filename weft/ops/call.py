@@ -1,8 +1,8 @@
-"""Functions as values: `call` applies a traced function, `barrier` keeps two computations apart.
+"""Functions as values: `call` applies a traced function, `barrier` prevents merging.
 
-A `Subgraph` is a function of values that was run once on placeholders. A call of it is one node
-until shapes are concrete, and is then written out, so that every pass sees through it. What a call
-adds to writing the nodes down at once is a gradient of its own: `backward`, or `rematerialize`.
+A `Subgraph` is a function of values, traced once on placeholders. A call of it is one node until
+shapes are concrete, and is then inlined, so that passes see inside. The use of a call is a custom
+gradient: `backward` or `rematerialize`.
 
 >>> from weft.ir.dtype import float32
 >>> from weft.ir.node import TensorType
@@ -48,30 +48,29 @@ from weft.ops.indexing.row_sparse import RowSparse
 __all__ = ["Subgraph"]
 
 Backward = Callable[[Sequence[Any], Sequence[Value], Sequence[Value]], Sequence[Any]]
-"""`backward(gs, ys, xs)` gives a cotangent or `None` per input; see `Subgraph.backward`."""
+"""`backward(gs, ys, xs)` returns a cotangent or `None` for each input; see `Subgraph.backward`."""
 
-# Constants of more elements are passed in, so that their bytes are no part of the structure.
+# Larger constants are captured as inputs, so that their bytes are no part of the structure.
 COPIED: Final = 64
-# Operations on what lives outside a function: it sees their results.
+# Operations that belong outside a function: it captures their results.
 OUTSIDE: Final = frozenset({"variable", "read", "counter"})
 EFFECTS: Final = frozenset({"assign", "group"})
 
 
 @dataclass(frozen=True, eq=False)
 class Subgraph(Function):
-    """A pure function of values; equal if structure and gradient are, so that programs are reused.
+    """A pure function of values, equal if structure and gradient are, so that programs are reused.
 
     Args:
         inputs: placeholders.
-        outputs: what it computes.
-        nodes: what the outputs need, in order, without the placeholders.
-        captured: how many inputs, the last ones, `trace_closure` has added.
-        backward: its gradient, instead of that of its nodes: cotangents of the inputs, `None` where
-            there is none, from those of the outputs (zeros where nothing reached a floating one),
-            the outputs and the inputs. Cotangents of captured inputs may be left out. It counts
-            in comparisons as itself; a `TracedBackward` counts by its structure.
-        rematerialize: the gradient computes the nodes again from the inputs, so that nothing
-            inside is kept from the forward to the backward pass.
+        outputs: its results.
+        nodes: all that the outputs need, in order, without the placeholders.
+        captured: how many of the last inputs `trace_closure` has added.
+        backward: a custom gradient: maps the cotangents of the outputs (zeros if missing), the
+            outputs and the inputs to cotangents of the inputs, or `None`. Cotangents of captured
+            inputs may be omitted. It is compared by identity, a `TracedBackward` by its structure.
+        rematerialize: the gradient recomputes the nodes from the inputs, so that nothing inside is
+            kept for the backward pass.
     """
 
     captured: int = 0
@@ -80,7 +79,7 @@ class Subgraph(Function):
 
     @property
     def details(self) -> Mapping[str, Any] | None:
-        """How many values are captured, and the gradient where it is not that of the nodes."""
+        """How many values are captured, and the custom gradient, if any."""
         found: dict[str, Any] = {}
         if self.captured:
             found["captured"] = self.captured
@@ -92,7 +91,7 @@ class Subgraph(Function):
 
     @cached_property
     def flowing(self) -> tuple[int, ...]:
-        """Of each output, the inputs that a gradient may reach through it, as bits."""
+        """For each output, a bit mask of the inputs that its gradient may reach."""
         if self.backward is not None:
             return tuple([-int(t.dtype.is_inexact) for t in self.output_types])
         reached = {v: 1 << i for i, v in enumerate(self.inputs) if v.dtype.is_inexact}
@@ -106,7 +105,7 @@ class Subgraph(Function):
 
     @cached_property
     def structure(self) -> Any:
-        """Everything that decides what is computed; names and lines of the user do not."""
+        """Everything that decides what is computed, without names and user lines."""
         places = {v: (-1, i) for i, v in enumerate(self.inputs)}
         rows: list[Any] = []
         for number, node in enumerate(self.nodes):
@@ -145,7 +144,7 @@ KINDS["Subgraph"] = (Subgraph,)
 
 
 def _flowing(node: Node) -> Sequence[int]:
-    """Of each of a node's outputs, the inputs that a gradient may reach through it, as bits."""
+    """For each output of a node, a bit mask of the inputs that its gradient may reach."""
     if node.op == "call":
         return cast(Subgraph, node.attrs["function"]).flowing
     continuous = node.op != "stop_gradient" and op_of(node).vjp is not NO_GRADIENT
@@ -154,12 +153,12 @@ def _flowing(node: Node) -> Sequence[int]:
 
 @dataclass(frozen=True)
 class TracedBackward:
-    """A `backward` traced once, so that it is equal to any other of its structure.
+    """A `backward` traced once, equal to others with the same structure.
 
     Args:
-        function: of the cotangents of the floating outputs, the outputs, and the inputs; a gradient
-            of its own is that of second derivatives.
-        given: for which inputs it gives a cotangent.
+        function: takes the cotangents of the floating-point outputs, the outputs, and the inputs;
+            its own gradient serves second derivatives.
+        given: the inputs for which it gives a cotangent.
     """
 
     function: Subgraph
@@ -183,7 +182,7 @@ def _built(
     captured: int = 0, rematerialize: bool = False, backward: Subgraph | None = None,
     given: tuple[bool, ...] = (),
 ) -> Subgraph:  # fmt: skip
-    """A function as it was printed."""
+    """A function parsed from its printed form."""
     rule = None if backward is None else TracedBackward(backward, given)
     return Subgraph(inputs, outputs, nodes, captured, rule, rematerialize)
 
@@ -192,19 +191,19 @@ BUILDERS.append(_built)
 
 
 class _Tracing(Graph):
-    """The graph of a function being traced; with an `outer` graph, it may use values of that."""
+    """The graph of a function being traced; it may capture values of an `outer` graph."""
 
     def __init__(self, outer: Graph | None) -> None:
         super().__init__()
         self.outer = outer
-        self.lifted: dict[Value, Value] = {}  # value of the outer graph -> what stands for it
+        self.lifted: dict[Value, Value] = {}  # value of the outer graph -> its stand-in here
 
     def add(
         self, op: str, inputs: tuple[Value, ...], attrs: Attrs, types: tuple[TensorType, ...],
         name: str | None = None, operands: tuple[str, ...] = (), regions: tuple[Region, ...] = (),
         source: Source | None = None,
     ) -> Node:  # fmt: skip
-        """Add a node; what touches variables is added outside, where it belongs."""
+        """Add a node; operations on variables are added to the outer graph."""
         if op in EFFECTS or (op in OUTSIDE and self.outer is None):
             raise GraphError(
                 f"trace: expected a function without effects, got {op}; pass values in and"
@@ -217,7 +216,7 @@ class _Tracing(Graph):
         return super().add(op, own, attrs, types, name, operands, regions, source)
 
     def own(self, value: Value) -> Value:
-        """The input or constant that stands for an outer value, if the function has used it."""
+        """The input or constant that stands for an outer value, if the function uses it."""
         return self.lifted.get(value, value)
 
     def lift(self, value: Value) -> Value:
@@ -333,10 +332,10 @@ def trace_backward(backward: Backward, function: Subgraph) -> TracedBackward:
 
 
 def inline(function: Subgraph, xs: Sequence[Value]) -> tuple[Value, ...]:
-    """Write the nodes of `function` into the current graph; its outputs for the inputs `xs`.
+    """Inline the nodes of `function` into the current graph; its outputs for the inputs `xs`.
 
     Raises:
-        UnknownShapeError: a node needs a shape that `xs` do not tell.
+        UnknownShapeError: a node needs a shape that is unknown in `xs`.
     """
     graph = current_graph()
     found = dict(zip(function.inputs, xs, strict=True))
@@ -354,7 +353,7 @@ def inline(function: Subgraph, xs: Sequence[Value]) -> tuple[Value, ...]:
 
 
 def _rebuilt(graph: Graph, node: Node, inputs: tuple[Value, ...]) -> Node:
-    """The same operation on inputs of other types, which its rules check again."""
+    """The same operation on inputs of other types, checked again by its rules."""
     data = inputs[: len(inputs) - len(node.operands)]
     supplied = dict(zip(node.operands, inputs[len(data) :], strict=True))
     with graph.on_behalf_of(node):
@@ -362,7 +361,7 @@ def _rebuilt(graph: Graph, node: Node, inputs: tuple[Value, ...]) -> Node:
 
 
 def retyped(function: Subgraph, shapes: Sequence[Shape]) -> Subgraph:
-    """The function for inputs of these shapes, of which more may be known than when it was traced.
+    """The function for inputs of these shapes, which may be known better than when it was traced.
 
     Raises:
         ShapeError: a shape contradicts that of an input.
@@ -439,7 +438,7 @@ call = defop(
     partial=True,
     facts=AS_GIVEN,
 )
-"""What a `Subgraph` computes from inputs of the types for which it was traced."""
+"""The outputs of a `Subgraph` for inputs of the types for which it was traced."""
 
 # barrier
 
@@ -459,7 +458,7 @@ barrier = defop(
     partial=True,
     facts=Facts(linear=True),
 )
-"""Its inputs, seen by the compiler as computed anew, and only once all of them are there.
+"""Its inputs, which the compiler treats as new values that depend on all of them.
 
-What is computed from its outputs is not merged with the same computation from its inputs.
+Computations from its outputs are not merged with equal ones from its inputs.
 """

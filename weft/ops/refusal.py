@@ -1,8 +1,8 @@
-"""Refused arguments: plain exceptions that they lead to inside the package, told as Weft's own.
+"""Turns plain exceptions from bad arguments into Weft's errors.
 
-What a function checks, it says itself. Whatever else comes of an argument's kind (an attribute that
-it lacks, a length that it has not) becomes an error that names the operation, what it takes and
-what it was given. The plain exception is its cause, and of one of its types.
+Functions raise errors for what they check themselves. Any other exception from an unsuitable
+argument (a missing attribute, no length) becomes an error that names the operation, its parameters
+and the arguments. The plain exception is its cause, and the error also has its type.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ REFUSALS: Final[tuple[tuple[type[Exception], type[WeftError]], ...]] = (
     (StopIteration, ArgumentError),
     (BufferError, LendingError),
 )
-"""What plain exceptions become: an error that is of their type, too; the first that fits."""
+"""The errors for plain exceptions, which also have their types; the first that fits."""
 
 REFUSABLE: Final = (WeftError, *[plain for plain, _ in REFUSALS])
-"""What a door catches, for `refuse` to look at."""
+"""The exceptions that a door catches, for `refuse` to handle."""
 
 _SITE: Final = os.path.dirname(os.path.dirname(np.__file__)) + os.sep
 _PARTS: Final = (
@@ -56,16 +56,16 @@ _PARTS: Final = (
     *[f"{at}{n}/" for at in (_SITE, "") for n in ("numpy", "scipy")],
     "<frozen",
 )
-"""Where what the package is made with lies; compiled parts of NumPy say a path within it."""
+"""Paths of the package's dependencies; compiled parts of NumPy name paths within them."""
 _PYTHON: Final = os.path.dirname(os.__file__) + os.sep
 
 
 def refusing(function: F, name: str | None = None, module: str | None = None) -> F:
-    """A function behind a door: it refuses arguments in Weft's words.
+    """A function behind a door: its exceptions for bad arguments become Weft's errors.
 
     Args:
-        name: of the operation, as the user calls it; that of the function if it is not given.
-        module: where it is found by its name, to be pickled for example.
+        name: the public name of the operation; by default that of the function.
+        module: where it is found by its name, for example when pickled.
     """
     called_as = entitled(function, name)
 
@@ -81,14 +81,14 @@ def refusing(function: F, name: str | None = None, module: str | None = None) ->
 
 
 def entitled(function: Callable[..., Any], name: str | None) -> str:
-    """The name that the user calls a function by; one that a builder made takes it as its own."""
+    """The public name of a function; set on functions made by a builder."""
     if name and "<locals>" in function.__qualname__:
         function.__name__ = function.__qualname__ = name
     return name or function.__name__
 
 
 def guard(namespace: dict[str, Any]) -> None:
-    """Put the public functions of a module, those that it lists or all, behind doors."""
+    """Put the public functions of a module behind doors: those in `__all__`, or all."""
     for name in namespace.get("__all__", [n for n in namespace if n[0] != "_"]):
         function = namespace[name]
         known = is_guarded(function) and function.__name__ == name
@@ -97,14 +97,14 @@ def guard(namespace: dict[str, Any]) -> None:
 
 
 _HINTS: Final = {"memory_format"}
-"""Arguments that whoever takes them checks; `x.float()` has no other."""
+"""Arguments that are checked elsewhere; `x.float()` has no others."""
 
 
 def guard_methods(cls: type[Any], base: type[Any]) -> None:
     """Put the public methods of a class behind doors.
 
-    Not those of `base`, nor those that take nothing to refuse, nor those that call `refuse`
-    themselves: what is recorded most often does not pay for a further call.
+    Except those of `base`, those without arguments, and those that call `refuse` themselves, so
+    that the most frequent operations pay for no further call.
     """
     for name in {n for c in cls.__mro__ if issubclass(c, base) and c is not base for n in vars(c)}:
         function = inspect.getattr_static(cls, name)
@@ -113,7 +113,7 @@ def guard_methods(cls: type[Any], base: type[Any]) -> None:
 
 
 def guard_making(cls: type[Any]) -> None:
-    """Put the making of a class's objects behind a door."""
+    """Put the constructor of a class behind a door."""
     function = cls.__init__
 
     @functools.wraps(function)
@@ -127,7 +127,7 @@ def guard_making(cls: type[Any]) -> None:
 
 
 class GuardedMaking:
-    """Base of classes of the package whose objects are made behind a door."""
+    """Base of classes whose constructors are behind a door."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -136,7 +136,7 @@ class GuardedMaking:
 
 
 def _takes_more(function: FunctionType) -> bool:
-    """Whether a method has arguments to refuse besides its object, and no `guarded` body."""
+    """Whether a method has arguments besides `self`, and no `guarded` body."""
     code = function.__code__
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     more = bool(set(names) - _HINTS or code.co_flags & inspect.CO_VARARGS)
@@ -150,7 +150,7 @@ def guarded(function: F) -> F:
 
 
 def is_guarded(function: Any) -> bool:
-    """Whether it calls `refuse` itself; not what only wraps such a function."""
+    """Whether it calls `refuse` itself; false for a wrapper of such a function."""
     return getattr(function, "guarded", ...) is function
 
 
@@ -161,10 +161,10 @@ def refuse(
     args: tuple[Any, ...],
     options: Mapping[str, Any],
 ) -> NoReturn:
-    """Raise what the exception that a door has caught is to be; called inside the `except`.
+    """Raise the error for the exception that a door caught; called inside the `except`.
 
-    It stays what it is behind an inner door, which another function of the package has called,
-    and where a function of the user's has raised it.
+    The exception is unchanged behind an inner door, called by another function of the package, and
+    if a user's function raised it.
 
     Raises:
         WeftError: names the operation, its parameters and the arguments.
@@ -187,9 +187,9 @@ def _refusal(
     error: Exception, at_call: bool, name: str, function: Callable[..., Any],
     args: tuple[Any, ...], options: Mapping[str, Any],
 ) -> WeftError | None:  # fmt: skip
-    """What a plain exception becomes; `None` where its own words will do.
+    """The error for a plain exception; `None` if its own message is good enough.
 
-    These are the package's, which tell the place, and Python's where the call itself does not fit:
+    Such are messages of the package, which include the place, and Python's for a wrong call:
     `name() got an unexpected keyword argument`.
     """
     text = str(error)
@@ -206,7 +206,7 @@ def _refusal(
 
 
 def _of_callback(trace: TracebackType | None) -> bool:
-    """Whether the exception came through a function of the user's."""
+    """Whether the exception passed through a user's function."""
     while trace is not None:
         if _is_theirs(trace.tb_frame.f_code.co_filename):
             return True
@@ -215,7 +215,7 @@ def _of_callback(trace: TracebackType | None) -> bool:
 
 
 def _is_theirs(file: str) -> bool:
-    """Whether a file is neither of the package nor of what it is made with."""
+    """Whether a file is outside the package and its dependencies."""
     if file.startswith(_PARTS):
         return False
     return not file.startswith(_PYTHON) or file.startswith(_PYTHON + "site-packages")
@@ -241,7 +241,7 @@ _LITERALS: Final = (type(None), bool, int, float, complex, str, bytes)
 
 
 def shown(value: Any, depth: int = 2) -> str:
-    """A value for messages: numbers and texts as they are, of others kinds and shapes."""
+    """A value in messages: numbers and strings as they are, others by kind and shape."""
     kind = type(value)
     if kind in _LITERALS:
         if kind is int and value.bit_length() > 4 * MOST_LETTERS:

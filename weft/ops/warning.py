@@ -1,4 +1,4 @@
-"""Warnings that point to the user's line, however deep in the package they are raised."""
+"""Warnings that point to the user's line, wherever in the package they are raised."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.ir.node import NOT_THE_USER
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """A warning at the line outside the package that is running."""
+    """Issue a warning at the innermost line outside the package."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     level = 2
     while frame is not None and frame.f_code.co_filename.startswith(NOT_THE_USER):

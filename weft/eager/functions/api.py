@@ -1,4 +1,4 @@
-"""What `import weft as wf` offers of the define-by-run front end: the names of `table.TABLE`."""
+"""The public names of the eager front end in `import weft as wf`, from `table.TABLE`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`compile`, for programs that ask for what happens anyway."""
+"""`compile`, for compatibility: everything is compiled anyway."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 
 def compile(model: Any = None, **options: Any) -> Any:
-    """The model or function itself: what runs repeatedly is compiled without being asked.
+    """Return the model or function unchanged: what runs repeatedly is compiled anyway.
 
     Also a decorator, with or without arguments. `options` (`mode`, `fullgraph`, `dynamic`,
-    `backend`, ...) have no influence on results, nor here on speed.
+    `backend`, ...) have no effect.
 
     Example:
         >>> import weft as wf

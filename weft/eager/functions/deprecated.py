@@ -1,4 +1,4 @@
-"""Spellings of functions that PyTorch still takes, with a warning."""
+"""Deprecated call signatures that PyTorch still accepts, with a warning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Function = Callable[..., "Tensor"]
 
 
 def older(*names: str) -> Callable[[Function], Function]:
-    """A function also as it was called before PyTorch 1.5, with numbers before their tensors.
+    """Also accept the call signature from before PyTorch 1.5, with numbers before their tensors.
 
     Args:
         names: the parameters that those numbers are for.

@@ -1,4 +1,4 @@
-"""Other names of the element types, as PyTorch has them: `wf.float`, `wf.long`; and constants."""
+"""PyTorch's aliases of dtypes, such as `wf.float` and `wf.long`; and constants."""
 
 from __future__ import annotations
 

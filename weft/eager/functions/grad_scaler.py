@@ -1,4 +1,4 @@
-"""Loss scaling for float16, whose smallest numbers are too large for many gradients."""
+"""Loss scaling for float16, in which small gradients would underflow."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _STATE: Final = ("scale", "growth_factor", "backoff_factor", "growth_interval", 
 
 
 class GradScaler:
-    """Multiplies the loss, so that gradients are not lost in float16, and divides the gradients.
+    """Scales the loss, so that gradients do not underflow in float16, and unscales the gradients.
 
-    Where a gradient is infinite or NaN the step is left out and the factor is made smaller; after
-    many steps that went well it is made larger. bfloat16 needs none of this. A step looks at
-    whether all gradients are finite, so that backward pass and update are two programs.
+    If a gradient is infinite or NaN, the step is skipped and the factor is reduced; after many good
+    steps the factor grows. bfloat16 needs no scaling. A step reads whether all gradients are
+    finite, so the backward pass and the update are two programs.
 
     Args:
         device: `"cpu"`.
-        init_scale: the factor at first.
-        growth_factor: by which it grows after `growth_interval` good steps.
-        backoff_factor: by which it changes after a bad one.
+        init_scale: the initial factor.
+        growth_factor: multiplies the factor after `growth_interval` good steps.
+        backoff_factor: multiplies the factor after a bad step.
         enabled: whether to do anything.
 
     Source: Micikevicius et al., "Mixed Precision Training", 2017.
@@ -64,10 +64,10 @@ class GradScaler:
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
         self._good_steps = 0
-        self._finite: dict[int, bool] = {}  # of the optimisers whose gradients are divided already
+        self._finite: dict[int, bool] = {}  # of optimizers with gradients unscaled already
 
     def scale(self, outputs: Any) -> Any:
-        """The loss, or several, times the factor."""
+        """The loss, or several losses, times the factor."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, list | tuple):
@@ -75,10 +75,10 @@ class GradScaler:
         return outputs * self._scale
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimiser's parameters, before they are clipped, say.
+        """Unscale the gradients of an optimizer's parameters, for example before clipping.
 
         Raises:
-            OptimizerError: they are divided already.
+            OptimizerError: they are unscaled already.
         """
         if not self._enabled:
             return
@@ -101,7 +101,7 @@ class GradScaler:
         self._finite[id(optimizer)] = finite
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """The optimiser's step, unless a gradient is infinite or NaN."""
+        """Run the optimizer's step, unless a gradient is infinite or NaN."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if id(optimizer) not in self._finite:
@@ -109,7 +109,7 @@ class GradScaler:
         return optimizer.step(*args, **kwargs) if self._finite[id(optimizer)] else None
 
     def update(self, new_scale: float | None = None) -> None:
-        """Adapt the factor to how the steps since the last update went, or set it."""
+        """Adapt the factor after the steps since the last update, or set it."""
         if not self._enabled:
             return
         finite = all(self._finite.values())
@@ -134,7 +134,7 @@ class GradScaler:
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` needs to go on; under PyTorch's names."""
+        """The state for `load_state_dict`, under PyTorch's names."""
         values = (
             self._scale, self._growth_factor, self._backoff_factor, self._growth_interval,
             self._good_steps,
@@ -142,7 +142,7 @@ class GradScaler:
         return dict(zip(_STATE, values, strict=True)) if self._enabled else {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was called."""
+        """Restore a state from `state_dict`."""
         if self._enabled:
             (
                 self._scale, self._growth_factor, self._backoff_factor, self._growth_interval,

@@ -1,4 +1,4 @@
-"""`out=`: results that are written to tensors which are there already, as in PyTorch."""
+"""`out=`: results written to existing tensors, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ from weft.ops.warning import warn
 PLAIN: Final = frozenset(
     {"bool", "builtins.bool", "int", "float", "None", "DType", "Generator", "tuple[int, ...]"}
 )
-"""What functions return that give no tensors."""
+"""Return types of functions that return no tensors."""
 
 
 RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"))
-"""NumPy's names of parameters, and PyTorch's."""
+"""NumPy's parameter names, and PyTorch's."""
 
 
 class Out(Enum):
-    """How results go into the tensors that are given as `out=`."""
+    """How a function takes `out=`."""
 
     SAME_KIND = auto()
-    """Converted, if the tensor's kind holds them; several results, without conversion."""
+    """Cast, if the tensor's dtype kind allows it; several results without a cast."""
     CASTABLE = auto()
-    """Several results, each into any element type that holds it."""
+    """Several results, each cast to any dtype that can hold it."""
     OWN_TYPE = auto()
-    """Computed in their own type, not in that of `out`.
+    """Computed in their own dtype, not in that of `out`.
 
     Norms of complex numbers are real; integers have no NaN.
     """
     ANY_SHAPE = auto()
-    """Into any shape of as many elements, in row-major order."""
+    """Reshaped to any shape with as many elements, in row-major order."""
     EXACT = auto()
-    """Only into a tensor of the same element type; those of `all` and `any` also into uint8."""
+    """Only into a tensor of the same dtype; `all` and `any` also into uint8."""
 
 
 def with_outlet(
     function: Any, module: str = "weft", name: str = "", rule: Out = Out.SAME_KIND
 ) -> Any:
-    """A function of a public module behind a door (`refusing`), which takes `out=` for tensors.
+    """A public function behind a door (`refusing`) that also takes `out=`.
 
-    It takes its first argument under PyTorch's name, `input`, as well, and `dim` and `keepdim`
-    under NumPy's.
+    It also takes its first argument as `input`, as in PyTorch, and `dim` and `keepdim` under
+    NumPy's names.
 
     Args:
-        name: by which the user calls it; its own if it is not given.
+        name: the public name; by default its own.
     """
     if not isinstance(function, FunctionType | Recorded):
         return function
@@ -77,14 +77,14 @@ def with_outlet(
         except REFUSABLE as error:
             refuse(error, name, inner, args, options)
 
-    called.__module__ = module  # where it is found by its name, to be pickled for example
+    called.__module__ = module  # found there by its name, for example when pickled
     return called
 
 
 def _renamed(
     args: tuple[Any, ...], options: dict[str, Any], parameters: Container[str]
 ) -> tuple[Any, ...]:
-    """Positional arguments, with one of PyTorch's name in front; NumPy's names become PyTorch's."""
+    """Arguments with `input` made positional and NumPy's names mapped to PyTorch's."""
     if "input" in options and "input" not in parameters:
         args = (options.pop("input"), *args)
     for name, theirs in RENAMED:
@@ -97,7 +97,7 @@ def _into(
     function: Callable[..., Any], parameters: Container[str], out: Any, args: tuple[Any, ...],
     options: dict[str, Any], rule: Out,
 ) -> Any:  # fmt: skip
-    """The results of a function in the tensors that are given for them."""
+    """The results of a function, written to the `out=` tensors."""
     name = function.__name__
     if "dtype" in parameters and isinstance(out, Handle) and rule is not Out.OWN_TYPE:
         options["dtype"] = _common(name, options.get("dtype"), out.lazy.type.dtype)
@@ -106,18 +106,18 @@ def _into(
 
 
 def _apart(found: Any, given: tuple[Any, ...]) -> Any:
-    """A result, which is none of the arguments: it is to be written to other memory."""
+    """A result that is no argument itself, to be copied to other memory."""
     return found.clone() if any([found is x for x in given]) else found
 
 
 def _signature(function: Any) -> tuple[str, Container[str]]:
-    """What a function is said to return, and its parameters."""
+    """The annotated return type of a function, and its parameters."""
     inner = inspect.unwrap(getattr(function, "function", function))
     return str(inner.__annotations__.get("return", "")), inspect.signature(inner).parameters
 
 
 def _common(name: str, wanted: Any, own: DType) -> DType:
-    """The type that is computed in: that of the tensor that is written to, and no other."""
+    """The dtype to compute in: that of the `out=` tensor, which `dtype=` must equal."""
     if wanted is not None and as_dtype(wanted) is not own:
         _refuse(name, wanted, own)
     return own
@@ -129,10 +129,10 @@ def _refuse(name: str, wanted: Any, got: DType) -> NoReturn:
 
 
 def _written(name: str, found: Any, out: Any, rule: Out) -> Any:
-    """Results in the tensors that are given for them, which are returned.
+    """Write results to the `out=` tensors, and return these.
 
     Raises:
-        DTypeError: not a tensor for each result, or one of a kind that does not hold it.
+        DTypeError: not a tensor for each result, or a dtype that cannot hold it.
         GradientError: gradients would flow.
     """
     if isinstance(found, tuple) and isinstance(out, tuple | list):

@@ -1,8 +1,8 @@
 """Every public name of eager tensors, once: its module, its forms, and how it takes `out=`.
 
-`weft.NAME`, `Tensor.NAME` and `Tensor.NAME_` come from these rows; so do the type stubs
-(`python -m tools.stubs`). What is a method only, or takes other arguments as one, stands in the
-`Methods` of its module.
+`weft.NAME`, `Tensor.NAME` and `Tensor.NAME_` come from these rows, and so do the type stubs
+(`python -m tools.stubs`). Methods without a function, or with other arguments, are in the `Methods`
+class of a module.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from weft.ops.refusal import guard_methods
 
 
 class Form(Flag):
-    """Where a name is public: `weft.NAME`, `Tensor.NAME`, `Tensor.NAME_`."""
+    """The forms in which a name is public: `weft.NAME`, `Tensor.NAME`, `Tensor.NAME_`."""
 
     FUNCTION = auto()
     METHOD = auto()
@@ -284,11 +284,11 @@ METHODS: Final = (
     complex_number, constructor, gather, inplace, integer, operator, product, python_map,
     random_inplace, reshape, slice_scatter, stride, subscript,
 )  # fmt: skip
-"""Modules with a class `Methods`: methods that are no function, or take other arguments."""
+"""Modules with a class `Methods`: methods without a function or with other arguments."""
 
 
 def public() -> tuple[dict[str, Any], dict[str, Out]]:
-    """What `weft.NAME` is, by name; and how each takes `out=`."""
+    """The functions `weft.NAME` by name, and how each takes `out=`."""
     found: dict[str, Any] = {"Tensor": Tensor}
     rules: dict[str, Out] = {}
     for row in TABLE:
@@ -315,7 +315,7 @@ def methods() -> dict[str, Any]:
 
 
 def members(cls: type[Any]) -> dict[str, Any]:
-    """What a class defines, without what Python gives every class."""
+    """The attributes that a class defines itself."""
     return {name: member for name, member in vars(cls).items() if name not in _OF_CLASSES}
 
 
@@ -323,7 +323,7 @@ _OF_CLASSES: Final = frozenset(vars(type("Methods", (), {}))) | {"__annotations_
 
 
 def _offer(op: Op) -> None:
-    """Give tensors the method of an exported operation by element, unless they have their own."""
+    """Add the method of an exported elementwise operation, unless tensors have their own."""
     by_element = op.facts.exported and isinstance(op.lower, Elementwise)
     if by_element and not hasattr(Tensor, op.name):
         setattr(Tensor, op.name, of_op(op))

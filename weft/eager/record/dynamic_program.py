@@ -27,7 +27,7 @@ class Case(NamedTuple):
     Attributes:
         extents: the values of all extents.
         numbers: arrays for the feeds after those of the step.
-        types: shapes and element types of the results.
+        types: shapes and dtypes of the results.
     """
 
     extents: list[int]

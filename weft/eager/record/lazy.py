@@ -71,7 +71,7 @@ class Record:
 
 
 serials: Final = itertools.count()
-"""Numbers of the records of all threads: a record's number is larger than those of its inputs."""
+"""Serial numbers of records, over all threads: larger than those of the record's inputs."""
 
 
 class _PackageFiles(dict[str, bool]):

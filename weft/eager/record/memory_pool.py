@@ -188,7 +188,7 @@ def lend(array: Array) -> None:
 
 
 lease: Final = _LENT.lease
-"""An array for others on the memory of one of ours; they can see it as long as they hold that."""
+"""A view of one of our arrays for others, who may see its memory as long as they hold it."""
 
 
 is_lent: Final = _LENT.has

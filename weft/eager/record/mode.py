@@ -32,7 +32,7 @@ class Setting(contextlib.ContextDecorator):
     def __call__(self, function: Any) -> Any:
         """Decorate a function; a generator function is in the mode whenever it runs."""
         if isinstance(function, type):
-            text = "a mode decorates the making of objects of a class, not its methods: name these"
+            text = "a decorated class is in the mode in its constructor only: decorate its methods"
             warnings.warn(text, FutureWarning, stacklevel=2)
         if not inspect.isgeneratorfunction(function):
             return super().__call__(function)

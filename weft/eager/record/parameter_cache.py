@@ -16,7 +16,7 @@ from weft.eager.record.lazy import Alias, Lazy
 from weft.eager.record.structure import Structure
 
 MOST_KEEPING: Final = 4
-"""Programs that keep something; where shapes change, each shape would have its own weights."""
+"""Programs with cached values; if shapes change, each shape would cache its own weights."""
 
 
 class Keeper(Protocol):
@@ -69,7 +69,7 @@ class Watch:
         self._positions = positions
         self._release = release
         self._seen: list[tuple[weakref.ref[Keeper], int, int]] = []
-        """Of each leaf the tensor that shows it, its version, and the identity of its value."""
+        """For each leaf the tensor that holds it, its version, and the identity of its value."""
         self._first: weakref.ref[Keeper] | None = None
 
     def is_fresh(self, leaves: Sequence[Lazy], still: bool = False) -> bool:

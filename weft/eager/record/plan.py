@@ -136,11 +136,11 @@ def _forget() -> None:
 
 
 further_plans: Final[list[dict[Any, Any]]] = []
-"""Where else plans are remembered."""
+"""Other caches of plans."""
 
 
 recall: Final = _plans.get
-"""The plan that was remembered under a key, or `None`."""
+"""The plan cached under a key, or `None`."""
 
 
 def placeholders(types: Sequence[TensorType]) -> list[Value]:

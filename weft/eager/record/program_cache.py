@@ -155,7 +155,7 @@ def _apart(leaves: Sequence[Lazy]) -> bool:
 
 
 _met: Final[OrderedDict[tuple[object, ...], list[Recurrence]]] = OrderedDict()
-"""The ways in which each sequence came, the last one that did first: loops may take turns."""
+"""The recurrences of each sequence, latest first: loops may alternate."""
 
 
 def _calls(records: Sequence[Record]) -> tuple[object, ...]:

@@ -23,7 +23,7 @@ UNSUITED: Final = (
     UnfitError, WeftError, TypeError, ValueError, AssertionError, ArithmeticError, LookupError,
     AttributeError, RuntimeError,
 )  # fmt: skip
-"""Code that was written for numbers may want one where it gets an extent, in any way."""
+"""Errors of code that was written for integers and gets extents."""
 
 
 class Probe:

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from weft.eager.record.plan import Plan
 
 MOST_PENDING: Final = 2048
-"""Pending records after which live values are computed even though nobody reads one: it bounds the
-size of programs."""
+"""Pending records after which live values are computed even if none is read.
+
+It bounds the size of programs.
+"""
 MOST_BACKWARD: Final = 4
-"""Backward passes without an optimizer step, as in gradient accumulation, after which they are."""
+"""The same for backward passes without an optimizer step, as in gradient accumulation."""
 
 
 class Change(NamedTuple):
@@ -65,7 +67,7 @@ class State:
         self.loop_start: LoopStart | None = None  # of a loop that reads no values
         self.grad_mode = True
         self.inference = False  # inside `inference_mode()`
-        self.autocast: Any = None  # the element type of mixed precision
+        self.autocast: Any = None  # the dtype of mixed precision
         # runs a program and checks each value: `weft.eager.tensor.autograd.anomaly`
         self.inspect: Any = None
         self.anomaly = False  # whether backward passes are inspected

@@ -298,7 +298,7 @@ class _Memory:
 
 
 ELEMENT_NS: Final = 1.0
-"""Nanoseconds that NumPy takes for an element of a result, besides what products take."""
+"""Nanoseconds that NumPy takes for each result element, besides matmuls."""
 
 
 CALL_NS: Final = 2e3

@@ -34,7 +34,7 @@ def integer(name: str, value: Any) -> int:
         return value.array.__index__() if isinstance(value, Handle) else operator.index(value)
     except TypeError:
         raise DTypeError(
-            f"{name}: expected a whole number, got {shown(value)}{at_user_line()}"
+            f"{name}: expected an integer, got {shown(value)}{at_user_line()}"
         ) from None
 
 

@@ -66,7 +66,7 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
 
 
 SEQUENCE: Final = "array element with a sequence"
-"""What NumPy says of nested lists of unequal lengths, or nested too deeply."""
+"""NumPy's messages for nested lists of unequal lengths, or nested too deeply."""
 
 
 def _array_of_lists(x: Any) -> Array:
@@ -296,7 +296,7 @@ def check_truths(*xs: Any) -> None:
         lazy = x.lazy if isinstance(x, Handle) else x
         if x is True or x is False or (isinstance(lazy, Lazy) and lazy.type.dtype is bool_):
             raise DTypeError(
-                "subtract: expected numbers, got truth values; use logical_xor() of two of them, "
+                "subtract: expected numbers, got booleans; use logical_xor() of two of them, "
                 f"~x for 1 - x, and call float() or int() on them otherwise{at_user_line()}"
             )
 

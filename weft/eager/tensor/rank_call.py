@@ -14,7 +14,7 @@ from weft.eager.tensor.dispatch import wrap
 from weft.transport import session
 
 _expected: Final[list[Any]] = []
-"""Tensors that show results which may not be computed yet."""
+"""Tensors that hold results of collectives, maybe still pending."""
 
 
 def await_result(x: Lazy) -> None:

@@ -3,9 +3,9 @@
     scores = scale * (q @ k.T) + mask
     y = softmax(scores) @ v
 
-After Vaswani et al., "Attention Is All You Need". The logarithm of each row's sum of exponentials
-is an output too: from it the gradient computes any weight again, so that none need be kept (Dao et
-al., "FlashAttention"). Half precision is computed in float32 from end to end and rounded once.
+After Vaswani et al., "Attention Is All You Need". The log-sum-exp of each row is an output, too:
+from it the gradient recomputes the weights, so none have to be kept (Dao et al., "FlashAttention").
+Half precision is computed in float32 throughout and rounded once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from weft.ops.reduction import reduce
 from weft.ops.shape.creation import iota
 
 WHOLE: Final = 16
-"""Elements in the longest vector: a width that is a multiple of it needs no partial ones."""
+"""Elements in the longest vector: a width that is a multiple of it needs no partial vectors."""
 
 
 def _dtype(q: DType, k: DType, v: DType, *mask: DType, **_: Any) -> tuple[DType, DType]:
@@ -86,7 +86,7 @@ def _scale(q: Shape, scale: float | None) -> float:
 def _attend(
     q: Array, k: Array, v: Array, mask: tuple[Array, ...], causal: bool, scale: float
 ) -> tuple[Array, Array]:
-    """In the precision of the arrays, each row's largest score taken off before `exp`."""
+    """In the precision of the arrays, with each row's maximum subtracted before `exp`."""
     s = np.matmul(q, np.swapaxes(k, -1, -2)) * q.dtype.type(scale)
     hidden = s.dtype.type(-np.inf)
     for m in mask:
@@ -110,7 +110,7 @@ def _reference(
 
 
 SAFE: Final = 30.0
-"""Scores whose exponentials can be added up as they are: e**30 is 1e13."""
+"""Scores whose exponentials can be summed without a maximum: e**30 is 1e13."""
 BLOCK: Final = 1 << 15
 """Scores computed at a time, so that they stay in the second-level cache (128 KiB)."""
 
@@ -118,7 +118,7 @@ BLOCK: Final = 1 << 15
 def _fast(
     q: Array, k: Array, v: Array, *mask: Array, causal: bool, scale: float | None
 ) -> tuple[Array, Array]:
-    """Small scores need no maximum, and a column of ones among the values adds weights up."""
+    """Without maximum for small scores; a column of ones among the values sums the weights."""
     factor = _scale(q.shape, scale)
     if mask or not k.size or not _largest(q) * _largest(k) * abs(factor) < SAFE:
         return _attend(q, k, v, mask, causal, factor)
@@ -139,7 +139,7 @@ def _fast(
 
 
 def _largest(x: Array) -> float:
-    """The length of the longest row."""
+    """The largest norm of a row."""
     return math.sqrt(np.einsum("...i,...i->...", x, x).max(initial=0))
 
 
@@ -149,14 +149,14 @@ def _stacked(x: Array, batch: tuple[int, ...]) -> Array:
 
 
 def _with_column(x: Array, column: Any) -> Array:
-    """Matrices with a column more."""
+    """Matrices with an additional column."""
     y = np.empty((*x.shape[:-1], x.shape[-1] + 1), x.dtype)
     y[..., :-1], y[..., -1] = x, column
     return y
 
 
 def _with_row(x: Array) -> Array:
-    """Turned matrices with a row of ones more: products by them are the fastest."""
+    """Transposed matrices with an additional row of ones: matmuls with them are the fastest."""
     y = np.empty((*x.shape[:-2], x.shape[-1] + 1, x.shape[-2]), x.dtype)
     y[..., :-1, :], y[..., -1, :] = np.swapaxes(x, -1, -2), 1
     return y
@@ -169,17 +169,17 @@ def _parts(q: Array, k: Array) -> Iterator[slice]:
 
 
 def _later(s: Array) -> Array:
-    """Which keys come after their query."""
+    """A mask of the keys that come after their query."""
     return np.logical_not(np.tri(*s.shape[-2:], dtype=bool))
 
 
 def _in_float32(*xs: Value) -> list[Value]:
-    """The inputs, half precision widened."""
+    """The inputs, half precision widened to float32."""
     return [cast(x, dtype=types.float32) if x.dtype in HALVES else x for x in xs]
 
 
 def _scores(q: Value, k: Value, mask: list[Value], causal: bool, scale: float) -> Value:
-    """What softmax is taken of: minus infinity where a query may not see a key."""
+    """The scores before softmax; minus infinity where a key is masked."""
     s = matmul(q, k, transpose_y=True) * scale
     hidden = constant_of(-np.inf, s.dtype)
     for m in mask:
@@ -206,7 +206,7 @@ def _expand(
     q, k, v, *masks = _in_float32(q, k, v, *mask)
     s = _scores(q, k, masks, causal, scale)
     top = reduce.max(s, axes=(-1,), keepdims=True)
-    # A query that sees no key gets zeros; where it sees one, the sum is 1 at least.
+    # A query with all keys masked gets zeros; otherwise the sum is at least 1.
     top = select(equal(top, constant_of(-np.inf, s.dtype)), constant_of(0, s.dtype), top)
     e = exp(s - top)
     total = catalogue.maximum(reduce.sum(e, axes=(-1,), keepdims=True), constant_of(1, s.dtype))
@@ -215,13 +215,13 @@ def _expand(
 
 
 def _suits(q: Value, k: Value, v: Value) -> bool:
-    """Whether there is a kernel: rows are whole vectors on every target."""
+    """Whether there is a kernel: rows must be whole vectors on every target."""
     widths = known(q.shape)[-1], known(v.shape)[-1]
     return all(n > 0 and n % WHOLE == 0 for n in widths) and known(k.shape)[-2] > 0
 
 
 def _of_one_batch(*xs: Value) -> list[Value]:
-    """The matrices, with the leading dimensions of all."""
+    """The matrices, broadcast to common leading dimensions."""
     batch = known(broadcast(*[known(x.shape)[:-2] for x in xs]))
     shapes = [(*batch, *known(x.shape)[-2:]) for x in xs]
     pairs = zip(xs, shapes, strict=True)
@@ -234,7 +234,7 @@ def _vjp(
     factor = _scale(q.shape, scale)
     (g, g_sum), (y, log_sum) = gs, ys
     wide_g, y, wide_q, wide_k, wide_v, *masks = _in_float32(g, y, q, k, v, *mask)
-    # How much of a row's gradient all of its weights share, as they add up to 1.
+    # The part of a row's gradient that all its weights share, as they sum to 1.
     shared = reduce.sum(wide_g * y, axes=(-1,)) - g_sum
     if not mask and _suits(q, k, v):
         parts = (g, *_of_one_batch(q, k, v), log_sum, shared)
@@ -249,7 +249,7 @@ def _vjp(
 
 
 def _fitted(found: Any, xs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Cotangents in the shapes and types of their inputs."""
+    """Cotangents with the shapes and dtypes of their inputs."""
     summed = [(sum_like(d, x), x.dtype) for d, x in zip(found, xs, strict=True)]
     return tuple([d if d.dtype is kind else cast(d, dtype=kind) for d, kind in summed])
 
@@ -280,7 +280,7 @@ def _cases() -> Iterator[Case]:
                 break
             v = (*k[:-1], width)
             arrays = [draw(s, dtype, seed=j) for j, s in enumerate((q, k, v))]
-            # The first key stays visible, so that only what is meant to be is infinite.
+            # The first key stays visible, so that no row is fully masked by accident.
             kind = types.bool_ if n % 2 else dtype
             masks = [] if mask is None else [draw(mask, kind, seed=3)]
             attrs = {"causal": n % 2 == 0, "scale": 0.7 if n % 3 == 2 else None}
@@ -291,7 +291,7 @@ def _cases() -> Iterator[Case]:
 
 
 def _products(q: Sizes, k: Sizes, *rest: Sizes, **_: Any) -> float:
-    """Of both products, roughly: for each element of the outputs, the last two of `rest`."""
+    """The approximate work of both matmuls: for each output element, the last two of `rest`."""
     return 2.0 * k[-2] * (size(rest[-2]) + size(rest[-1]))
 
 
@@ -314,9 +314,9 @@ attention = defop(
 
 Outputs y (..., L, Ev) and the logarithm of every row's sum of exponentials (..., L), in float32
 for half precision. Leading dimensions broadcast. A mask broadcasts to the scores (..., L, S): a
-boolean one says which keys a query sees, a floating one is added to the scores. With `causal`,
-query i sees the keys 0 to i only. `scale` is 1 / sqrt(E) by default. A query that sees no key
-gets zeros.
+boolean one is true for visible keys, a floating-point one is added to the scores. With `causal`,
+query i sees only keys 0 to i. `scale` is 1 / sqrt(E) by default. A query with all keys masked gets
+zeros.
 """
 
 
@@ -373,7 +373,7 @@ flash_attention = defop(
     outputs=2,
     facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
-"""`attention` by a kernel that keeps no matrix of scores."""
+"""`attention` by a kernel that never stores the score matrix."""
 
 
 def _grad_shape(
@@ -410,7 +410,7 @@ def _fast_grad(
     g: Array, q: Array, k: Array, v: Array, log_sums: Array, shared: Array, causal: bool,
     scale: float,
 ) -> tuple[Array, ...]:  # fmt: skip
-    """A column more in the products takes off what is the same along a row."""
+    """An additional column in the matmuls subtracts the part that is constant along a row."""
     batch, factor = q.shape[:-2], q.dtype.type(scale)
     g, q, k, v = (_stacked(x, batch) for x in (g, q, k, v))
     queries = _with_column(q * factor, -log_sums.reshape(q.shape[:-1]))
@@ -481,6 +481,6 @@ flash_attention_grad = defop(
     outputs=3,
     facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
-"""Cotangents of q, k and v, from that of y, the logarithms of the sums that `flash_attention` gave,
-and what the cotangents of a row's weights share: sum(g * y) less the cotangent of the logarithm.
+"""Cotangents of q, k and v, from that of y, the log-sum-exp outputs of `flash_attention`, and for
+each row sum(g * y) minus the cotangent of the log-sum-exp.
 """

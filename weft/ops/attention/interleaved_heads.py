@@ -1,9 +1,9 @@
-"""Attention of heads that lie side by side, as a projection leaves them: nobody turns or cuts them.
+"""Attention on interleaved heads, as a projection leaves them, without transposes or splits.
 
     q (..., L, Hq, E)   k (..., S, Hk, E)   v (..., S, Hv, Ev)
 
-Of each operand the `heads` heads from `first` on take part, so that q, k and v may be one array.
-`weft.passes.simplify` makes these of `flash_attention` between transposes.
+Each operand uses its `heads` heads from `first` on, so q, k and v may be one array.
+`weft.passes.simplify` replaces `flash_attention` between transposes by these.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ First = tuple[int, int, int]
 
 
 def _turned(shape: Shape, heads: int | None = None, first: int = 0) -> Dims:
-    """The shape with its heads, or the `heads` that count, before its rows."""
+    """The shape with its heads, or the `heads` in use, before its rows."""
     if shape is None or len(shape) < 3:
         raise ShapeError(f"expected rank 3 or more, got shape {show(shape)}")
     *batch, rows, there, width = shape
@@ -82,7 +82,7 @@ def _grad_reference(
 
 
 def turned(x: Value) -> Value:
-    """`x` with its heads before its rows, or the other way round."""
+    """`x` with its heads moved before its rows, or back."""
     rank = len(known(x.shape))
     return catalogue.transpose(x, perm=(*range(rank - 3), rank - 2, rank - 3, rank - 1))
 
@@ -137,7 +137,7 @@ head_attention = defop(
     outputs=2,
     facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
-"""`flash_attention` of heads side by side: y (..., L, heads, Ev), sums (..., heads, L)."""
+"""`flash_attention` on interleaved heads: y (..., L, heads, Ev), sums (..., heads, L)."""
 
 
 def _grad_dtype(*kinds: DType, **_: Any) -> DType:
@@ -169,5 +169,7 @@ head_attention_grad = defop(
     cases=_grad_cases,
     facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
-"""`flash_attention_grad` of heads side by side, as many queries as keys of one width: cotangents
-of q, k and v in one array (..., L, 3 * heads, E)."""
+"""`flash_attention_grad` on interleaved heads, for as many queries as keys of one width.
+
+Gives the cotangents of q, k and v in one array (..., L, 3 * heads, E).
+"""

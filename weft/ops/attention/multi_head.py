@@ -1,4 +1,4 @@
-"""Attention with masks, dropout and projections: what goes around the operation `attention`."""
+"""Multi-head attention: masks, dropout and projections around the operation `attention`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.ops.random.counter_based import SEED, bernoulli
 
 
 def _weights(q: Value, k: Value, mask: Value | None, causal: bool, scale: float | None) -> Value:
-    """How much of every value each query takes; a query that sees no key takes nothing."""
+    """The attention weights; a query with all keys masked has zeros."""
     dims = known(q.shape)
     factor = 1 / math.sqrt(dims[-1]) if scale is None else scale
     s = catalogue.matmul(q, k, transpose_y=True) * factor
@@ -56,7 +56,7 @@ def attention(
     q: Value, k: Value, v: Value, mask: Value | None, counter: Value | None,
     *, causal: bool, scale: float | None, rate: float, repeats: int,
 ) -> Value:  # fmt: skip
-    """`softmax(q @ k.T * scale + mask) @ v`; a head of keys serves `repeats` of queries."""
+    """`softmax(q @ k.T * scale + mask) @ v`; each key head serves `repeats` query heads."""
     if repeats > 1:
         k, v = (_repeated(x, repeats) for x in (k, v))
     if mask is not None and mask.dtype is not types.bool_ and mask.dtype is not q.dtype:
@@ -65,7 +65,7 @@ def attention(
 
 
 def _repeated(x: Value, times: int) -> Value:
-    """Every head of (..., heads, rows, width) several times."""
+    """Repeat every head of (..., heads, rows, width)."""
     *lead, heads, rows, width = known(x.shape)
     wide = catalogue.expand_dims(x, axis=-3)
     wide = catalogue.broadcast_to(wide, shape=(*lead, heads, times, rows, width))
@@ -80,7 +80,7 @@ def _rows(x: Value, batch_first: bool) -> Value:
 
 
 def _product(x: Value, weight: Value, bias: Value | None) -> Value:
-    """(N, L, E) times (out, E) transposed."""
+    """(N, L, E) times the transpose of (out, E)."""
     n, length, width = known(x.shape)
     y = catalogue.matmul(catalogue.reshape(x, shape=(n * length, width)), weight, transpose_y=True)
     y = y if bias is None else y + bias
@@ -96,7 +96,7 @@ def _parts(x: Value | None, count: int) -> list[Any]:
 
 
 def _projected(xs: list[Value], weights: Any, bias: Value | None) -> list[Value]:
-    """Queries, keys and values, all in one product where they come from the same."""
+    """Queries, keys and values, in one matmul if they come from the same array."""
     width = known((weights[0] if weights[0] is not None else weights[1]).shape)[0]
     if weights[0] is not None and len(xs) == 1:
         y = _product(xs[0], weights[0], bias)
@@ -123,7 +123,7 @@ def _rows_of_heads(x: Value, heads: int) -> Value:
 
 
 def _extended(x: Value, row: Value | None, zeros: bool) -> Value:
-    """Keys or values (N, S, E) with a learned row and a row of zeros."""
+    """Keys or values (N, S, E) with an optional learned row and row of zeros appended."""
     n, _, width = known(x.shape)
     parts = [x]
     if row is not None:
@@ -136,7 +136,7 @@ def _extended(x: Value, row: Value | None, zeros: bool) -> Value:
 def _mask_of(
     mask: Value | None, padding: Value | None, heads: int, more: int, dtype: Any
 ) -> Value | None:
-    """One mask for the scores (N, heads, L, S), from masks that say what is hidden."""
+    """One mask for the scores (N, heads, L, S), from masks that are true at hidden keys."""
     found: list[Value] = []
     if mask is not None:
         dims = known(mask.shape)
@@ -177,7 +177,7 @@ def multi_head_attention(
     static_k: Value | None, static_v: Value | None,
     *, heads: int, causal: bool, rate: float, zeros: bool, batch_first: bool, average: bool,
 ) -> tuple[Value, Value]:  # fmt: skip
-    """The result, and the weights: averaged over the heads or not."""
+    """The result, and the weights, averaged over the heads or not."""
     single = len(known(x.shape)) == 2
     given = [_rows(v, batch_first) for v in (x, key, value) if v is not None]
     q, k, v = _projected(given, (packed, wq, wk, wv), bias)
@@ -191,7 +191,7 @@ def multi_head_attention(
     y = _attended(q, k, v, whole, counter, causal=causal, scale=None, rate=rate)
     y = catalogue.reshape(catalogue.transpose(y, perm=(0, 2, 1, 3)), shape=(n, length, width))
     y = _product(y, out_weight, out_bias)
-    # Computed only if somebody looks.
+    # Computed only if they are read.
     weights = _dropped(_weights(q, k, whole, causal, None), counter, rate)
     weights = catalogue.mean(weights, axes=(1,)) if average else weights
     if single:

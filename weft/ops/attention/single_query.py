@@ -1,7 +1,7 @@
-"""Attention of a single query a head, as every step of decoding has it.
+"""Attention of a single query per head, as in each step of decoding.
 
-Its kernel reads keys and values where they lie, and none of a block whose keys are all masked: of
-a cache only what has been written.
+Its kernel reads keys and values in place and skips blocks whose keys are all masked, so of a cache
+it reads only the part that has been written.
 """
 
 from __future__ import annotations
@@ -67,5 +67,7 @@ query_attention = defop(
     outputs=2,
     facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
-"""`attention` of one query a head: q (..., 1, E), and a mask (..., 1, S) with all leading
-dimensions."""
+"""`attention` with one query per head: q (..., 1, E).
+
+A mask (..., 1, S) must have all leading dimensions.
+"""

@@ -1,1 +1,1 @@
-"""Where a graph meets what is outside: feeds, variables, Python, checks."""
+"""The boundary of a graph: feeds, variables, Python calls, checks."""

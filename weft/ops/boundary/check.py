@@ -1,4 +1,4 @@
-"""Numbers that lie where they must: an error when the graph runs, which no program is cut for."""
+"""Bounds checks of values: they raise when the graph runs, without splitting the program."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ check = defop(
     facts=Facts(autocast=Autocast.KEPT, linear=True),
     partial=True,
 )
-"""`x`, if `wrong` is 0; else an error when the graph runs: `text`, and that so many are wrong."""
+"""`x` if `wrong` is 0; otherwise an error when the graph runs, with `text` and the count."""
 
 
 def count_outside(x: Value, low: float, high: float) -> Value:
-    """How many numbers are not in [low, high], for `check`; NaN is not."""
+    """How many numbers are outside [low, high], for `check`; NaN counts as outside."""
     least, most = (constant_of(limit, x.dtype) for limit in (low, high))
     inside = logical_and(greater_equal(x, least), less_equal(x, most))
     return catalogue.sum(cast(logical_not(inside), dtype=int32))

@@ -1,4 +1,4 @@
-"""Functions of NumPy and LAPACK as nodes of a graph, with gradients."""
+"""Functions of NumPy and LAPACK as graph nodes, with gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Type = tuple[DType, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Host:
-    """A function of arrays, whose results are of these types."""
+    """A function of arrays with results of these types."""
 
     function: Callable[..., Any]
     types: tuple[Type, ...]
@@ -33,7 +33,7 @@ class Host:
         ]
 
     def of_many(self, size: int) -> Host:
-        """The same of `size` examples at once, which all arrays have in front."""
+        """The same function on a leading batch axis of `size` examples."""
         return Host(self.function, tuple([(d, (size, *shape)) for d, shape in self.types]), True)
 
 
@@ -48,12 +48,12 @@ def call(
     """Call a function of arrays when the graph runs.
 
     Args:
-        types_of: element type and shape of each result.
-        gradient: from (cotangents, results, *inputs) to a cotangent (or `None`) per input; a
-            cotangent that nothing has reached is zeros.
-        title: what errors name.
-        wide: arrays and results may all have one more axis in front, of examples; so may what the
-            gradient is given.
+        types_of: dtype and shape of each result.
+        gradient: maps (cotangents, results, *inputs) to a cotangent (or `None`) for each input;
+            missing cotangents are zeros.
+        title: the name in error messages.
+        wide: arrays and results, also those of the gradient, may all have an additional leading
+            batch axis.
     """
     types = tuple([(dtype, tuple(shape)) for dtype, shape in types_of])
     return catalogue.host_call.all(

@@ -1,4 +1,4 @@
-"""Probabilities, weights and deviations that random numbers follow, checked when they are known."""
+"""Checks of distribution parameters (probabilities, weights, deviations) when the graph runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.ops.boundary.host import call
 
 
 def chances(p: Value, name: str) -> Value:
-    """Probabilities, of which each is from 0 to 1.
+    """Probabilities, each between 0 and 1.
 
     Raises:
         OutOfRangeError: when run, one is not.
@@ -25,7 +25,7 @@ def chances(p: Value, name: str) -> Value:
 
 
 def deviations(std: Value, name: str) -> Value:
-    """Standard deviations, of which none is negative or NaN.
+    """Standard deviations, never negative or NaN.
 
     Raises:
         OutOfRangeError: when run, one is.
@@ -34,7 +34,7 @@ def deviations(std: Value, name: str) -> Value:
 
 
 def rates(x: Value, name: str) -> Value:
-    """How much is expected on average, never negative or NaN.
+    """Rates, never negative or NaN.
 
     Raises:
         OutOfRangeError: when run, one is.
@@ -52,7 +52,7 @@ def weights(x: Value, name: str) -> Value:
 
 
 def shares(x: Value, name: str) -> Value:
-    """Weights, of which none is negative.
+    """Weights, never negative.
 
     Raises:
         OutOfRangeError: when run, one is.
@@ -69,7 +69,7 @@ def _passed_on(g: Sequence[Value], *_: Any) -> list[Value]:
     return [g[0]]
 
 
-# Equal checks are one object: so graphs that differ in sizes alone are seen to.
+# Equal checks are one object, so that graphs that differ only in sizes are recognized.
 
 
 @cache

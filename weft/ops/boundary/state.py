@@ -1,4 +1,4 @@
-"""What a graph begins and ends with: feeds, constants, variables, counters, calls into Python."""
+"""Sources and effects of a graph: feeds, constants, variables, counters, Python calls."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ __all__ = ["constant"]
 
 
 class LinAlgError(UserOpError, np.linalg.LinAlgError):
-    """A matrix has no inverse, no such factor, or an iteration did not converge."""
+    """A matrix has no inverse or factor, or an iteration did not converge."""
 
 
 def no_cases() -> Iterable[Case]:
-    """For operations that mean nothing alone; the interpreter's tests cover them."""
+    """For operations that cannot run alone; the interpreter's tests cover them."""
     return ()
 
 
 def from_outside(*_: Array, **__: Any) -> Array:
-    """The reference of what the runner of a graph provides itself."""
+    """The reference of an operation that the runner of a graph provides itself."""
     raise GraphError("expected a value from the runner of the graph")
 
 
@@ -80,7 +80,7 @@ CONSTANT: Final = defop(
 
 
 def constant(value: Any, dtype: Any = None, name: str | None = None) -> Value:
-    """A value that is known now: a number, nested lists, an array or a `Literal`.
+    """A constant from a number, nested lists, an array or a `Literal`.
 
     Bare numbers become float32 or int64 unless `dtype` says otherwise.
 
@@ -112,7 +112,7 @@ def key_of(node: Node) -> str:
     """The key of the variable that a node reads or assigns.
 
     Raises:
-        GraphError: its first input is none.
+        GraphError: its first input is no variable.
     """
     key: str | None = node.inputs[0].node.attrs.get("key")
     if key is None:
@@ -130,7 +130,7 @@ def _passed_on() -> Iterator[Case]:
 read = defop(
     "read",
     inputs="variable",
-    attrs={"latest": False},  # True: see every assignment so far, ordered after it or not
+    attrs={"latest": False},  # True: see all earlier assignments, even without an edge
     dtype=same,
     shape=same_shape,
     reference=lambda x, **_: x,

@@ -1,1 +1,1 @@
-"""What ranks do together, as operations: part of the graph, with gradients."""
+"""Communication between ranks, as operations of the graph, with gradients."""

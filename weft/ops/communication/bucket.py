@@ -1,8 +1,8 @@
-"""A reduction over ranks in two parts: it begins when its inputs are there, and ends when needed.
+"""Asynchronous reductions over ranks: begun when inputs are ready, finished when needed.
 
-In between the communication thread works on it while the program goes on. Within a program all
-that begin come before all that end (see `reduced_later`), so that the last buckets' gradients are
-computed while the first are under way, and the first are used while the last are.
+In between, the communication thread works on it while the program goes on. In a program all begins
+come before all ends (see `reduced_later`). So later gradients are computed while the first buckets
+are reduced, and the first are used while the last are reduced.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _begin_into(xs: Sequence[Array], outs: Sequence[Array], reduction: str, grou
 
 
 def is_same(x: Array, y: Array) -> bool:
-    """Whether two arrays of one type and shape are the same memory."""
+    """Whether two arrays of one type and shape share their memory."""
     return x.ctypes.data == y.ctypes.data
 
 
@@ -56,7 +56,7 @@ begin_all_reduce = exchange(
     "begin_all_reduce", dtype=_begun_dtype, shape=_begun_shapes, reference=_begin,
     into=_begin_into, vjp=NO_GRADIENT, partial=False, reduction="sum", group=0,
 )  # fmt: skip
-"""A number that `end_all_reduce` takes, and memory that is written to until then."""
+"""A ticket for `end_all_reduce`, and result memory that is written until then."""
 
 
 def _end(ticket: Array, *ys: Array) -> tuple[Array, ...]:
@@ -78,13 +78,13 @@ end_all_reduce = exchange(
     "end_all_reduce", inputs="ticket *ys", dtype=lambda _, *dtypes: dtypes, shape=_ended_shapes,
     reference=_end, into=_end_into, vjp=NO_GRADIENT, compared=False,
 )  # fmt: skip
-"""What `begin_all_reduce` has given, once it is reduced."""
+"""The results of `begin_all_reduce`, once reduced."""
 
 
 def reduced_later(
     *xs: Value, buckets: Sequence[int], reduction: str = "sum", group: int = 0
 ) -> tuple[Value, ...]:
-    """Reduce values over ranks, in buckets of so many values each; at once if there is but one."""
+    """Reduce values over ranks, in buckets of these sizes; synchronously if there is only one."""
     if len(buckets) == 1:
         return all_reduce.all(*xs, reduction=reduction, group=group)
     ends = np.cumsum([0, *buckets]).tolist()

@@ -1,7 +1,7 @@
 """Reductions over ranks.
 
-A program reaches them in the order in which they were called, on every rank: neither passes nor
-schedules change it. The group is told by its number (`weft.transport.session`).
+A program runs them in the order of the calls on every rank: neither passes nor schedules change it.
+The group is given by its number (`weft.transport.session`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ORDERED = Facts(autocast=Autocast.KEPT, ordered=True)
 
 
 def group_of(number: int) -> Group:
-    """The group of this number.
+    """The process group with this number.
 
     Raises:
-        DistributedError: there is none, or no more.
+        DistributedError: there is none, or it has ended.
     """
     joined = session.current()
     found = None if joined is None else joined.groups.get(number)
@@ -59,7 +59,7 @@ def _all_reduce_into(
 
 
 def reduced(members: Group, xs: Sequence[Array], reduction: str) -> tuple[Array, ...]:
-    """Reduce arrays over ranks, those of one type as one vector."""
+    """Reduce arrays over ranks; those of one dtype travel as one vector."""
     found = [np.empty(x.shape, x.dtype) for x in xs]
     reduce_into(members, xs, found, reduction)
     return tuple(found)
@@ -68,7 +68,7 @@ def reduced(members: Group, xs: Sequence[Array], reduction: str) -> tuple[Array,
 def reduce_into(
     members: Group, xs: Sequence[Array], outs: Sequence[Array], reduction: str
 ) -> None:  # fmt: skip
-    """Reduce arrays over ranks, those of one type as one vector; `outs` may be the same."""
+    """Reduce arrays over ranks into `outs`, which may be the inputs; one vector for each dtype."""
     kinds = dict.fromkeys([x.dtype for x in xs])
     for dtype in kinds:
         pairs = [(x, y) for x, y in zip(xs, outs, strict=True) if x.dtype == dtype]
@@ -91,13 +91,13 @@ def _native(node: Node) -> SharedCall | None:
 
 @functools.cache
 def _what(reduction: str, count: int, size: int, dtype: np.dtype[Any]) -> str:
-    """The call as messages name it; kept, as a type's name takes as long as a small message."""
+    """The call's name in messages; cached, as naming a type takes as long as a small message."""
     arrays = "1 array" if count == 1 else f"{count} arrays"
     return f"all_reduce({reduction}) of {arrays}, {size} {dtype}"
 
 
 def _all_reduce_vjp(gs: Any, ys: Any, *xs: Value, reduction: str, group: int) -> tuple[Value, ...]:
-    """Every rank's result depends on every rank's input alike."""
+    """The gradient: every rank's result depends on every rank's input in the same way."""
     if reduction in ("sum", "mean"):
         return catalogue.all_reduce.all(*gs, reduction=reduction, group=group)
     totals = catalogue.all_reduce.all(*gs, reduction="sum", group=group)
@@ -108,7 +108,7 @@ def _all_reduce_vjp(gs: Any, ys: Any, *xs: Value, reduction: str, group: int) ->
 
 
 def alike(*kinds: Any, **_: Any) -> tuple[Any, ...]:
-    """Types or shapes of results: those of the inputs."""
+    """Dtypes or shapes of results: those of the inputs."""
     return kinds
 
 
@@ -118,7 +118,7 @@ def exchange(
     into: Callable[..., None] | None = None, native: Callable[[Node], Any] | None = None,
     partial: bool = True, compared: bool = True, facts: Facts = ORDERED, **attrs: Any,
 ) -> Op:  # fmt: skip
-    """Declare what the program does with other ranks, in order, in Python; see `defop`.
+    """Declare a communication operation, which runs in program order in Python; see `defop`.
 
     Args:
         dtype, shape: of the results; those of the inputs by default.

@@ -1,4 +1,4 @@
-"""The same value for several parts of a batch, whose gradients are added in a fixed tree."""
+"""One value used by several parts of a batch, whose gradients are added in a fixed tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.ops.declaration.numeric import FLOATS, draw
 
 
 def tree_sum(xs: Sequence[Value]) -> Value:
-    """The sum: neighbors first, then neighbors among the sums, as ranks add up theirs."""
+    """A pairwise tree sum, in the order in which ranks reduce."""
     while len(xs) > 1:
         pairs = [catalogue.add(a, b) for a, b in zip(xs[::2], xs[1::2], strict=False)]
         xs = [*pairs, *xs[len(xs) & ~1 :]]

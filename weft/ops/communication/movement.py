@@ -1,4 +1,4 @@
-"""What one rank has, on all ranks."""
+"""Broadcast: a value of one rank on all ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _broadcast(x: Array, root: int, group: int) -> tuple[Array, ...]:
 
 
 def _vjp(gs: Any, ys: Any, x: Value, root: int, group: int) -> tuple[Value, ...]:
-    """All ranks' results depend on the root's input; the others' inputs have no influence."""
+    """The gradient: all results depend on the root's input alone."""
     total = catalogue.all_reduce.all(gs[0], reduction="sum", group=group)[0]
     return (catalogue.where_member.all(total, member=root, group=group)[0],)
 

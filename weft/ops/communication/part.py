@@ -1,8 +1,8 @@
-"""Parts of arrays over ranks: gathered, reduced and scattered, sent on; gradients of each other.
+"""Arrays divided over ranks: all-gather, reduce-scatter, send; gradients of each other.
 
-Two views of a result meet here. Of `all_gather` and `reduce_scatter`, every rank's result counts:
-gradients are those of the sum of all ranks' losses. `join_parts` and `own_part` go between a value
-that all ranks have alike and its parts, so that what follows is one loss, computed by all.
+There are two conventions. With `all_gather` and `reduce_scatter`, gradients are those of the sum of
+all ranks' losses. `join_parts` and `own_part` convert between a replicated value and its parts, and
+gradients are those of one loss that all ranks compute.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weft.transport import collective
 
 
 def _rows(shape: Shape, group: int, **_: Any) -> tuple[Shape, ...]:
-    """One more axis in front, of members."""
+    """An additional leading axis of members."""
     return (None if shape is None else (group_of(group).size, *shape),)
 
 

@@ -1,8 +1,8 @@
-"""Sums of what ranks have in part, where all ranks compute one loss: a pair, each other's gradient.
+"""Sums of partial results over ranks that compute one loss; two operations, mutual gradients.
 
-`sum_partial` makes one value of partial sums; what follows is the same on all ranks, and so is its
-gradient. `sum_gradients` is where a value that all ranks have alike goes into work that is divided:
-each rank's gradient is a partial sum. (f and g of Shoeybi et al., "Megatron-LM", 2019.)
+`sum_partial` adds up partial sums; what follows is replicated, and so is its gradient.
+`sum_gradients` passes a replicated value into divided work: each rank's gradient is a partial sum.
+(f and g of Shoeybi et al., "Megatron-LM", 2019.)
 """
 
 from __future__ import annotations
@@ -52,4 +52,4 @@ sum_gradients = defop(
     partial=True,
     facts=AS_GIVEN,
 )
-"""The same value; its gradient is the sum over ranks of those of its uses."""
+"""The identity; its gradient is the sum of the ranks' gradients."""

@@ -1,8 +1,8 @@
-"""Between one value that all members of a group have, outside, and each one's own, inside.
+"""Converts between a replicated value (outside) and a value of each member of a group (inside).
 
-Gradients outside are those of one loss, gradients inside those of the sum of all members' losses:
-of what goes in they are added up, and of what comes out they begin with the first member. These
-two ways are gradients of each other, so there are gradients of any order:
+Gradients outside are those of one loss, gradients inside those of the sum of all members' losses.
+So gradients of inputs are summed, and those of outputs start at the first member. The two are
+gradients of each other, so gradients of any order exist:
 
     shared_by_members (in)  <->  sum_of_members (out)
     given_to_first (in)     <->  from_first (out)
@@ -25,8 +25,7 @@ from weft.transport import collective
 from weft.transport.group import Group, bytes_of
 
 _LEAST_BITS: Final = 5
-"""Sums of other orders and other kernels differ in the last bits; ranks that forgot to add up
-differ in the first."""
+"""Other summation orders and kernels differ in the last bits, a missing reduction in the first."""
 
 
 def _by(name: str, **attrs: Any) -> Callable[..., tuple[Value, ...]]:
@@ -39,7 +38,7 @@ def _by(name: str, **attrs: Any) -> Callable[..., tuple[Value, ...]]:
 
 
 def _plain(name: str, gradient: str) -> Op:
-    """The identity, with a gradient of its own."""
+    """The identity with a custom gradient."""
     return defop(
         name, inputs="*xs", attrs={"group": 0}, dtype=alike, shape=alike, reference=alike,
         vjp=_by(gradient), lower=Composite(alike), cases=no_cases, outputs=-1, partial=True,
@@ -58,7 +57,7 @@ def _to_first(*xs: Array, group: int) -> tuple[Array, ...]:
 
 shared_by_members = _plain("shared_by_members", "sum_of_members")
 first_of_members = _plain("first_of_members", "given_to_first")
-"""As `from_first`, where all are known to have the same."""
+"""Like `from_first`, if all are known to be equal."""
 sum_of_members = exchange("sum_of_members", reference=_sum, vjp=_by("shared_by_members"), group=0)
 given_to_first = exchange("given_to_first", reference=_to_first, vjp=_by("from_first"), group=0)
 
@@ -80,7 +79,7 @@ def _from_first(*xs: Array, group: int, check: bool) -> tuple[Array, ...]:
 
 
 def _differs(first: Array, own: Array) -> bool:
-    """Whether values are others than those of the first member, not by rounding."""
+    """Whether values differ from those of the first member by more than rounding."""
     if first.tobytes() == own.tobytes():
         return False
     if first.dtype.kind in "biu":
@@ -91,7 +90,7 @@ def _differs(first: Array, own: Array) -> bool:
 
 
 def _refuse_others(members: Group, differ: list[bool]) -> None:
-    """Refuse results that some members have otherwise than the first; all members do."""
+    """Raise on all members if the results of any differ from the first one's."""
     rows = np.zeros((members.size, len(differ)), np.uint8)
     what = f"comparison of {len(differ)} arrays"
     collective.all_gather(members, np.array(differ, np.uint8), list(rows), what)
@@ -109,4 +108,4 @@ from_first = exchange(
     "from_first", reference=_from_first, vjp=_by("given_to_first"), group=0,
     check=False,
 )  # fmt: skip
-"""The first member's values, on all; `check`: they have the same, but for rounding."""
+"""The first member's values, on all; with `check`, raise if others differ by more than rounding."""

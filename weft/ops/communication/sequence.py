@@ -1,4 +1,4 @@
-"""The calls that a graph's operations make together with other ranks, in order."""
+"""The collective calls of a graph, in order."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from weft.ir.node import PLACE, Node
 from weft.ops.base import op_of
 from weft.transport.sequence import CallSequence, Planned
 
-SHOWN: Final = 3  # types of a call with many inputs; the digest is of all
+SHOWN: Final = 3  # types shown for a call with many inputs; the digest covers all
 
 GROUPS: Final = ("group", "replicas", "within")  # attributes that differ between ranks
 
 
 def call_sequence(nodes: Sequence[Node]) -> CallSequence | None:
-    """The calls of nodes in the order in which a program makes them; `None` if there are none."""
+    """The collective calls of nodes in program order; `None` if there are none."""
     found = [
         (int(node.attrs["group"]), planned(node))
         for node in nodes

@@ -1,8 +1,8 @@
-"""Arrays whose rows are divided among ranks: gathered for use, their gradients reduced into parts.
+"""Sharded arrays: rows are gathered for use, and gradients reduce-scattered.
 
-Rank i of p has the rows from i * c on, with c = ceil(rows / p): the last ranks may have fewer, or
-none. Parts are padded to c rows under way, so that all ranks make the same calls; several arrays
-travel as one message.
+Rank i of p has the rows from i * c on, with c = ceil(rows / p); the last ranks may have fewer or
+none. Messages pad parts to c rows, so that all ranks make the same calls; several arrays share a
+message.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Counts = tuple[int, ...]
 
 
 def part_of(rows: int, ranks: int) -> int:
-    """How many rows a padded part has."""
+    """The number of rows of a padded part."""
     return -(-rows // ranks)
 
 
 def rows_of(rows: int, ranks: int, index: int) -> tuple[int, int]:
-    """The first row of a rank, and the one behind its last.
+    """The range of rows of a rank.
 
     Example:
         >>> [rows_of(5, 4, i) for i in range(4)]
@@ -50,7 +50,7 @@ def rows_of(rows: int, ranks: int, index: int) -> tuple[int, int]:
 def _columns(
     kinds: Sequence[Any], widths: Sequence[int]
 ) -> Iterator[tuple[Any, list[int], Counts]]:
-    """For each element type the arrays that have it, and where their columns begin and end."""
+    """For each dtype, its arrays and their column ranges."""
     for kind in dict.fromkeys(kinds):
         places = [i for i, k in enumerate(kinds) if k == kind]
         yield kind, places, tuple(np.cumsum([0, *[widths[i] for i in places]]).tolist())
@@ -166,7 +166,7 @@ def _part_shapes(*xs: Shape, counts: Counts, **_: Any) -> tuple[Shape, ...]:
 
 
 def _gather_vjp(gs: Any, ys: Any, *xs: Value, shapes: Any, group: int) -> tuple[Value, ...]:
-    """Of the sum of all ranks' losses."""
+    """The gradient, for the sum of all ranks' losses."""
     counts = tuple([known(x.shape)[0] for x in xs])
     return scatter_parts.all(*gs[: len(xs)], counts=counts, group=group, reduction="sum")
 
@@ -186,9 +186,9 @@ gather_parts = exchange(
     "gather_parts", dtype=lambda *dtypes, **_: (*dtypes, int64), shape=_whole_shapes,
     reference=_gather, vjp=_gather_vjp, shapes=REQUIRED, group=0,
 )  # fmt: skip
-"""Whole arrays of these shapes, of which each rank has a padded part; behind them their number.
+"""Whole arrays of these shapes, from each rank's padded part; followed by their number.
 
-Who keeps that number sees to it that the exchange happens, and keeps no array for it.
+Keeping that number keeps the communication alive without keeping an array.
 """
 
 scatter_parts = exchange(

@@ -1,1 +1,1 @@
-"""Branches and loops: operations whose attributes hold what they run."""
+"""Control flow: branches and loops, whose attributes hold the functions that they run."""

@@ -1,4 +1,4 @@
-"""Whether bodies and branches agree with what they are given and with each other, line by line."""
+"""Checks that bodies and branches agree with their inputs and with each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.ir.shape import Shape, compatible, merge, show
 
 
 def lines(left: Sequence[str], right: Sequence[str]) -> str:
-    """Two structures beside each other, one part a line; parts that differ are marked.
+    """Two structures side by side, one part per line; differences are marked.
 
     >>> print(lines(["float32[3]", "int32[]"], ["float32[3]"]))
     <BLANKLINE>
@@ -28,10 +28,10 @@ def lines(left: Sequence[str], right: Sequence[str]) -> str:
 
 
 def same_dtypes(what: str, left: Sequence[DType], right: Sequence[DType]) -> None:
-    """Refuse element types that differ.
+    """Refuse dtypes that differ.
 
     Raises:
-        DTypeError: `what` was expected of them, and both sides.
+        DTypeError: states `what` was expected, and both sides.
     """
     if tuple(left) != tuple(right):
         shown = lines([str(d) for d in left], [str(d) for d in right])
@@ -39,10 +39,10 @@ def same_dtypes(what: str, left: Sequence[DType], right: Sequence[DType]) -> Non
 
 
 def merged_shapes(what: str, left: Sequence[Shape], right: Sequence[Shape]) -> tuple[Shape, ...]:
-    """The most that two descriptions of the same shapes tell.
+    """Merge two descriptions of the same partially known shapes.
 
     Raises:
-        ShapeError: they contradict each other; `what` was expected of them, and both sides.
+        ShapeError: they contradict each other; states `what` was expected, and both sides.
     """
     fits = len(left) == len(right) and all(map(compatible, left, right))
     if not fits:

@@ -1,4 +1,4 @@
-"""Functions of values over the NumPy references, prepared once for as many runs as a loop takes."""
+"""Interprets functions of values by the NumPy references, prepared once for many iterations."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Run = Callable[[Sequence[Array]], list[Array]]
 
 
 def prepared(function: Function, fast: bool = False) -> Run:
-    """The function's outputs as a function of arrays for its inputs.
+    """The function as a function of arrays.
 
     Args:
-        fast: in the inputs' own precision where an operation has such a form, as eager programs
-            are interpreted; else by the references themselves.
+        fast: use the `fast` form of operations that have one, as for eager programs; otherwise the
+            references.
 
-    A failure inside names the node and the user's line.
+    An error inside names the node and the user's line.
     """
     slots: dict[Value, int] = {v: i for i, v in enumerate(function.inputs)}
     initial: list[Any] = [None] * len(slots)
@@ -65,7 +65,7 @@ def _several(found: Any, single: bool) -> list[Array]:
 
 
 def _bound(op: Op, node: Node, fast: bool) -> Callable[..., Any]:
-    """What computes a node from arrays for all its inputs."""
+    """The function that computes a node from arrays of its inputs."""
     function = op.reference
     if fast and not any([v.dtype in HALVES for v in node.inputs]):
         function = unwidened(op.reference) if op.fast is None else op.fast

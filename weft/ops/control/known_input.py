@@ -1,4 +1,4 @@
-"""Small integers that a body captures, once they are known: they may be shapes inside."""
+"""Substitutes known small integers that a body captures, as they may be shapes inside."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ MOST: Final = 64
 """Elements up to which a body gets a copy of an array."""
 
 OF_SHAPES: Final = frozenset({shape_of, size_of, rank_of})
-"""What reads its input's shape, and no values."""
+"""Operations that read their input's shape, but no values."""
 
 Known = Mapping[int, np.ndarray[Any, Any]]
 
 
 def with_known_inputs(node: Node, inputs: Sequence[Value]) -> Node:
-    """A branch or loop whose bodies hold the known integers among its inputs; others as they are.
+    """A branch or loop with known integer inputs substituted in its bodies; other nodes unchanged.
 
     Args:
-        inputs: what the node's inputs are now.
+        inputs: the current inputs of the node.
     """
     if not _needs(node):
         return node
@@ -40,11 +40,11 @@ def with_known_inputs(node: Node, inputs: Sequence[Value]) -> Node:
 
 
 def known_attributes(op: Op, attrs: Attrs, data: Sequence[Value]) -> Attrs:
-    """Attributes of a branch or loop of this data, the bodies among them as `with_known_inputs`."""
+    """Attributes of a branch or loop, with bodies as in `with_known_inputs`."""
     first = _first_fixed(op, attrs)
     if first is None:
         return attrs
-    whole = op.normal(*[v.shape for v in data], **attrs)  # shapes inside may be sizes, too
+    whole = op.normal(*[v.shape for v in data], **attrs)  # shapes inside may be such sizes, too
     shift = 1 if op is switch else 0
     small = {i - shift: _small(v) for i, v in enumerate(data) if i >= first}
     known = {i: array for i, array in small.items() if array is not None}
@@ -52,7 +52,7 @@ def known_attributes(op: Op, attrs: Attrs, data: Sequence[Value]) -> Attrs:
 
 
 def _small(value: Value) -> np.ndarray[Any, Any] | None:
-    """A few integers, where they are known."""
+    """A few integers, if they are known."""
     if not value.dtype.is_integer:
         return None
     if op_of(value.node) is CONSTANT:
@@ -63,7 +63,7 @@ def _small(value: Value) -> np.ndarray[Any, Any] | None:
 
 
 def _first_fixed(op: Op, attrs: Mapping[str, Any]) -> int | None:
-    """The first input that is the same in all iterations."""
+    """The index of the first loop-invariant input."""
     if op is switch:
         return 1
     if op is scan:
@@ -72,7 +72,7 @@ def _first_fixed(op: Op, attrs: Mapping[str, Any]) -> int | None:
 
 
 def _bound(function: Subgraph, known: Known) -> Subgraph:
-    """The function with constants in place of some inputs, which it takes and does not read."""
+    """The function with constants in place of some inputs, which stay as unused parameters."""
     if function.backward is not None or not any(map(_needs, function.nodes)):
         return function
 
@@ -90,7 +90,7 @@ def _bound(function: Subgraph, known: Known) -> Subgraph:
 
 
 def inputs_of_shapes(node: Node) -> list[int]:
-    """Which inputs of a branch or loop are integers that shapes inside it depend on."""
+    """The inputs of a branch or loop that are integers on which inner shapes depend."""
     first = _first_fixed(op_of(node), node.attrs)
     if first is None or not _needs(node):
         return []
@@ -100,7 +100,7 @@ def inputs_of_shapes(node: Node) -> list[int]:
 
 
 def _behind_shapes(function: Function) -> set[int]:
-    """Which inputs of a body are integers that attributes of nodes inside it depend on."""
+    """The inputs of a body that are integers on which attributes of its nodes depend."""
     waiting: list[Value] = []
     for node in function.nodes:
         waiting += node.inputs[len(node.data_inputs) :]

@@ -1,6 +1,6 @@
-"""loop_counts: integers that a loop counts, known before the step runs where its inputs are.
+"""loop_counts: integers counted by a loop, known before the step runs if its inputs are.
 
-Sizes may follow from it: how many elements a loop adds to an array that grows.
+Sizes may depend on it: how many elements a loop appends to a growing array.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from weft.ops.declaration.attribute import (
 from weft.ops.declaration.fact import Autocast, Facts
 
 LONGEST: Final = 100_000
-"""Iterations that are counted before the step runs; the sizes of longer loops are not known."""
+"""Iterations counted before the step runs; the sizes of longer loops are unknown."""
 
 
 def _dtype(*dtypes: DType, counts: int, **_: Any) -> DType:
@@ -91,7 +91,7 @@ loop_counts = defop(
 )
 """The first `counts` carried values, int32 scalars, after a `while_loop` with the same arguments.
 
-It is a shape operand: `known_value` runs the loop where all that it depends on is known.
+It is a shape operand: `known_value` runs the loop if all its inputs are known.
 """
 
 
@@ -117,7 +117,7 @@ def _run(
 
 
 def _evaluated(value: Value, seen: dict[Value, Array | None]) -> Array | None:
-    """What a value is, computed from constants; `None` where it depends on anything else."""
+    """The value, folded from constants; `None` if it depends on anything else."""
     if value not in seen:
         seen[value] = None
         node, known = value.node, known_value(value) if value.dtype.is_integer else UNKNOWN

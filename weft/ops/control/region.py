@@ -1,4 +1,4 @@
-"""Loops and branches: operations whose attributes hold functions, declared alike."""
+"""Declares loops and branches: operations whose attributes hold functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def region(
     """Declare a loop or a branch; see `defop`.
 
     Args:
-        runs: how often each function runs, from the attributes.
+        runs: how often each function runs, given the attributes.
     """
     return defop(
         name, inputs=inputs, attrs=attrs, dtype=dtype, shape=shape, reference=reference, fast=fast,

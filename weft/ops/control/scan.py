@@ -1,10 +1,10 @@
-"""scan: a body applied to the slices of arrays, one after the other, handing a carry on.
+"""scan: a body applied to successive slices of arrays, with a carry.
 
 for t in range(length):  # or backward, with `reverse`
     *carry, *ys[t] = body(*carry, *[x[t] for x in mapped], *captured)
 
-With the length `STACKED` it goes through the stacks of a `while_loop`, or those of a scan like
-that: arrays with as many rows as the loop had iterations.
+With the length `STACKED` it iterates over stacks of a `while_loop` or of another such scan: arrays
+with one row for each iteration of the loop.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 
 UNKNOWN_ITERATIONS: Final = 10_000
-"""Of a loop that only its run ends: so many that it is compiled before it is run."""
+"""Assumed iterations of a loop of unknown length: enough to compile it before its first run."""
 STACKED: Final = -1
-"""The length of a scan whose mapped inputs are stacks: as many rows as they have in a run."""
+"""The length of a scan over stacks: as many rows as they have in a run."""
 
 
 class Parts(NamedTuple):
-    """The inputs of a scan, or what stands for them."""
+    """The inputs of a scan, or items that correspond to them."""
 
     inits: Sequence[Any]
     mapped: Sequence[Any]
@@ -40,7 +40,7 @@ class Parts(NamedTuple):
 
 
 def parts(xs: Sequence[Any], carried: int, mapped: int) -> Parts:
-    """What each input of a scan is."""
+    """The role of each input of a scan."""
     return Parts(xs[:carried], xs[carried : carried + mapped], xs[carried + mapped :])
 
 
@@ -61,12 +61,12 @@ def _dtype(
 
 
 def reads_stacks(op: Op, attrs: Mapping[str, Any]) -> bool:
-    """Whether the mapped inputs of an operation are stacks of a loop, of unknown length."""
+    """Whether the mapped inputs are stacks of a loop, of unknown length."""
     return op is scan and attrs["length"] == STACKED
 
 
 def _rows(shapes: Sequence[Shape]) -> list[Shape]:
-    """Of arrays of these shapes, those of their slices."""
+    """The shapes of slices of arrays of these shapes."""
     for shape in shapes:
         if shape is not None and not shape:
             raise ShapeError("expected mapped inputs of rank 1 or more, got a scalar")
@@ -185,10 +185,10 @@ scan = region(
     normal=_normal,
     runs=_iterations,
 )
-"""The carry after the last step, then everything else that the body gave, stacked along axis 0.
+"""The carry after the last step, then the body's other results, stacked along axis 0.
 
-Inputs: `carried` values to begin with, `mapped` arrays of `length` slices, and what the body takes
-as it is. With the length `STACKED` the mapped inputs are stacks, and so is what it stacks.
-`reverse` begins with the last slice. `rematerialize` says after how many steps the
-gradient keeps a carry, and computes those between again; with 0 it keeps what it needs.
+Inputs: `carried` initial values, `mapped` arrays of `length` slices, and loop-invariant values.
+With the length `STACKED`, mapped inputs and stacked results are stacks. `reverse` begins with the
+last slice. With `rematerialize`, the gradient keeps the carry only every so many steps and
+recomputes the steps between; with 0 it keeps what it needs.
 """

@@ -1,4 +1,4 @@
-"""Stacks: what a loop keeps of its iterations, with as many rows as it had in a run."""
+"""Stacks: values saved by a loop, with one row for each iteration of the run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.ops.control.while_loop import while_loop
 
 
 def is_on_stack(value: Value) -> bool:
-    """Whether a value is a stack: of a `while_loop`, or of a scan over stacks."""
+    """Whether a value is a stack, of a `while_loop` or of a scan over stacks."""
     node = value.node
     op = op_of(node)
     return (op is while_loop or reads_stacks(op, node.attrs)) and value.index >= node.attrs[
@@ -21,7 +21,7 @@ def is_on_stack(value: Value) -> bool:
 
 
 def sum_of_stacks(stacks: Sequence[Value]) -> Value:
-    """The sum, row by row, of stacks of the same loop."""
+    """The row-wise sum of stacks of the same loop."""
     rows = [TensorType(v.dtype, (v.shape or ())[1:]) for v in stacks]
     body = trace(lambda *xs: catalogue.add_n(*xs), rows)
     (found,) = scan.all(*stacks, body=body, length=STACKED, carried=0, mapped=len(stacks))

@@ -1,6 +1,6 @@
-"""switch: one of several branches, chosen by an index when the program runs.
+"""switch: one of several branches, selected by an index when the program runs.
 
-`cond` is a switch of two branches, of which the first is that of a false predicate.
+`cond` is a switch of two branches; the first is that of a false predicate.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _cases() -> Iterator[Case]:
             trace(lambda x, w: (x * x, catalogue.sum(x, axes=(0,))), kinds),
             trace(lambda x, w: (x, w + 1), kinds),
         )
-        differentiate = wide is np.float64  # the branches are traced for their types
+        differentiate = wide is np.float64  # the branches are traced for their result types
         for index in (-1, 0, 1, 2, 7):
             number = np.array(index, np.int32)
             yield Case((number, *xs), {"branches": branches}, differentiate=differentiate)
@@ -93,7 +93,7 @@ switch = region(
     normal=_normal,
     runs=lambda branches: 1 / len(branches),
 )
-"""What one of `branches` (functions) gives of the inputs behind the index.
+"""The result of one of `branches` (functions) for the inputs after the index.
 
-An int32 scalar chooses; one outside of the range counts as its nearest end.
+The index is an int32 scalar, clamped to the range of branches.
 """

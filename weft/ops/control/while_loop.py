@@ -1,10 +1,10 @@
-"""while_loop: a body applied to a carry for as long as a condition of it holds.
+"""while_loop: a body applied to a carry while a condition on it holds.
 
 while condition(*carry, *captured):
     *carry, *rows = body(*carry, *captured)
 
-The rows are stacked. Nobody knows how many there are before the loop has ended: the type of a stack
-has an unknown first dimension. Only a `scan` of the length `STACKED` reads one, as a gradient does.
+The rows are stacked. Their number is unknown until the loop ends, so the first dimension of a stack
+is unknown. Only a `scan` of length `STACKED` reads a stack, as gradients do.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _cases() -> Iterator[Case]:
             lambda i, x, w: catalogue.less(catalogue.sum(x), catalogue.cast(i, dtype=x.dtype)),
             kinds,
         )
-        smooth = arrays[1].dtype == np.float64  # as the body was traced for
+        smooth = arrays[1].dtype == np.float64  # dtypes that the body was traced for
         for condition, maximum in ((counted, 5), (counted, 2), (small, 4), (counted, 0)):
             attrs = {"condition": condition, "body": body, "carried": 2, "maximum": maximum}
             yield Case(arrays, attrs, differentiate=smooth)
@@ -126,8 +126,8 @@ while_loop = region(
     normal=_normal,
     runs=_iterations,
 )
-"""The carry once `condition(*carry, *captured)` does not hold any more, then stacks of the rest.
+"""The final carry, once `condition(*carry, *captured)` is false, then stacks of other results.
 
-Inputs: `carried` values to begin with, then what condition and body take as it is. The body gives
-the next carry, and values to be stacked. It ends after `maximum` iterations, where that is given.
+Inputs: `carried` initial values, then loop-invariant values. The body returns the next carry, and
+values to be stacked. The loop ends after `maximum` iterations, if given.
 """

@@ -1,8 +1,8 @@
 """Convolution (cross-correlation, as in every deep learning framework) and its two gradients.
 
-Images are N, spatial..., C; weights are spatial..., C / groups, K; 1, 2 or 3 spatial axes. Each of
-the three operations is linear in both inputs, and its gradients are the other two. A transposed
-convolution is `conv_grad_input`.
+Images are N, spatial..., C; weights are spatial..., C / groups, K; with 1, 2 or 3 spatial axes.
+Each of the three operations is linear in both inputs, and its gradients are the other two. A
+transposed convolution is `conv_grad_input`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def conv_geometry(x: Dims, w: Dims, **attrs: Any) -> Geometry:
     """The geometry of a convolution of an image of shape `x` with weights of shape `w`.
 
     Raises:
-        ShapeError: ranks or channels that do not fit, or as `geometry`.
+        ShapeError: ranks or channels that do not fit, or as for `geometry`.
     """
     groups = attrs.pop("groups")
     if len(x) != len(w) or not 3 <= len(x) <= 5:
@@ -83,7 +83,7 @@ def _grad_weight_shape(x: Shape, g: Shape, *, shape: Any, **attrs: Any) -> Shape
     return w
 
 
-# Attributes without defaults and names
+# Normalized attributes
 def _normal(image: Dims, weights: Dims, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
     geo = conv_geometry(image, weights, **attrs)
     return {
@@ -100,7 +100,7 @@ def _grad_weight_normal(x: Dims, g: Dims, *, shape: Any, **attrs: Any) -> Mappin
     return {"shape": shape, **_normal(x, shape, attrs)}
 
 
-# References, in float64; what eager programs run, in the inputs' own type
+# References in float64, and fast forms in the inputs' dtype
 def _in_float64(fast: Callable[..., Array]) -> Callable[..., Array]:
     def run(a: Array, b: Array, **attrs: Any) -> Array:
         return fast(a.astype(np.float64), b.astype(np.float64), **attrs).astype(a.dtype)
@@ -109,7 +109,7 @@ def _in_float64(fast: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _grouped(a: Array, groups: int) -> Array:
-    """The last axis split in (groups, the rest), which then stand in front: G, ..., C / G."""
+    """The last axis split into groups, which move to the front: G, ..., C / G."""
     split = a.reshape(*a.shape[:-1], groups, a.shape[-1] // groups)
     return np.moveaxis(split, -2, 0)
 
@@ -130,7 +130,7 @@ def padded(x: Array, geo: Geometry, value: float = 0.0) -> Array:
 
 
 def taps(geo: Geometry) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """Every window position, and the slices of the padded image that it sees, one per output."""
+    """Every window position, with the strided slice of the padded image that it covers."""
     outputs = known(geo.output)
     for tap in itertools.product(*map(range, geo.kernel)):
         places = zip(tap, geo.dilation, geo.strides, outputs, strict=True)
@@ -161,7 +161,7 @@ def _fast_grad_input(g: Array, w: Array, shape: Any, **attrs: Any) -> Array:
     for tap, seen in taps(geo):
         per_group = zip(cotangent, weights[(slice(None), *tap)], strict=True)
         for i, (a, b) in enumerate(per_group):
-            part = _rows(a) @ b.T  # one product, not one a row of pixels
+            part = _rows(a) @ b.T  # one matmul, not one for each row of pixels
             total[(i, slice(None), *seen)] += part.reshape(*a.shape[:-1], len(b))
     pads = zip(geo.padding, shape[1:-1], strict=True)
     inner = tuple(slice(low, low + size) for (low, _), size in pads)
@@ -217,7 +217,7 @@ def _weights_like(x: DType, y: DType, **_: Any) -> DType:
 
 
 def _operands(dtype: DType, i: int) -> tuple[Array, Array, Array, dict[str, Any], float]:
-    """Image, weights, cotangent, attributes, and a bound of the error of any summation."""
+    """Image, weights, cotangent, attributes, and an error bound for any summation order."""
     image, weights, attrs = CASES[i]
     full = {**ATTRS, **attrs}
     output = known(_conv_shape(image, weights, **full))
@@ -239,7 +239,7 @@ def _cases(kind: str) -> Iterator[Case]:
                 yield Case((x, g), {**attrs, "shape": w.shape}, atol=atol)
 
 
-# What kernels do besides, and how many products there are: as many a position as a filter has
+# Kernel abilities, and the number of multiply-adds: for each position the size of a filter
 def _conv_products(x: Sizes, w: Sizes, y: Sizes, **_: Any) -> float:
     return 1.0 * size(y) * size(w) / max(w[-1], 1)
 

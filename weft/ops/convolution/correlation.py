@@ -1,7 +1,7 @@
-"""Correlations of images, channels last, of any element type, and their transposes.
+"""Cross-correlations of channels-last images of any dtype, and their transposes.
 
-Kernels are for floating numbers. Complex ones are made of four of their parts; integers, of which
-every one counts, are products of windows.
+Kernels are for floating-point numbers. A complex correlation is composed of four real ones;
+integers, which must be exact, use matmuls of windows.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def spread(
     y = catalogue.reshape(y, shape=(groups, rows, places, out))
     y = catalogue.transpose(y, perm=(1, 2, 0, 3))
     y = catalogue.reshape(y, shape=(n, *image, places, groups * out))
-    # The same sums over an image with what is cut off at both ends, and with what is added.
+    # The same sums over an image with negative padding cropped, and the padding that is left.
     pads = zip(padding, output_padding, strict=True)
     pads = tuple([(p, p - e) for p, e in pads])
     sizes = [
@@ -72,7 +72,7 @@ def spread(
 
 
 def _cut(x: Value, pads: Any) -> Value:
-    """An image without what lies outside, and with zeros where a number is negative."""
+    """An image cropped by padding; negative numbers add zeros."""
     more = ((0, 0), *[(0, max(-high, 0)) for _, high in pads], (0, 0))
     x = catalogue.pad(x, paddings=more)
     dims = known(x.shape)
@@ -82,12 +82,12 @@ def _cut(x: Value, pads: Any) -> Value:
 
 
 def _wide(x: Value) -> Value:
-    """Integers as products have them: sums of smaller ones are the same modulo their range."""
+    """Integers widened for matmul: sums are the same modulo the range of the smaller dtype."""
     return catalogue.cast(x, dtype=int64 if x.dtype is int64 else int32)
 
 
 def _of_parts(product: Callable[[Value, Value], Value], x: Value, w: Value) -> Value:
-    """A product of complex numbers, from that of real ones."""
+    """A complex product, from a real one."""
     (a, b), (c, d) = [(catalogue.real(v), catalogue.imag(v)) for v in (x, w)]
     real = product(a, c) - product(b, d)
     return catalogue.complex(real, product(a, d) + product(b, c))

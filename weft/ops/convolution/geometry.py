@@ -1,4 +1,4 @@
-"""How a window slides over an image: strides, padding and dilation, in 1, 2 or 3 dimensions."""
+"""The geometry of sliding windows: strides, padding and dilation, in 1, 2 or 3 dimensions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ NAMED: Final = ("same", "valid")
 
 @dataclass(frozen=True)
 class Geometry:
-    """Sizes of a sliding window, one entry a spatial axis; all but `image` and `output` known.
+    """Sizes of a sliding window, one entry per spatial axis; all but `image` and `output` are
+    known.
 
     Output position `o` of an axis sees image positions `o * stride + t * dilation - low`, for `t`
-    from 0 to `kernel - 1`, where they lie inside the image.
+    from 0 to `kernel - 1`, if they lie inside the image.
     """
 
     image: Dims
@@ -30,7 +31,7 @@ class Geometry:
 
     @property
     def padded(self) -> tuple[int, ...]:
-        """The image's sizes with its padding."""
+        """The padded sizes of the image."""
         dims = zip(cast("tuple[int, ...]", self.image), self.padding, strict=True)
         return tuple(d + low + high for d, (low, high) in dims)
 
@@ -42,14 +43,14 @@ def geometry(
     padding: Padding = None,
     dilation: Sequence[int] | None = None,
 ) -> Geometry:
-    """The geometry of a window on an image; what depends on an unknown size is `None` or 0.
+    """The geometry of a window on an image; entries that depend on an unknown size are `None` or 0.
 
     Args:
-        padding: pairs (low, high); `None` or "valid" for none; "same" for as much as makes the
-            output ceil(image / stride), the odd one at the high end, as TensorFlow does.
+        padding: pairs (low, high); `None` or "valid" for none; "same" for an output of ceil(image /
+            stride), with an odd element at the high end, as in TensorFlow.
 
     Raises:
-        ShapeError: a size that is out of range, or a window that does not fit.
+        ShapeError: a size out of range, or a window that does not fit.
     """
     rank = len(image)
     if len(kernel) != rank or not 1 <= rank <= 3:

@@ -33,7 +33,7 @@ def window_geometry(
     """The geometry of a window on spatial axes of known sizes.
 
     Raises:
-        ShapeError: as `geometry`; names the function and the user's line.
+        ShapeError: as for `geometry`; names the function and the user's line.
     """
     try:
         return geometry(tuple(image), tuple(window), **options)
@@ -42,10 +42,10 @@ def window_geometry(
 
 
 def positions(geo: Geometry) -> tuple[Array, ...]:
-    """For each spatial axis, where every window's place lies in the image, of shape (O, T).
+    """For each spatial axis, the image index of every window element, of shape (O, T).
 
-    O counts windows, T places of a window, both in row-major order; what is negative or beyond the
-    image is padding.
+    O counts windows, T elements of a window, both in row-major order. Indices outside the image are
+    padding.
     """
     outputs, axes = known(geo.output), range(len(geo.kernel))
     check_table("windows", (len(axes), *outputs, *geo.kernel), int64)
@@ -57,7 +57,7 @@ def positions(geo: Geometry) -> tuple[Array, ...]:
 
 
 def _in_padded(geo: Geometry) -> Array:
-    """`positions` as pixel numbers of the padded image."""
+    """`positions` as flat pixel indices of the padded image."""
     shifted = [at + low for at, (low, _) in zip(positions(geo), geo.padding, strict=True)]
     return np.ravel_multi_index(tuple(shifted), geo.padded)
 
@@ -76,9 +76,9 @@ def unfold(
     padding: Any = None,
     dilation: Sequence[int] | None = None,
 ) -> Value:
-    """What every window of an image sees: (N, output..., places of the window, C).
+    """The windows of an image: (N, output..., elements of the window, C).
 
-    `padding` is of zeros, as that of `conv`; the shape must be known.
+    `padding` is zeros, as for `conv`; the shape must be known.
 
     Raises:
         ShapeError: a window that does not fit.
@@ -102,9 +102,9 @@ def fold(
     padding: Any = None,
     dilation: Sequence[int] | None = None,
 ) -> Value:
-    """The image of spatial sizes `image` in which every pixel is the sum of its places in windows.
+    """The image of spatial sizes `image`, in which every pixel sums its occurrences in windows.
 
-    The transpose of `unfold`, whose result has the shape of `patches`.
+    It is the transpose of `unfold`, whose result has the shape of `patches`.
 
     Raises:
         ShapeError: patches of another shape, or a window that does not fit.
@@ -142,11 +142,11 @@ def conv_transpose(
     Args:
         x: N, spatial..., channels in.
         w: spatial..., channels out / groups, channels in.
-        padding: cut from both ends of each axis of the result.
+        padding: cropped from both ends of each axis of the result.
         output_padding: added at the high end of each axis.
 
     Raises:
-        ShapeError: sizes that do not fit, or an output padding beyond stride and dilation.
+        ShapeError: sizes that do not fit, or an output padding that is too large.
     """
     dims, weights = concrete(x), concrete(w)
     rank = len(dims) - 2
@@ -157,7 +157,7 @@ def conv_transpose(
             f"conv_transpose: expected an output padding below stride or dilation, got {extra} for"
             f" strides {step} and dilation {spread}{at_user_line()}"
         )
-    # What is cut at the high end pays for the output padding first; the rest is zeros.
+    # Output padding first reduces the cropping at the high end; the rest is zeros.
     high = [max(p - e, 0) for p, e in zip(cut, extra, strict=True)]
     zeros = [max(e - p, 0) for p, e in zip(cut, extra, strict=True)]
     image = [

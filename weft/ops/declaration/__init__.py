@@ -1,1 +1,1 @@
-"""What declarations of operations share: rules, attributes, short forms."""
+"""Helpers of operation declarations: rules, attributes, short forms."""

@@ -1,4 +1,4 @@
-"""What is known of attributes before anything runs, and the form in which nodes keep them."""
+"""Attributes: what is statically known of them, and the form in which nodes store them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class _Sentinel:
 
 
 REQUIRED: Final = _Sentinel("REQUIRED")
-"""Default of an attribute that has none."""
+"""The default of a required attribute."""
 UNKNOWN: Final = _Sentinel("UNKNOWN")
-"""Value, during inference, of an attribute that a node supplies and of which nothing is known."""
+"""The value, during inference, of an attribute that a node supplies and that is unknown."""
 
 KINDS: Final[dict[Any, tuple[type, ...]]] = {
     "int": (int,),
@@ -35,11 +35,11 @@ KINDS: Final[dict[Any, tuple[type, ...]]] = {
     "float | None": (float, int, type(None)),
     "str": (str,),
 }
-"""What an attribute may be, by its annotation in the reference; others are not checked."""
+"""The checked classes of attributes, by annotation in the reference."""
 
 
 def freeze(value: Any) -> Any:
-    """An attribute as nodes keep it: hashable, lists as tuples, arrays as literals."""
+    """An attribute as nodes store it: hashable, with lists as tuples and arrays as literals."""
     if isinstance(value, list | tuple):
         return tuple([freeze(v) for v in cast("list[Any]", value)])
     if isinstance(value, np.ndarray):
@@ -50,26 +50,26 @@ def freeze(value: Any) -> Any:
 
 
 def operand_attribute(array: Array) -> Any:
-    """The attribute that a computed operand stands for: a number, or nested tuples of numbers."""
+    """The attribute for a computed operand: a number, or nested tuples of numbers."""
     return freeze(array.tolist())
 
 
 def is_complete(known: Any) -> bool:
-    """Whether nothing of an attribute is unknown."""
+    """Whether an attribute is fully known."""
     if isinstance(known, tuple):
         return not any(v is None or not is_complete(v) for v in cast("tuple[Any, ...]", known))
     return known is not UNKNOWN
 
 
 KNOWN_RULES: dict[str, Callable[[Node], Any]] = {}
-"""Per operation: what is known, before anything runs, of an integer output that may become a shape.
+"""For each operation, a rule for what is statically known of an integer output.
 
-A rule gives an int, a tuple of `int | None`, nested tuples of them, or `UNKNOWN`; where there are
-several outputs, a list of such, one an output."""
+A rule returns an int, a tuple of `int | None`, nested tuples of them, or `UNKNOWN`; for several
+outputs, a list with one for each."""
 
 
 class _Knowledge(threading.local):
-    """What the current call of `known_value` has found, so that shared nodes cost nothing."""
+    """Results of the current call of `known_value`, so that shared nodes are visited once."""
 
     def __init__(self) -> None:
         self.found: dict[Node, Any] = {}
@@ -77,7 +77,7 @@ class _Knowledge(threading.local):
 
 
 _knowledge = _Knowledge()
-_DEEPEST = 40  # shape arithmetic is shallow; deeper is not looked into, to bound the recursion
+_DEEPEST = 40  # shape arithmetic is shallow; the limit bounds the recursion
 
 
 def known_value(value: Value) -> Any:
@@ -111,7 +111,7 @@ _LONGEST = 64  # entries of an attribute; shapes and paddings are far shorter
 
 
 def _of_shape(shape: Shape) -> Any:
-    """Knowing its shape only: nested tuples of `None`, as many as it has entries."""
+    """A value of which only the shape is known: nested tuples of `None`."""
     if shape is None or len(shape) not in (1, 2) or None in shape:
         return UNKNOWN
     dims = cast("tuple[int, ...]", shape)
@@ -126,20 +126,20 @@ def _of_shape(shape: Shape) -> Any:
 # Keys
 
 _EXACT: Final = frozenset((bool, int, str, type(None), DType))
-"""Classes of attributes that are the same where they are equal (0.0 and -0.0 are not)."""
-_exact: Final[set[tuple[type, ...]]] = set()  # tuples of such classes that were met
+"""Classes of attributes whose equality means identity (not so for 0.0 and -0.0)."""
+_exact: Final[set[tuple[type, ...]]] = set()  # tuples of such classes seen so far
 _MOST: Final = 1024  # of them
 
 
 def signature(attrs: Mapping[str, Any]) -> Any:
-    """Attributes as a key that tells 1 from 1.0 and True; `None` where there is no such key."""
+    """Attributes as a key that tells 1 from 1.0 and True; `None` if there is no such key."""
     values = tuple(attrs.values())
     kinds = _kinds(values)
     return None if kinds is None else (tuple(attrs), values, kinds)
 
 
 def _kinds(items: tuple[Any, ...]) -> Any:
-    """What tells equal entries of a tuple apart; `None` where that is not known."""
+    """The part of a key that tells equal entries of a tuple apart; `None` if unknown."""
     kinds = tuple(map(type, items))
     if kinds in _exact:
         return kinds

@@ -1,12 +1,11 @@
-"""Mixed precision: the element type in which each operation runs while casts are automatic.
+"""Mixed precision: the dtype in which each operation runs under autocast.
 
-Products run in a half-precision type, where hardware is fastest and float32 sums keep the error
-small. What loses digits by cancellation, overflows, or adds up many terms runs in float32. Other
-operations take what they are given, promoted to the widest input. Weights stay float32: only the
-casts that feed products round them, and gradients come back through those casts in float32.
-An operation declares which of these it is (`Autocast` in `weft.ops.declaration.fact`), as does
-a function that is recorded as one call. (Micikevicius et al., "Mixed Precision
-Training", 2017; the division is PyTorch's.)
+Matmuls and convolutions run in a half-precision dtype, which is fastest, and accumulate in float32,
+which keeps the error small. Operations that cancel, overflow, or sum many terms run in float32.
+Others run in the widest dtype of their inputs. Weights stay float32: only the casts before matmuls
+round them, and gradients pass back through these casts in float32. An operation declares its policy
+(`Autocast` in `weft.ops.declaration.fact`), and so does a function that is recorded as one call.
+(Micikevicius et al., "Mixed Precision Training", 2017; the division is PyTorch's.)
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from weft.ops.elementwise.convert import cast
 
 
 def declared(function: Callable[..., Any]) -> Autocast:
-    """What an operation, or a function with `autocasting`, declares; else the widest type.
+    """The policy of an operation or of a function with `autocasting`; by default the widest dtype.
 
     >>> from weft import ops
     >>> [declared(f).value for f in (ops.matmul, ops.softmax, ops.add, ops.tanh, ops.inner)]
@@ -35,10 +34,9 @@ def declared(function: Callable[..., Any]) -> Autocast:
 
 
 def input_dtypes(rule: Autocast, dtypes: Sequence[DType], low: DType) -> tuple[DType, ...]:
-    """The element types in which an operation takes inputs of the given types.
+    """The dtypes in which an operation takes inputs of the given dtypes.
 
-    What is not floating stays as it is. A float64 input is a wish for digits: the operation then
-    runs in float64.
+    Only floating-point inputs change. With a float64 input the operation runs in float64.
 
     Args:
         low: the half-precision type, bfloat16 or float16.
@@ -55,7 +53,7 @@ def input_dtypes(rule: Autocast, dtypes: Sequence[DType], low: DType) -> tuple[D
 
 
 def _common(floats: Sequence[DType], rule: Autocast, low: DType) -> DType | None:
-    """The one type for all floating inputs of an operation; `None` where there are none."""
+    """The common dtype for all floating-point inputs of an operation; `None` if there are none."""
     if not floats or float64 in floats:
         return float64 if floats else None
     if rule is Autocast.LOW:
@@ -64,11 +62,11 @@ def _common(floats: Sequence[DType], rule: Autocast, low: DType) -> DType | None
 
 
 def cast_inputs(op: Op, args: Sequence[Any], low: DType) -> tuple[Any, ...]:
-    """The inputs of an operation about to be recorded, with the casts that it declares.
+    """The inputs of an operation about to be recorded, with its autocasts.
 
     Args:
-        args: as the operation is called; bare numbers and arrays stay as they are, because they
-            take the type of the values beside them.
+        args: the inputs of the call; bare numbers and arrays are not cast, because they take the
+            dtype of the values beside them.
         low: the half-precision type, bfloat16 or float16.
 
     Raises:

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def constant_of(value: Any, dtype: DType | None = None, name: str | None = None) -> Value:
-    """A constant node for a Python number or an array; a bare number takes the type `dtype`.
+    """A constant node for a Python number or an array; a bare number takes `dtype`.
 
     Raises:
         DTypeError: a bare number that `dtype` cannot hold, such as 0.5 for int32.
@@ -31,7 +31,7 @@ def constant_of(value: Any, dtype: DType | None = None, name: str | None = None)
 
 
 _numbers: dict[Any, tuple[Mapping[str, Any], tuple[TensorType]]] = {}
-_MOST_NUMBERS: Final = 4096  # learning rates and the like change from step to step
+_MOST_NUMBERS: Final = 4096  # numbers such as learning rates change from step to step
 
 
 def _number(value: float, dtype: DType | None) -> tuple[Mapping[str, Any], tuple[TensorType]]:
@@ -64,7 +64,7 @@ def _array_of(value: Any, dtype: DType | None) -> Array:
 _NARROWER: Final = {
     np.dtype(np.float64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.complex64),
 }  # fmt: skip
-"""What bare numbers become where nothing says otherwise."""
+"""The default dtypes of bare numbers."""
 
 
 def _bare(value: Any, array: Array, dtype: DType) -> Array:

@@ -1,7 +1,7 @@
-"""What an operation's lowering may say: the emitter protocol, implemented by `weft.codegen`.
+"""The emitter protocol that lowering rules use, implemented by `weft.codegen`.
 
-A `Scalar` stands for one element, or for one vector of neighbouring elements; rules cannot tell
-and need not. Half-precision values are computed in float32 and rounded when they are stored.
+A `Scalar` stands for one element or for a vector of adjacent elements; rules are the same for both.
+Half-precision values are computed in float32 and rounded when stored.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from weft.ir.dtype import DType
 
 
 class Scalar(Protocol):
-    """One element on its way through a kernel. Both operands of an operator have one type."""
+    """One element inside a kernel. Both operands of an operator have one type."""
 
     @property
     def dtype(self) -> DType: ...
@@ -40,7 +40,7 @@ class Index(Protocol):
 
 
 class Emitter(Protocol):
-    """The operations a lowering rule may use. Booleans are `bool` scalars."""
+    """The operations that a lowering rule may use. Booleans are `bool` scalars."""
 
     # float only
     def exp(self, x: Any) -> Any: ...

@@ -16,7 +16,7 @@ NUMBERS: Final = tuple(d for d in ARITHMETIC if not d.is_complex)
 
 
 def count(shape: tuple[int, ...], dtype: Any = float32) -> Array:
-    """1, 2, 3, ... in the given shape and element type, which every type holds up to 127."""
+    """1, 2, 3, ... in the given shape and dtype; every dtype holds numbers up to 127."""
     size = int(np.prod(shape))
     if dtype is bool_:
         return (np.arange(size) % 3 == 0).reshape(shape)
@@ -24,6 +24,6 @@ def count(shape: tuple[int, ...], dtype: Any = float32) -> Array:
 
 
 def each_dtype(size: tuple[int, ...], **attrs: Any) -> Iterator[Case]:
-    """The same example in every element type."""
+    """The same example in every dtype."""
     for dtype in ALL:
         yield Case((count(size, dtype),), attrs)

@@ -1,4 +1,4 @@
-"""What passes, kernels and front ends have to know of an operation besides its rules."""
+"""Facts of an operation besides its rules, for passes, kernels and front ends."""
 
 from __future__ import annotations
 
@@ -12,65 +12,67 @@ Sizes = tuple[int, ...]
 
 
 class Autocast(Enum):
-    """The element type of an operation's floating inputs while casts are automatic.
+    """The autocast policy: the dtype of an operation's floating-point inputs.
 
-    Rules and reasons stand in `weft.ops.declaration.autocast`.
+    Rules and reasons are in `weft.ops.declaration.autocast`.
     """
 
     LOW = "low"
-    """The half-precision type: products, of which the sums inside are kept in float32."""
+    """The half-precision dtype: matmuls, which accumulate in float32."""
     FLOAT32 = "float32"
-    """Float32 for half precision: wide range, steep slopes, many terms or many steps."""
+    """float32 for half precision: wide range, large derivatives, many terms or many steps."""
     WIDEST = "widest"
-    """The widest of the inputs' types."""
+    """The widest of the inputs' dtypes."""
     KEPT = "kept"
-    """Each as it is given."""
+    """The dtype of each input as given."""
 
 
 class Cost(Enum):
-    """What it costs to compute an element a second time."""
+    """The cost of recomputing an element."""
 
     CHEAP = auto()
-    """A cycle or two: less than to read it from memory."""
+    """A cycle or two: less than reading it from memory."""
     USUAL = auto()
     EXPENSIVE = auto()
-    """So much that no pass computes it twice."""
+    """So much that no pass recomputes it."""
 
 
 class Batching(Enum):
-    """Where an operation takes an axis of examples in front of all others, as `vmap` needs it."""
+    """How an operation takes a leading batch axis, for `vmap`."""
 
     BROADCAST = auto()
-    """Inputs are broadcast, and so are examples."""
+    """Inputs broadcast, and so does the batch axis."""
     AXES = auto()
-    """Its attribute `axes` counts one more; it has one input."""
+    """Its attribute `axes` is shifted by one; it has one input."""
     AXIS = auto()
-    """Its attribute `axis` counts one more; all inputs have examples."""
+    """Its attribute `axis` is shifted by one; all inputs are batched."""
     LEADING = auto()
-    """Axes in front of those that count may be as many as there are; all inputs have examples."""
+    """It accepts any number of leading axes; all inputs are batched."""
 
 
 class Ability(Flag):
-    """What a kernel family does besides its product."""
+    """What the kernels of a family can do besides their main computation."""
 
     NONE = 0
     EPILOGUE = auto()
-    """Its store takes more arithmetic by element."""
+    """An epilogue: elementwise operations before its store."""
     SUMS = auto()
-    """Its store adds up what it stores, column by column."""
+    """Column sums of what it stores."""
     PROLOGUE = auto()
-    """It takes steps while it reads its first operand: a product of one tap, or a depthwise one."""
+    """A prologue: elementwise operations while it reads its first operand (1x1 or depthwise)."""
     TURNS = auto()
-    """It copies its weights as it likes them, whichever way these lie."""
+    """It packs its weights itself, whatever their layout."""
     STATISTIC = auto()
-    """It is a statistic of columns that a kernel with `SUMS` may take while it stores."""
+    """A column statistic that a kernel with `SUMS` can compute while it stores."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """How many products an operation sums up: `products(*shapes, **attrs)`, of concrete shapes.
+    """The work of an operation: `products(*shapes, **attrs)` counts multiply-adds for concrete
+    shapes.
 
-    `shapes` are those of the inputs, then of the outputs. NumPy takes `ns` nanoseconds for each.
+    `shapes` are those of the inputs, then of the outputs. NumPy takes `ns` nanoseconds for each
+    multiply-add.
     """
 
     products: Callable[..., float]
@@ -147,7 +149,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def autocasting(to: Autocast) -> Callable[[Function], Function]:
-    """Declares in which type a function of values runs where it is recorded as one call."""
+    """Declares the autocast policy of a function of values that is recorded as one call."""
 
     def declare(function: Function) -> Function:
         vars(function)["autocast"] = to

@@ -1,4 +1,4 @@
-"""A rule of one number on whole arrays, with NumPy: the `fast` form where a reference is slow."""
+"""Runs a scalar lowering rule on whole arrays with NumPy: the `fast` form of slow references."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.ops.base import Array
 
 
 class Arrays:
-    """As much of the emitter protocol as the rules of special functions say, of arrays."""
+    """The part of the emitter protocol that rules of special functions use, on arrays."""
 
     abs, floor, round, sqrt = np.abs, np.floor, np.rint, np.sqrt
     exp, log, sin, cos = np.exp, np.log, np.sin, np.cos
@@ -28,20 +28,20 @@ class Arrays:
 
     @staticmethod
     def cast(x: Any, dtype: DType | np.dtype[Any]) -> Array:
-        """The numbers as another type."""
+        """The numbers as another dtype."""
         return np.asarray(x).astype(dtype.numpy if isinstance(dtype, DType) else dtype)
 
     @staticmethod
     def fma(x: Any, y: Any, z: Any) -> Any:
-        """`x * y + z`, here rounded twice."""
+        """`x * y + z`, rounded twice here."""
         return x * y + z
 
 
-_ROWS = 1 << 14  # elements at a time, so that what a rule leaves behind stays in the cache
+_ROWS = 1 << 14  # elements at a time, so that intermediates stay in the cache
 
 
 def on_whole_arrays(rule: Callable[..., Any]) -> Callable[..., Array]:
-    """A rule of one number as a function of an array."""
+    """A scalar rule as a function of an array."""
     emitter = Arrays()
 
     def run(x: Array, **attrs: Any) -> Array:

@@ -1,7 +1,8 @@
-"""What is known of integer values before anything runs, so that shape arithmetic gives shapes.
+"""Static evaluation of integer values, so that shape arithmetic gives static shapes.
 
 `reshape(x, shape=[shape_of(x)[0], 784])` has the type `(?, 784)` at once. Small integer arrays are
-followed through movement and arithmetic as NumPy arrays of Python ints, `None` where unknown.
+evaluated through movement and arithmetic as NumPy arrays of Python ints, with `None` for unknown
+entries.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from weft.ir.shape import is_static, known
 from weft.ops.base import Array, op_of
 from weft.ops.declaration.attribute import KNOWN_RULES, UNKNOWN, known_value
 
-LARGEST: Final = 256  # elements of an array that is followed; shapes are far smaller
+LARGEST: Final = 256  # elements of an array that is evaluated; shapes are far smaller
 
 Rule = Callable[..., Any]
 
 
 def _array(value: Value) -> Array | None:
-    """What is known of a value, as an array of objects; `None` where its own shape is unknown."""
+    """What is known of a value, as an array of objects; `None` if its shape is unknown."""
     if not is_static(value.shape) or math.prod(known(value.shape)) > LARGEST:
         return None
     found = known_value(value)
@@ -40,7 +41,7 @@ def _array(value: Value) -> Array | None:
 
 
 def _known(array: Any, dtype: DType) -> Any:
-    """An array of objects as `known_value` gives it; what the type cannot hold is unknown."""
+    """An array of objects for `known_value`; numbers that the dtype cannot hold are unknown."""
     if isinstance(array, np.ndarray) and array.ndim:
         return tuple(_known(part, dtype) for part in array)
     entry = array.item() if isinstance(array, np.ndarray) else array
@@ -51,7 +52,7 @@ def _known(array: Any, dtype: DType) -> Any:
 
 
 def follow(node: Node, rule: Rule) -> Any:
-    """What is known of a node's outputs, by a rule on arrays of objects."""
+    """What is known of a node's outputs, by its rule on arrays of objects."""
     arrays = [_array(v) for v in node.data_inputs]
     small = all(is_static(t.shape) and math.prod(known(t.shape)) <= LARGEST for t in node.types)
     if node.operands or not small or any(a is None for a in arrays):
@@ -67,12 +68,12 @@ def follow(node: Node, rule: Rule) -> Any:
 
 
 def _by_reference(node: Node) -> Any:
-    """Movement means the same on objects as on numbers."""
+    """Movement operations work the same on objects as on numbers."""
     return follow(node, op_of(node).reference)
 
 
 def _entrywise(function: Callable[..., int]) -> Callable[[Node], Any]:
-    """Arithmetic on Python ints, unknown where an operand is (or where it has no result)."""
+    """Arithmetic on Python ints; unknown if an operand is or if there is no result."""
 
     def entry(*operands: Any) -> Any:
         if any(not isinstance(x, int) for x in operands):

@@ -1,4 +1,4 @@
-"""How an operation becomes machine code: what `defop(lower=...)` takes."""
+"""Kinds of lowering to machine code, for `defop(lower=...)`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Elementwise:
 class Pull:
     """`rule(b, index, *inputs, **attrs)` computes the output element at `index`.
 
-    `index` is a tuple of `Index`; each input is a function from a tuple of `Index` or int to a
+    `index` is a tuple of `Index`. Each input is a function from a tuple of `Index` or int to a
     scalar, with `.shape` (concrete) and `.dtype`. Movement, iota and random bits are of this kind.
     """
 
@@ -45,10 +45,10 @@ class Reduce:
 class Opaque:
     """A kernel family of the code generator, by name (matmul, convolution, sort, ...).
 
-    `expand`, where there is one, says the same in other operations: a gradient `BY_EXPANSION`
-    goes through it. `combine` is what it does with elements, where families share that: as of
-    `Reduce`, or "" where the last one stays. `abilities` are what its kernels do besides.
-    `fault(node, position, value)` says what is wrong with a value that the kernel has reported.
+    `expand`, if given, writes the operation in others, for a gradient `BY_EXPANSION`. `combine` is
+    how it combines elements, if its family has variants: as for `Reduce`, or "" if the last one
+    wins. `abilities` are what else its kernels can do. `fault(node, position, value)` is the error
+    message for a bad value that the kernel reports.
 
     Of a call into Python, `into(inputs, outputs, **attrs)` does the same as the reference in memory
     that is given: the last output may be that of the last input, the one before it that of the
@@ -67,12 +67,12 @@ class Opaque:
 
 @dataclass(frozen=True)
 class Alias:
-    """The output is the first input's memory seen with another shape (reshape, identity, read)."""
+    """The output is the first input's memory with another shape (reshape, identity, read)."""
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """Not computed: it comes from outside (placeholder, constant) or only orders others."""
+    """Not computed: a placeholder or constant, or only a control dependency."""
 
 
 @dataclass(frozen=True)

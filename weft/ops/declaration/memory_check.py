@@ -1,4 +1,4 @@
-"""Results that cannot fit in memory are refused before anything of their size is built."""
+"""Refuses results that cannot fit in memory before anything of their size is built."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from weft.ir.shape import show
 from weft.memory import available, capacity
 from weft.ops.base import at_user_line
 
-SMALL: Final = 1 << 26  # bytes; a process that cannot have them would not have come this far
+SMALL: Final = 1 << 26  # bytes; a process without them would not have come this far
 
 
 def check_room(name: str, shape: Sequence[int], dtype: Any, view: bool = False) -> None:
-    """Refuse an array that the process can never have, whatever else it frees.
+    """Refuse an array that the process can never allocate, whatever else it frees.
 
     Args:
-        view: it shows memory that is there; only its size is to be a number that the machine has.
+        view: it is a view of existing memory; only check that its size is addressable.
 
     Raises:
         OutOfMemoryError: names the operation, both sizes, and the user's line.
@@ -35,10 +35,10 @@ def check_room(name: str, shape: Sequence[int], dtype: Any, view: bool = False) 
 
 
 def check_table(name: str, shape: Sequence[int], dtype: Any) -> None:
-    """Refuse a table of numbers, to be built at once, for which there is no memory now.
+    """Refuse a table, to be built now, for which there is not enough free memory.
 
     Raises:
-        OutOfMemoryError: as of `check_room`.
+        OutOfMemoryError: as for `check_room`.
     """
     check_room(name, shape, dtype)
     kind = as_dtype(dtype)
@@ -48,7 +48,7 @@ def check_table(name: str, shape: Sequence[int], dtype: Any) -> None:
 
 
 def has_room(shape: Sequence[int], dtype: DType) -> bool:
-    """Whether the process can have an array at all."""
+    """Whether the process can allocate an array at all."""
     size = math.prod(shape) * dtype.size
     return size <= SMALL or size <= capacity()
 
@@ -63,7 +63,7 @@ def _check(name: str, size: int, most: int, dtype: DType, shape: Sequence[int]) 
 
 @contextlib.contextmanager
 def in_memory(name: str) -> Iterator[None]:
-    """Memory that runs out inside is reported as Weft's error, with the user's line.
+    """Turns MemoryError inside it into Weft's error, with the user's line.
 
     Raises:
         OutOfMemoryError: an allocation failed.

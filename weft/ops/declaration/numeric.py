@@ -1,4 +1,4 @@
-"""What numeric operations share: element-type rules, references, and short forms of `defop`.
+"""Helpers of numeric operations: dtype rules, references, and short forms of `defop`.
 
 Half-precision types are computed in float32 and rounded once, by the references as by the
 compiled kernels.
@@ -51,7 +51,7 @@ _DTYPE_RULES: Final = {
 
 # Element types
 def to_bool(kinds: str = "iuf") -> Callable[..., DType]:
-    """The `dtype` rule of operations on one type of the given kinds whose output is boolean."""
+    """The `dtype` rule of operations on one dtype of the given kinds with boolean output."""
 
     def rule(*dtypes: DType, **_: Any) -> DType:
         _DTYPE_RULES[kinds](*dtypes)
@@ -61,14 +61,14 @@ def to_bool(kinds: str = "iuf") -> Callable[..., DType]:
 
 
 def dtypes_of(kinds: str) -> tuple[DType, ...]:
-    """All element types of the given kinds, the most used first."""
+    """All dtypes of the given kinds, the most used first."""
     order = [kind for kind in "fiubc" if kind in kinds]
     return tuple(dtype for kind in order for dtype in _BY_KIND[kind])
 
 
 # References
 def widened(function: Rule) -> Rule:
-    """A reference that computes half precision in float32, quietly, and always gives an array."""
+    """A reference that computes half precision in float32 without warnings; returns an array."""
 
     @functools.wraps(function)
     def run(*arrays: Array, **attrs: Any) -> Array:
@@ -86,18 +86,18 @@ _PLAIN: Final[dict[Rule, Rule]] = {}
 
 
 def unwidened(reference: Rule) -> Rule:
-    """What a `widened` reference calls; it is the same where no input is of half precision."""
+    """The function inside a `widened` reference; equal to it except for half precision."""
     return _PLAIN.get(reference, reference)
 
 
 # Cotangents
 def flat(g: Any, y: Any, *xs: Any, **_: Any) -> tuple[None, ...]:
-    """The vjp of a piecewise constant function: nothing comes back."""
+    """The vjp of a piecewise constant function: no cotangents."""
     return (None,) * len(xs)
 
 
 def fitted(vjp: Rule) -> Rule:
-    """A vjp whose cotangents are summed back over the axes along which its inputs broadcast."""
+    """A vjp whose cotangents are summed over the axes along which the inputs broadcast."""
 
     @functools.wraps(vjp)
     def run(g: Any, y: Any, *xs: Any, **attrs: Any) -> tuple[Any, ...]:
@@ -119,7 +119,7 @@ SPECIALS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-30, 1e30, -1e30, np.inf, 
 def draw(
     shape: Sequence[int], dtype: DType, low: float = -3, high: float = 3, seed: int = 0
 ) -> Array:
-    """Uniform numbers in [low, high), equal for equal arguments; limits are cut to the type's."""
+    """Uniform numbers in [low, high), deterministic; limits are clamped to the dtype's."""
     text = f"{tuple(shape)} {dtype} {low} {high} {seed}"
     if dtype.is_complex:
         parts = [draw(shape, dtype.real, low, high, seed + i) for i in (0, 1)]
@@ -144,7 +144,7 @@ def over(
     attrs: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Iterator[Case]:
-    """Cases over input shapes: all of `dims` for the first type, only the first for the others."""
+    """Cases over input shapes: all of `dims` for the first dtype, only the first for the others."""
     for i, dtype in enumerate(dtypes):
         for group in dims if i == 0 else dims[:1]:
             inputs = tuple(draw(s, dtype, low, high, seed=n) for n, s in enumerate(group))
@@ -152,7 +152,7 @@ def over(
 
 
 def special(arity: int, dtypes: Iterable[DType], values: Sequence[float]) -> Iterator[Case]:
-    """A case a floating type: every combination of special values, as a broadcast grid."""
+    """A case per floating-point dtype: all combinations of special values, as a grid."""
     for dtype in dtypes:
         if not dtype.is_floating:
             continue
@@ -181,13 +181,13 @@ def elementwise(
     facts: Facts = PLAIN,
     **options: Any,
 ) -> Op:
-    """Declare an elementwise operation on one or two inputs of one type.
+    """Declare an elementwise operation on one or two inputs of one dtype.
 
     Args:
-        kinds: which element types it takes, as letters of `DType.kind`.
-        low, high: where its gradients can be checked.
-        specials: values at which compiled code must equal the reference as well.
-        variants: attributes other than the defaults that the cases try.
+        kinds: the dtypes that it takes, as letters of `DType.kind`.
+        low, high: the range in which its gradients are checked.
+        specials: further values at which compiled code must equal the reference.
+        variants: attributes other than the defaults, for the cases.
         options: further fields of the cases, such as `rtol`.
     """
     arity = len(inputs.split())

@@ -1,4 +1,4 @@
-"""Dtype and shape rules that many operations share; errors say what was expected and what came."""
+"""Shared dtype and shape rules; errors say what was expected and what was given."""
 
 from __future__ import annotations
 
@@ -26,48 +26,48 @@ from weft.ops.declaration.attribute import UNKNOWN
 
 
 def same(*dtypes: DType, **_: Any) -> DType:
-    """All inputs, of which there is at least one, have one type, which is the output's."""
+    """At least one input; all have one dtype, which is the output's."""
     if not dtypes:
         raise DTypeError("expected at least one input")
     first = dtypes[0]
     for d in dtypes:
         if d is not first:
-            raise DTypeError(f"expected one element type, got {_listed(dtypes)}")
+            raise DTypeError(f"expected one dtype, got {_listed(dtypes)}")
     return first
 
 
 def inexact(*dtypes: DType, **_: Any) -> DType:
-    """One floating or complex type."""
-    return _of_kind(dtypes, "fc", "floating")
+    """One floating-point or complex dtype."""
+    return _of_kind(dtypes, "fc", "floating-point")
 
 
 def floating(*dtypes: DType, **_: Any) -> DType:
-    """One floating type."""
-    return _of_kind(dtypes, "f", "floating")
+    """One floating-point dtype."""
+    return _of_kind(dtypes, "f", "floating-point")
 
 
 def numeric(*dtypes: DType, **_: Any) -> DType:
-    """One type of numbers: anything but bool."""
+    """One dtype of real numbers: anything but bool."""
     return _of_kind(dtypes, "iuf", "numeric")
 
 
 def arithmetic(*dtypes: DType, **_: Any) -> DType:
-    """One type of numbers, complex ones among them."""
+    """One numeric dtype, possibly complex."""
     return _of_kind(dtypes, "iufc", "numeric")
 
 
 def ordered(*dtypes: DType, **_: Any) -> DType:
-    """One type whose elements have an order: anything but complex."""
+    """One ordered dtype: anything but complex."""
     return _of_kind(dtypes, "biuf", "real")
 
 
 def signed(*dtypes: DType, **_: Any) -> DType:
-    """One type of numbers with a sign."""
+    """One signed dtype."""
     return _of_kind(dtypes, "if", "signed numeric")
 
 
 def integer(*dtypes: DType, **_: Any) -> DType:
-    """One integer type."""
+    """One integer dtype."""
     return _of_kind(dtypes, "iu", "integer")
 
 
@@ -77,32 +77,32 @@ def boolean(*dtypes: DType, **_: Any) -> DType:
 
 
 def bits(*dtypes: DType, **_: Any) -> DType:
-    """One type of integers or booleans."""
+    """One integer or bool dtype."""
     return _of_kind(dtypes, "biu", "integer or bool")
 
 
 def comparison(*dtypes: DType, **_: Any) -> DType:
-    """All inputs have one type; the output is bool."""
+    """All inputs have one dtype; the output is bool."""
     same(*dtypes)
     return bool_
 
 
 def to_dtype(*_: DType, dtype: Any, **__: Any) -> DType:
-    """The type that the attribute `dtype` names."""
+    """The attribute `dtype`."""
     return as_dtype(dtype)
 
 
 def index_dtype(dtype: DType, name: str = "indices") -> DType:
     """Check that an input holds integers."""
     if not dtype.is_integer:
-        raise DTypeError(f"{name}: expected an integer element type, got {dtype}")
+        raise DTypeError(f"{name}: expected an integer dtype, got {dtype}")
     return dtype
 
 
 def _of_kind(dtypes: tuple[DType, ...], kinds: str, label: str) -> DType:
     dtype = same(*dtypes)
     if dtype.kind not in kinds:
-        raise DTypeError(f"expected a {label} element type, got {dtype}")
+        raise DTypeError(f"expected a {label} dtype, got {dtype}")
     return dtype
 
 
@@ -110,7 +110,7 @@ def _listed(dtypes: tuple[DType, ...]) -> str:
     return ", ".join(map(repr, dtypes[:-1])) + f" and {dtypes[-1]}"
 
 
-# Shape rules: rule(*shapes, **attrs) -> shape. Where a rank may be unknown, that is said.
+# Shape rules: rule(*shapes, **attrs) -> shape. Ranks must be known unless noted.
 
 
 def same_shape(*shapes: Shape, **_: Any) -> Shape:
@@ -141,12 +141,12 @@ def reduced_shape(x: Shape, axes: Any = None, keepdims: bool = False, **_: Any) 
 
 
 def attribute_shape(*_: Shape, shape: Any, **__: Any) -> Shape:
-    """The shape that the attribute `shape` gives, of which entries or all may be unknown."""
+    """The attribute `shape`, which may be partly or wholly unknown."""
     return None if shape is UNKNOWN else checked_shape(shape)
 
 
 def checked_shape(shape: Any) -> Shape:
-    """`shape` as dimensions: an int or a tuple of ints that are not negative, or `None`s.
+    """`shape` as dimensions: from an int or a tuple of nonnegative ints or `None`s.
 
     Raises:
         ShapeError: a dimension is negative or no integer.
@@ -159,7 +159,7 @@ def checked_shape(shape: Any) -> Shape:
 
 
 def add_dims(*dims: Dim) -> Dim:
-    """The sum of dimensions, unknown where one is."""
+    """The sum of dimensions; unknown if one is."""
     total = 0
     for d in dims:
         if d is None:
@@ -182,7 +182,7 @@ def mul_dims(*dims: Dim) -> Dim:
 
 
 def per_axis(rule: Callable[..., Shape]) -> Callable[..., Shape]:
-    """A partial shape rule of one input from one that needs the rank: unknown gives unknown."""
+    """A partial shape rule from one that needs the rank: an unknown rank gives an unknown shape."""
 
     def partial(x: Shape, *rest: Shape, **attrs: Any) -> Shape:
         if x is None or any(s is None for s in rest) or UNKNOWN in attrs.values():
@@ -193,12 +193,12 @@ def per_axis(rule: Callable[..., Shape]) -> Callable[..., Shape]:
 
 
 def concrete(x: Any) -> tuple[int, ...]:
-    """The shape of a value (or of anything with one), all of it known; see `shape.known`."""
+    """The fully known shape of a value or anything with a shape; see `shape.known`."""
     return known(x.shape)
 
 
 def shape_argument(x: Value) -> Any:
-    """`x`'s shape as an attribute: numbers where it is known, else the value that computes it."""
+    """The shape of `x` as an attribute: numbers if known, otherwise a value that computes it."""
     return x.shape if is_static(x.shape) else catalogue.shape_of(x)
 
 
@@ -223,7 +223,7 @@ def front_axis(x: Dims, *_: Shape, axis: int, **attrs: Any) -> Mapping[str, Any]
 
 
 def front_new_axis(x: Dims, *_: Shape, axis: int, **attrs: Any) -> Mapping[str, Any]:
-    """The attribute `axis`, that of a dimension to be added, counted from the front."""
+    """The attribute `axis` of an added dimension, counted from the front."""
     return {**attrs, "axis": normal_axis(axis, len(x) + 1)}
 
 

@@ -1,1 +1,1 @@
-"""Operations on single elements, with broadcasting."""
+"""Elementwise operations, with broadcasting."""

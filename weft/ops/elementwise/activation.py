@@ -1,6 +1,6 @@
-"""Activation functions: each one kernel-fusable step with its own gradient.
+"""Activation functions: each is one fusable operation with its own gradient.
 
-At a kink the slope is the one that TensorFlow and PyTorch take: 0 for `relu` at 0.
+At a kink the derivative is that of TensorFlow and PyTorch: 0 for `relu` at 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Arithmetic, rounding and extremes, one element at a time.
+"""Elementwise arithmetic, rounding, minimum and maximum.
 
-Both inputs of a binary operation have one type (front ends promote) and broadcast as in NumPy.
+Both inputs of a binary operation have one dtype (front ends promote) and broadcast as in NumPy.
 Integers wrap around; integer division and remainder by zero give 0.
 """
 
@@ -107,7 +107,7 @@ add_n = defop(
 )
 
 
-# Integer-like division. The quotient is piecewise constant, so nothing flows back through it.
+# Integer-like division. The quotient is piecewise constant, so it has no gradient.
 floor_divide = binary(
     "floor_divide", lambda b, x, y: b.floor_divide(x, y), np.floor_divide, flat,
     specials=(1.0, -2.5, 7.25, 0.0),
@@ -134,7 +134,7 @@ def _power_reference(x: Array, y: Array) -> Array:
 
 
 def _constant_exponent(y: Any) -> float | None:
-    """The exponent where it is one constant number, as in `x ** 2`."""
+    """The exponent if it is a constant number, as in `x ** 2`."""
     if y.node.op != "constant" or y.node.attrs["value"].array.size != 1:
         return None
     exponent = y.node.attrs["value"].array.reshape(())[()]
@@ -150,7 +150,7 @@ def _power_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
         return g * y * power(x, y - 1), None
     if x.dtype.is_complex:
         return g * y * power(x, y - 1), g * z * log(select(equal(x, zero), one, x))
-    # 0 * 0**-1 would be NaN: the slope of x**0 is 0 at every x. By y it is NaN for x < 0; at
+    # 0 * 0**-1 would be NaN: the derivative of x**0 is 0 at every x. By y it is NaN for x < 0; at
     # x = 0 it is 0 from y = 0 on, and -inf below, where z is infinite.
     nonzero = logical_or(greater(x, zero), less(x, zero))
     singular = logical_and(equal(y, zero), logical_not(nonzero))
@@ -171,7 +171,7 @@ power = binary(
 # Magnitude and rounding
 def _sign_rule(b: Any, x: Any) -> Any:
     zero, one = b.const(0, x.dtype), b.const(1, x.dtype)
-    positive = b.select(b.less(zero, x), one, x)  # zero and NaN stay themselves
+    positive = b.select(b.less(zero, x), one, x)  # zero and NaN stay unchanged
     if x.dtype.kind == "u":
         return positive
     return b.select(b.less(x, zero), -one, positive)
@@ -204,13 +204,13 @@ abs = elementwise(
     facts=CHEAP,
 )  # fmt: skip
 sign = elementwise("sign", _sign_rule, np.sign, _sign_vjp, kinds="iufc")
-"""-1, 0 or 1; of a complex number, `x / abs(x)`, and 0 at 0."""
+"""-1, 0 or 1; for complex numbers `x / abs(x)`, and 0 at 0."""
 floor = elementwise("floor", lambda b, x: b.floor(x), np.floor, flat)
 ceil = elementwise("ceil", lambda b, x: b.ceil(x), np.ceil, flat)
 trunc = elementwise("trunc", lambda b, x: b.trunc(x), np.trunc, flat)
 round = elementwise("round", lambda b, x: b.round(x), np.rint, flat, kinds="fc")
 
-# Extremes. NaN wins; in a tie the whole gradient goes to x, as in TensorFlow.
+# Minimum and maximum. NaN wins; in a tie the whole gradient goes to x, as in TensorFlow.
 maximum = binary(
     "maximum", lambda b, x, y: b.maximum(x, y), np.maximum,
     lambda g, z, x, y: _to_winner(g, greater_equal(x, y)),

@@ -1,4 +1,4 @@
-"""Elementwise functions of several values that are written in others."""
+"""Elementwise composites of several values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from weft.ops.base import catalogue, constant_of
 
 
 def _shared(x: Value, y: Value, extreme: Value) -> Value:
-    """Where both are equal, each gets half of the gradient, as in PyTorch and autograd."""
+    """If both are equal, each gets half of the gradient, as in PyTorch and autograd."""
     half = constant_of(0.5, x.dtype)
     return catalogue.select(catalogue.equal(x, y), half * x + half * y, extreme)
 
@@ -55,11 +55,11 @@ def floored(x: Value, y: Value) -> Value:
 
 
 def safe_quotient(x: Value, y: Value) -> Value:
-    """`x / y`, and 0 where `y` is 0."""
+    """`x / y`, or 0 where `y` is 0."""
     none = catalogue.equal(y, 0)
     return catalogue.select(none, 0, x / catalogue.select(none, 1, y))
 
 
 def polar(size: Value, angle: Value) -> Value:
-    """Complex numbers of magnitudes and angles."""
+    """Complex numbers from magnitudes and angles."""
     return catalogue.complex(size * catalogue.cos(angle), size * catalogue.sin(angle))

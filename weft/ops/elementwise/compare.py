@@ -72,12 +72,12 @@ logical_not = elementwise(
     "logical_not", lambda b, x: b.bit_not(x), np.logical_not, NO_GRADIENT, kinds="b", facts=CHEAP
 )
 
-_FEW: Final = 4096  # elements up to which the calls cost more than the branches of np.where
+_FEW: Final = 4096  # elements, up to which call overhead exceeds the cost of branches in np.where
 _BITS: Final = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
 def _fast_select(c: Array, x: Array, y: Array) -> Array:
-    """`np.where` branches on every element; masks of bits do not (8 times faster)."""
+    """Select by bit masks: 8 times faster than `np.where`, which branches on every element."""
     bits = _BITS.get(x.dtype.itemsize)
     if bits is None or c.size < _FEW or x.dtype.kind not in "fiu":
         return np.where(c, x, y)
@@ -130,7 +130,7 @@ select = defop(
 
 
 def whole_comparison(x: Value, y: Value, *, name: str) -> Value:
-    """The comparison `name` of signed whole numbers with unsigned ones, exact in all 64 bits."""
+    """The comparison `name` of signed integers with unsigned ones, exact in all 64 bits."""
     first = x.dtype.kind == "i"  # the signed ones
     signed = catalogue.cast(x if first else y, dtype=types.int64)
     wide = [catalogue.cast(v, dtype=types.uint64) for v in (x, y)]

@@ -1,9 +1,9 @@
-"""Complex numbers and their parts. They are interpreted with NumPy; no kernel computes them.
+"""Complex numbers and their parts. NumPy computes them; they have no kernels.
 
-Gradients pair a cotangent `g` of `z` with a change `dz` as the real part of `g * dz`, as JAX and
-autograd do: rules of holomorphic functions are those of real ones, without conjugates, and the
-gradient of `abs(z) ** 2` is `2 * conj(z)`. Eager tensors show the conjugates of these gradients, as
-PyTorch does: see `weft.eager.record.conjugate`.
+Gradients pair a cotangent `g` of `z` with a change `dz` as the real part of `g * dz`, as in JAX and
+autograd. So rules of holomorphic functions are those of real ones, without conjugates, and the
+gradient of `abs(z) ** 2` is `2 * conj(z)`. Eager tensors have the conjugates of these gradients, as
+in PyTorch: see `weft.eager.record.conjugate`.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def _imag_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 
 
 real = elementwise("real", lambda b, x: x, np.real, _real_vjp, kinds="iufc", dtype=_part_dtype)
-"""The real part; a real number itself."""
+"""The real part; real numbers are returned as they are."""
 imag = elementwise(
     "imag", lambda b, x: b.const(0, x.dtype), np.imag, _imag_vjp, kinds="iufc", dtype=_part_dtype
 )
-"""The imaginary part; 0 of a real number."""
+"""The imaginary part; 0 for real numbers."""
 conj = elementwise(
     "conj", lambda b, x: x, np.conjugate, lambda g, y, x: (conj(g),), kinds="iufc"
 )  # fmt: skip
-"""The complex conjugate; a real number itself."""
+"""The complex conjugate; real numbers are returned as they are."""
 
 
 def _complex_dtype(x: DType, y: DType) -> DType:
@@ -69,7 +69,7 @@ def _complex_cases() -> Iterator[Case]:
 def _complex_reference(x: Any, y: Any) -> Any:
     whole = np.complex128 if x.dtype == np.float64 else np.complex64
     z = np.empty(np.broadcast_shapes(x.shape, y.shape), whole)
-    z.real, z.imag = x, y  # x + 1j * y would make NaN of infinities
+    z.real, z.imag = x, y  # x + 1j * y would turn infinities into NaN
     return z
 
 
@@ -85,7 +85,7 @@ complex_of = defop(
     partial=True,
     facts=Facts(autocast=Autocast.WIDEST, batching=Batching.BROADCAST),
 )
-"""The complex numbers with these real and imaginary parts; of half precision, complex64."""
+"""The complex numbers with these real and imaginary parts; complex64 for half precision."""
 
 
 def angle(x: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Conversions between element types, and operations on the bits of integers and booleans."""
+"""Casts between dtypes, and bitwise operations on integers and booleans."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _cast_reference(x: Array, dtype: DType) -> Array:
         if dtype.is_integer and x.dtype.kind == "f":
             return _saturated(x, dtype)
         if dtype in HALVES and x.dtype.kind != "f":
-            x = x.astype(np.float32)  # one rounding to float32, one on store, as compiled
+            x = x.astype(np.float32)  # rounded to float32 and on store, as in kernels
         return x.astype(dtype.numpy)
 
 

@@ -1,4 +1,4 @@
-"""Activation functions that are written in others; at a kink the slope is PyTorch's."""
+"""Activation functions composed of other operations; at a kink the derivative is PyTorch's."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def mish(x: Value) -> Value:
 def celu(x: Value, alpha: float = 1.0) -> Value:
     """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)` (Barron, 2017)."""
     positive = greater(x, _number(0, x))
-    below = select(positive, _number(0, x), x)  # keeps the exponential finite, and its slope
+    below = select(positive, _number(0, x), x)  # keeps the exponential and its derivative finite
     return select(positive, x, expm1(below * (1 / alpha)) * alpha)
 
 
@@ -72,7 +72,7 @@ def glu(x: Value, dim: int = -1) -> Value:
 
 
 def prelu(x: Value, slope: Value) -> Value:
-    """`x` where it is positive, else `slope * x`; `slope` broadcasts, such as one a channel."""
+    """`x` where it is positive, else `slope * x`; `slope` broadcasts, such as one per channel."""
     return select(greater(x, _number(0, x)), x, x * slope)
 
 
@@ -82,7 +82,7 @@ def threshold(x: Value, limit: float, value: float) -> Value:
 
 
 def hardtanh(x: Value, low: float = -1.0, high: float = 1.0) -> Value:
-    """`x` clipped to [low, high]; no slope at the limits themselves."""
+    """`x` clipped to [low, high]; the gradient at the limits is 0."""
     a, b = _number(low, x), _number(high, x)
     inside = catalogue.logical_and(greater(x, a), less(x, b))
     return select(inside, x, catalogue.clip(catalogue.stop_gradient(x), a, b))
@@ -95,13 +95,13 @@ def hardshrink(x: Value, limit: float = 0.5) -> Value:
 
 
 def softshrink(x: Value, limit: float = 0.5) -> Value:
-    """`x` brought nearer to 0 by `limit`, and 0 in [-limit, limit]."""
+    """`x` moved towards 0 by `limit`, and 0 in [-limit, limit]."""
     inside = less_equal(catalogue.abs(x), _number(limit, x))  # NaN is not
     return select(inside, _number(0, x), x - catalogue.sign(x) * limit)
 
 
 def _between(x: Value, inner: Value, high: Value) -> Value:
-    """0 up to -3, `inner` up to 3, then `high`; `x` decides, before anything is rounded."""
+    """0 up to -3, `inner` up to 3, then `high`; compares the unrounded `x`."""
     above, below = greater_equal(x, _number(3, x)), less_equal(x, _number(-3, x))
     return select(above, high, select(below, _number(0, x), inner))
 
@@ -113,7 +113,7 @@ def hardsigmoid(x: Value) -> Value:
 
 def hardswish(x: Value) -> Value:
     """`x * hardsigmoid(x)` (Howard et al., 2019)."""
-    inner = _between(x, x, _number(0, x))  # so that infinity has a slope
+    inner = _between(x, x, _number(0, x))  # so that the derivative at infinity is finite
     return _between(x, inner * ((x + 3.0) / 6.0), x)
 
 

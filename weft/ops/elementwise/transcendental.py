@@ -15,7 +15,7 @@ from weft.ops.declaration.numeric import binary, elementwise
 _LN2: Final = math.log(2.0)
 _POSITIVE: Final[dict[str, Any]] = {"low": 0.25, "high": 4.0}
 _ROUND: Final = (0.0, -0.0, 1.0, -2.5, 30.0, 1e-30, np.inf, -np.inf, np.nan)
-"""Specials of the circular functions: reducing huge angles is the code generator's own test."""
+"""Specials of the circular functions: huge angles are tested with the code generator."""
 
 
 # Exponentials and logarithms
@@ -27,7 +27,7 @@ exp = elementwise(
 def _expm1_reference(x: Array) -> Array:
     if x.dtype.kind != "c":
         return np.expm1(x)
-    # NumPy's loses all digits near 0 but those of exp(x) - 1, and the limits at infinity.
+    # NumPy's complex expm1 loses digits near 0 and the limits at infinity.
     real = np.expm1(x.real) * np.cos(x.imag) - 2 * np.sin(x.imag / 2) ** 2 + 0.0
     near = np.empty_like(x)
     near.real, near.imag = real, np.exp(x.real) * np.sin(x.imag)
@@ -125,7 +125,7 @@ atan = elementwise(
 
 
 def _square_length(x: Value, y: Value) -> Value:
-    """Of a vector, and 1 of none: no direction is nearer to it than another."""
+    """The squared length of a vector, or 1 if it is 0, where the angle has no derivative."""
     square = x * x + y * y
     none = catalogue.equal(square, constant_of(0, square.dtype))
     return catalogue.select(none, constant_of(1, square.dtype), square)
@@ -152,7 +152,7 @@ tanh = elementwise(
 
 
 _HUGE: Final = {8: 1e150, 4: 1e15, 2: 1e4}
-"""By size of the type: beyond this, 1 is nothing against x * x, which is still finite."""
+"""By size of the dtype: beyond this, 1 is negligible beside x * x, which is still finite."""
 
 
 def _with_sign(b: Any, x: Any, magnitude: Any) -> Any:
@@ -185,7 +185,7 @@ asinh = elementwise(
 
 
 def _acosh_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
-    if x.dtype.is_complex:  # one root of the product would be of the other branch
+    if x.dtype.is_complex:  # a single root of the product would take the other branch
         return (g * rsqrt(x - 1) * rsqrt(x + 1),)
     return (g * rsqrt(x * x - 1),)
 
@@ -200,13 +200,13 @@ atanh = elementwise(
 
 # The error function
 def _each(function: Any) -> Any:
-    """The reference that applies a function of the standard library to every element."""
+    """A reference that applies a standard library function to every element."""
     many = np.vectorize(function, otypes=[np.float64])
     return lambda x: many(x.astype(np.float64)).astype(x.dtype)
 
 
 def _bell(g: Any, x: Any, sign: float) -> Any:
-    """The slope of `erf`: 2 / sqrt(pi) * exp(-x * x)."""
+    """The derivative of `erf`: 2 / sqrt(pi) * exp(-x * x)."""
     return g * (sign * 2 / math.sqrt(math.pi)) * exp(-(x * x))
 
 
@@ -229,14 +229,14 @@ _ERFC_WIDE: Final = (
 )  # fmt: skip
 
 
-# 2 / sqrt(pi) * (-1)**n / (n! (2n + 1)): what follows is below 2e-8 up to 0.75.
+# 2 / sqrt(pi) * (-1)**n / (n! (2n + 1)): further terms are below 2e-8 up to 0.75.
 _ERF_SERIES: Final = tuple(
     2 / math.sqrt(math.pi) * (-1) ** n / (math.factorial(n) * (2 * n + 1)) for n in range(8)
 )
 
 
 def fast_erf(x: Array) -> Array:
-    """The error function of float32 numbers in NumPy, to 2e-7; of wider ones by `math.erf`."""
+    """The error function: in NumPy to 2e-7 for float32, by `math.erf` for wider dtypes."""
     if x.dtype != np.float32:
         return _each(math.erf)(x)
     a = np.abs(x)
@@ -245,7 +245,7 @@ def fast_erf(x: Array) -> Array:
     for c in reversed(_ERF_SERIES[:-1]):
         near *= s
         near += np.float32(c)
-    a = np.minimum(a, np.float32(4))  # where erfc is below half a unit of 1
+    a = np.minimum(a, np.float32(4))  # where erfc is below half an ulp of 1
     q = (a - 2) / (a + 2)
     far = np.full_like(x, _ERFC_NARROW[-1])
     for c in reversed(_ERFC_NARROW[:-1]):
@@ -270,7 +270,7 @@ def _erfc_rule(b: Any, x: Any) -> Any:
     for c in reversed(table[:-1]):
         p = b.fma(p, q, b.const(c, x.dtype))
     s = a * a
-    lost = b.fma(a, a, -s)  # what rounding took from the square; exp(-s) would magnify it
+    lost = b.fma(a, a, -s)  # the rounding error of the square, which exp(-s) would magnify
     tail = b.exp(-s) * (1.0 - lost) * p / (a * 2.0 + 1.0)
     return b.select(b.less(x, b.const(0, x.dtype)), 2.0 - tail, tail)
 

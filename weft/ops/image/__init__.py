@@ -1,1 +1,1 @@
-"""Images read at other places or in other sizes."""
+"""Image sampling and resizing."""

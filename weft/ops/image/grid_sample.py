@@ -1,4 +1,4 @@
-"""Images read at places that are data: `grid_sample`, and the places of an affine map.
+"""Images sampled at computed positions: `grid_sample`, and the grid of an affine map.
 
 Source: Jaderberg et al., "Spatial Transformer Networks" (2015).
 """
@@ -20,7 +20,7 @@ from weft.ops.image.resample import cubic_weights
 
 __all__ = ["affine_grid", "grid_sample"]
 
-Tap = tuple[Value, Value]  # an index of an axis, and its weight; outside the image the weight is 0
+Tap = tuple[Value, Value]  # index along an axis, and weight (0 outside the image)
 
 
 def _number(value: float, like: Value) -> Value:
@@ -28,13 +28,13 @@ def _number(value: float, like: Value) -> Value:
 
 
 def grid_sample(x: Value, grid: Value, *, mode: str, padding: str, align_corners: bool) -> Value:
-    """`x`, (N, C, spatial...), at the places `grid`, (N, new spatial..., number of axes).
+    """`x`, (N, C, spatial...), sampled at `grid`, (N, new spatial..., number of axes).
 
     Args:
-        grid: from -1 to 1, the last spatial axis first.
+        grid: positions from -1 to 1, the last spatial axis first.
         mode: `nearest`, `linear` or `cubic`.
-        padding: what lies beyond the image: `zeros`, `border` or `reflection`.
-        align_corners: -1 and 1 are the middles of the outer pixels, instead of their edges.
+        padding: outside the image: `zeros`, `border` or `reflection`.
+        align_corners: -1 and 1 are the centers of the outer pixels instead of their edges.
     """
     n, channels, *image = concrete(x)
     places = concrete(grid)[1:-1]
@@ -60,14 +60,14 @@ def grid_sample(x: Value, grid: Value, *, mode: str, padding: str, align_corners
 
 
 def _unscaled(place: Value, size: int, align: bool) -> Value:
-    """Places from -1 to 1 as numbers of pixels."""
+    """Positions from -1 to 1 as pixel coordinates."""
     if align:
         return (place + _number(1, place)) * _number((size - 1) / 2, place)
     return (place + _number(1, place)) * _number(size / 2, place) - _number(0.5, place)
 
 
 def _inside(place: Value, size: int, padding: str, align: bool) -> Value:
-    """Places beyond the image moved to where its padding takes them from."""
+    """Positions outside the image, mapped inside by the padding mode."""
     if padding == "zeros":
         return place
     if padding == "reflection":
@@ -90,7 +90,7 @@ def _reflected(place: Value, size: int, align: bool) -> Value:
 
 
 def _tap(place: Value, weight: Value, size: int) -> Tap:
-    """A whole place as an index; without weight where it lies outside."""
+    """An integral position as an index, with weight 0 if outside."""
     zero, last = _number(0, place), _number(size - 1, place)
     within = catalogue.logical_and(
         catalogue.greater_equal(place, zero), catalogue.less_equal(place, last)
@@ -127,11 +127,11 @@ _TAPS: Final[dict[str, Callable[[Value, int, str, bool], list[Tap]]]] = {
 
 
 def affine_grid(theta: Value, *, size: tuple[int, ...], align_corners: bool) -> Value:
-    """The places that the maps `theta`, (N, axes, axes + 1), take the pixels of an image from.
+    """The sampling grid of affine maps `theta`, (N, axes, axes + 1).
 
     Args:
         size: the image's spatial sizes.
-        align_corners: as of `grid_sample`.
+        align_corners: as for `grid_sample`.
     """
     axes = [
         np.linspace(-1, 1, n) * (1 if align_corners else (n - 1) / n) if n > 1 else np.zeros(1)

@@ -1,7 +1,7 @@
-"""Images of other sizes: `interpolate`, and channels traded for pixels.
+"""Image resizing: `interpolate`, pixel shuffle and channel shuffle.
 
-Images are N, spatial..., C. An axis at a time, every new pixel is a weighted sum of a few old ones,
-whose places and weights are known when the graph is built.
+Images are N, spatial..., C. Axis by axis, every new pixel is a weighted sum of a few old ones,
+whose positions and weights are known when the graph is built.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from weft.ops.pooling.pooling import adaptive_avg_pool
 
 __all__ = ["channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle"]
 
-Taps = list[tuple[Array, Array]]  # (places, weights), one of each a new pixel
+Taps = list[tuple[Array, Array]]  # (positions, weights), one of each for each new pixel
 _CUBIC: Final = -0.75
 """The free parameter of cubic convolution (Keys, 1981), as in PyTorch and OpenCV."""
 _ARRAYS: Final = 4
-"""As many arrays of a table's size are there at a time while it is computed, at least."""
+"""The number of arrays of a table's size that exist at a time while it is computed, at least."""
 
 
 def interpolate(
@@ -45,12 +45,11 @@ def interpolate(
     """`x` with its spatial axes resampled to the sizes `size`, as PyTorch's `interpolate` does.
 
     Args:
-        mode: `nearest`, `nearest-exact`, `linear` (bilinear and trilinear are it on 2 and 3 axes),
+        mode: `nearest`, `nearest-exact`, `linear` (bilinear and trilinear on 2 and 3 axes),
             `cubic`, or `area`.
-        align_corners: the first and last pixels of both images lie upon each other, instead of the
-            images' edges.
-        scales: how much larger each axis becomes, where that is not the ratio of the sizes.
-        antialias: of `linear` and `cubic`, weigh all old pixels under a new one, as Pillow does.
+        align_corners: align the centers of the corner pixels of both images instead of the edges.
+        scales: the scale of each axis, if it is not the ratio of the sizes.
+        antialias: for `linear` and `cubic`, weigh all old pixels under a new one, as in Pillow.
 
     Raises:
         GraphError: an unknown mode, or one without `antialias`.
@@ -85,7 +84,7 @@ def interpolate(
 
 
 def _resampled(x: Value, axis: int, to: tuple[int, str, bool], ratio: float) -> Value:
-    """One axis resampled: by the operation, or by tables where positions are not rational."""
+    """Resample one axis by the operation, or by tables if positions are not rational."""
     (new, mode, align), old = to, concrete(x)[axis]
     taps = _taps(old, new, mode, ratio, align)
     attrs: dict[str, Any] = {"axis": axis, "size": new, "mode": mode, "align": align}
@@ -109,7 +108,7 @@ def _weighted(x: Value, axis: int, taps: Taps) -> Value:
 
 
 def _by_matrix(x: Value, axis: int, matrix: Array) -> Value:
-    """A product with a matrix (new, old) along an axis."""
+    """A matmul with a matrix (new, old) along an axis."""
     dims = concrete(x)
     half = x.dtype.size == 2
     wide = catalogue.cast(x, dtype=float32) if half else x
@@ -121,7 +120,7 @@ def _by_matrix(x: Value, axis: int, matrix: Array) -> Value:
     return catalogue.cast(y, dtype=x.dtype) if half else y
 
 
-# Places and weights
+# Positions and weights
 
 
 def _taps(old: int, new: int, mode: str, ratio: float, align: bool) -> Taps:
@@ -140,12 +139,12 @@ def _nearest_exact(old: int, new: int, ratio: float, align: bool) -> Taps:
 
 
 def _edges(i: Any, old: int, new: int, mode: str) -> Any:
-    """The nearest pixel of new pixel `i`, in whole numbers."""
+    """The nearest old pixel of new pixel `i`, in integer arithmetic."""
     return (i * 2 + 1) * old // (2 * new) if mode == "nearest-exact" else i * old // new
 
 
 def _sources(old: int, new: int, ratio: float, align: bool) -> Array:
-    """Where new pixels lie among the old ones."""
+    """The positions of new pixels among the old ones."""
     if align:
         return np.arange(new) * ((old - 1) / (new - 1) if new > 1 else 0.0)
     return (np.arange(new) + 0.5) * ratio - 0.5
@@ -169,17 +168,17 @@ def _triangle(d: Array) -> Array:
 
 
 def _bump(d: Array) -> Array:
-    """Cubic convolution with the parameter -0.5, as Pillow has it."""
+    """Cubic convolution with the parameter -0.5, as in Pillow."""
     near = (1.5 * d - 2.5) * d * d + 1
     far = ((-0.5 * d + 2.5) * d - 4) * d + 2
     return np.where(d < 1, near, np.where(d < 2, far, 0))
 
 
-_FILTERS: Final = {"linear": (1, _triangle), "cubic": (2, _bump)}  # how far it reaches, and it
+_FILTERS: Final = {"linear": (1, _triangle), "cubic": (2, _bump)}  # its support, and the filter
 
 
 def _smooth(old: int, new: int, mode: str, ratio: float) -> Array:
-    """The matrix (new, old) of an axis whose new pixels weigh all the old ones under them."""
+    """The matrix (new, old) of an antialiased axis."""
     check_table("interpolate", (_ARRAYS, new, old), float64)
     reach, weigh = _FILTERS[mode]
     wide = max(ratio, 1.0)
@@ -196,7 +195,7 @@ def interpolate_bytes(
 ) -> Value:
     """`interpolate` of uint8 images (`linear` or `cubic`) in fixed point, as Pillow and PyTorch do.
 
-    The last axis goes first; what lies between the axes is rounded to bytes, too.
+    The last axis goes first; intermediate results are rounded to uint8, too.
     """
     y = catalogue.cast(x, dtype=float64)
     for axis in reversed(range(1, len(size) + 1)):
@@ -219,7 +218,7 @@ def interpolate_bytes(
 
 
 def _dense(taps: Taps, old: int) -> Array:
-    """The matrix (new, old) of places and their weights."""
+    """The matrix (new, old) of positions and weights."""
     check_table("interpolate", (len(taps[0][0]), old), float64)
     matrix = np.zeros((len(taps[0][0]), old))
     for places, weights in taps:
@@ -228,7 +227,7 @@ def _dense(taps: Taps, old: int) -> Array:
 
 
 def _fixed(matrix: Array) -> tuple[Array, float]:
-    """Weights as whole numbers that 16 bits hold, and the number that stands for 1."""
+    """Weights as 16-bit fixed-point integers, and the integer for 1."""
     most, bits = matrix.max(), 0
     while bits < 22 and int(0.5 + most * 2 ** (bits + 1)) < 1 << 15:
         bits += 1
@@ -237,7 +236,7 @@ def _fixed(matrix: Array) -> tuple[Array, float]:
 
 
 def cubic_weights(part: Any) -> tuple[Any, Any, Any, Any]:
-    """Weights of four neighbours, for a place `part` of the way from the second to the third."""
+    """Weights of four adjacent pixels, at the fraction `part` between the second and the third."""
 
     def near(d: Any) -> Any:
         return (d * (_CUBIC + 2) - (_CUBIC + 3)) * d * d + 1
@@ -255,7 +254,7 @@ _TAPS: Final[Mapping[str, Callable[[int, int, float, bool], Taps]]] = {
     "cubic": _cubic,
 }
 
-# The operation: one axis, positions as whole numbers over a common denominator
+# The operation: one axis, positions as integers over a common denominator
 
 
 def _resample_shape(x: Shape, *, axis: int, size: int, mode: str, align: bool) -> Shape:
@@ -290,7 +289,7 @@ def _resample_pull(
 
     if mode.startswith("nearest"):
         return pixel(_edges(i, old, size, mode))
-    # The position times `under`, and a pixel more, so that it is not negative
+    # The position times `under`, plus one pixel, so that it is not negative
     under = max(size - 1, 1) if align else 2 * size
     if align:
         over = i * (old - 1 if size > 1 else 0) + under
@@ -310,7 +309,7 @@ def _resample_pull(
 
 
 def _resample_vjp(g: Value, y: Value, x: Value, **attrs: Any) -> tuple[Value]:
-    """A product with the transposed matrix of weights."""
+    """A matmul with the transposed weights."""
     dims, at = concrete(x), normal_axis(attrs["axis"], len(concrete(x)))
     old, size = dims[at], attrs["size"]
     matrix = _dense(_resample_taps(old, size, attrs["mode"], attrs["align"]), old).T
@@ -342,16 +341,16 @@ resample = defop(
     cases=_resample_cases,
     facts=Facts(linear=True, batching=Batching.AXIS),
 )
-"""An axis of `x` at `size` new places: see `interpolate`, of which this is one axis."""
+"""One axis of `interpolate`: `x` resampled to `size`."""
 
-# Channels traded for pixels
+# Pixel and channel shuffle
 
 
 def pixel_shuffle(x: Value, factor: int) -> Value:
-    """Blocks of `factor` pixels a side from as many channels, (N, H, W, C r r) -> (N, H r, W r, C).
+    """Rearrange channels to blocks of `factor` pixels: (N, H, W, C r r) -> (N, H r, W r, C).
 
-    Of the channels of a pixel of the result, the place in the block counts fastest, as in PyTorch
-    (Shi et al., 2016).
+    The position in the block is the fastest-varying part of the channel index, as in PyTorch (Shi
+    et al., 2016).
 
     Raises:
         ShapeError: a rank other than 4, or channels that the block does not divide.
@@ -394,7 +393,7 @@ def _image(name: str, x: Value) -> tuple[int, ...]:
 
 
 def channel_shuffle(x: Value, groups: int) -> Value:
-    """Channels in the order that takes one of each group in turn (Zhang et al., 2017).
+    """Interleave the channels of the groups (Zhang et al., 2017).
 
     Raises:
         ShapeError: groups that do not divide the channels.

@@ -1,1 +1,1 @@
-"""Reading and writing elements by their positions."""
+"""Indexing: reading and writing elements by position, and sorting."""

@@ -1,4 +1,4 @@
-"""Elements at positions given by an array an axis, as NumPy's advanced indexing has them."""
+"""NumPy's advanced indexing: elements at positions given by an index array for each axis."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ COMBINES: Final[Mapping[str, Callable[..., Value]]] = {
 }
 
 LEAST_WIDTH: Final = 16
-"""Elements behind an axis from which its rows are put one by one where they lie; shorter ones are
-moved to the front, where a vector holds several."""
+"""Elements after an axis from which its rows are written in place, one by one.
+
+Shorter rows are moved to the front, where a vector holds several.
+"""
 
 
 def wrap_indices(indices: Value, size: int | Value, from_end: bool = True) -> Value:
-    """Indices in which -1 means the last of `size`; those outside [-size, size) stay outside.
+    """Negative indices counted from the end; those outside [-size, size) stay out of bounds.
 
     Args:
-        from_end: `False`: all negative ones stay outside.
+        from_end: if false, all negative ones stay out of bounds.
     """
     if indices.dtype.kind == "u" or indices.dtype not in (int32, int64):
         indices = catalogue.cast(indices, dtype=int64)
@@ -51,14 +53,14 @@ def wrap_indices(indices: Value, size: int | Value, from_end: bool = True) -> Va
 
 
 def take_nd(x: Value, indices: Sequence[Value | None], front: bool = False) -> Value:
-    """`x[indices]` for integer arrays, which broadcast and may be negative; `None` takes an axis.
+    """`x[indices]` for integer arrays, which broadcast and may be negative; `None` keeps an axis.
 
-    The dimensions of the indices come where the indexed axes were if these are neighbours, else in
-    front, as in NumPy; in front as well if `front`. The gradient adds up what was taken repeatedly.
+    The dimensions of the indices replace the indexed axes if these are adjacent; otherwise, or if
+    `front`, they come first, as in NumPy. Gradients of repeated elements add up.
 
     Raises:
         ShapeError: more indices than axes, or indices that do not broadcast.
-        OutOfRangeError: when run, an index outside its axis.
+        OutOfRangeError: when run, an index out of bounds.
     """
     axes = [k for k, index in enumerate(indices) if index is not None]
     if not axes:
@@ -87,9 +89,10 @@ def _to_front(y: Value, at: int, index: Value) -> Value:
 
 
 def flat_indices(indices: Sequence[Value], dims: Sequence[int], from_end: bool = True) -> Value:
-    """Broadcast indices, an array an axis, as numbers of elements in row-major order.
+    """Broadcast indices, one array per axis, as row-major positions.
 
-    Negative ones count from the end, if `from_end`; one outside its axis is outside of the result.
+    Negative ones count from the end if `from_end`; an index out of bounds gives a position out of
+    bounds.
     """
     flat, inside = None, None
     for k, (index, size) in enumerate(zip(indices, dims, strict=True)):
@@ -126,11 +129,11 @@ def put_rows(
     from_end: bool = True,
     axis: int = 0,
 ) -> Value:
-    """`x` with `updates` put at, or combined with, its parts `indices` along an axis.
+    """`x` with `updates` written to, or combined with, its slices `indices` along an axis.
 
     Args:
         updates: like x, with the dimensions of the indices in place of the axis.
-        combine: `set` (the last of equal indices stays), `add`, `multiply`, `max` or `min`.
+        combine: `set` (the last of equal indices wins), `add`, `multiply`, `max` or `min`.
         from_end: whether indices may be negative.
     """
     put, dims = combining(combine), concrete(x)
@@ -143,7 +146,7 @@ def put_rows(
         moved = _to_front(updates, axis, indices)
         y = put_rows(catalogue.transpose(x, perm=front), indices, moved, combine, from_end)
         return catalogue.transpose(y, perm=back)
-    # Rows of the leading axes are numbered through: x stays as it lies, so may change in place.
+    # Rows of the leading axes are flattened: x keeps its layout, so it may change in place.
     lead, rest = dims[:axis], dims[axis + 1 :]
     flat = catalogue.reshape(indices, shape=(math.prod(places),))
     each = [_line(n, k, axis + 1) for k, n in enumerate(lead)]
@@ -165,13 +168,13 @@ def put_along_axis(
     combine: str = "set",
     from_end: bool = True,
 ) -> Value:
-    """`x` with `updates` put at `indices` along an axis, each at its own place of the other axes.
+    """`x` with `updates` written at `indices` along an axis, position by position on the others.
 
-    The counterpart of `take_along_axis`. `indices` and `updates` have one shape of the rank of `x`,
+    The inverse of `take_along_axis`. `indices` and `updates` have one shape, with the rank of `x`,
     which may be smaller than `x` on the other axes, as in PyTorch's `scatter`.
 
     Args:
-        combine: `set` (the last of equal positions stays), `add`, `multiply`, `max` or `min`.
+        combine: `set` (the last of equal positions wins), `add`, `multiply`, `max` or `min`.
         from_end: whether indices may be negative.
 
     Raises:

@@ -25,14 +25,14 @@ _PLAIN = {
 def subscript_update(x: Value, key: Any, value: Any, combine: str = "set") -> Value:
     """`x` after `x[key] = value`, where `value` broadcasts to the shape of `x[key]`.
 
-    Takes what `subscript` takes, and a mask as a boolean value of the leading dimensions of `x`.
-    With index arrays the shapes must be known. The gradient reaches `x` and `value`.
+    Takes what `subscript` takes, and a mask as a boolean value over the leading dimensions of `x`.
+    With index arrays the shapes must be known. Gradients flow to `x` and `value`.
 
     Args:
-        combine: `set` (the last of equal positions stays), `add`, `multiply`, `max` or `min`.
+        combine: `set` (the last of equal positions wins), `add`, `multiply`, `max` or `min`.
 
     Raises:
-        OutOfRangeError, ShapeError: as `subscript`, or a value that does not broadcast.
+        OutOfRangeError, ShapeError: as for `subscript`, or a value that does not broadcast.
     """
     combining(combine)
     update = value if isinstance(value, Value) else constant_of(value, x.dtype)
@@ -58,7 +58,7 @@ def _masked(x: Value, mask: Value, update: Value, combine: str) -> Value:
 
 
 def _of_rank(update: Value, key: Key) -> Value:
-    """The update as it goes into the slice: dropped axes are 1, added ones are gone."""
+    """The update shaped for the slice: dropped axes have size 1, added ones are removed."""
     dims = concrete(update)
     kept = [item for item in key.items if item.kind != "drop"]
     while len(dims) > len(kept) and dims[0] == 1:  # NumPy forgives leading ones
@@ -83,7 +83,7 @@ def _of_rank(update: Value, key: Key) -> Value:
 
 
 def _fitted(update: Value, shape: tuple[int, ...]) -> Value:
-    """The update broadcast to the part of the array that it goes to."""
+    """The update broadcast to the part of the array that it replaces."""
     dims = concrete(update)
     while len(dims) > len(shape) and dims[0] == 1:  # NumPy forgives leading ones
         dims = dims[1:]
@@ -91,7 +91,7 @@ def _fitted(update: Value, shape: tuple[int, ...]) -> Value:
 
 
 def _scattered(x: Value, key: Key, update: Value, combine: str) -> Value:
-    """Through the numbers of the rows that the subscript names; trailing whole axes are the row."""
+    """Assign by the row positions that the subscript selects; trailing full axes are the row."""
     items, dims = list(key.items), concrete(x)
     while items and items[-1] == Item("keep", WHOLE):
         items.pop()

@@ -1,6 +1,6 @@
-"""Slices whose place is computed during the step, of sizes that are known: reading and replacing.
+"""Slices with static sizes and computed starts: reading and replacing.
 
-A start that lies too far out is moved inside, so that the slice fits; nothing is out of range.
+Starts are clamped so that the slice fits; nothing is out of bounds.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ dynamic_slice = defop(
     cases=_slice_cases,
     facts=Facts(linear=True),
 )
-"""The part of `x` of shape `sizes` that begins at `start`, one position an axis."""
+"""The slice of `x` of shape `sizes` that begins at `start`, one index per axis."""
 
 # dynamic_update_slice
 
@@ -104,7 +104,7 @@ dynamic_slice = defop(
 def _update_dtype(x: DType, update: DType, start: DType) -> DType:
     index_dtype(start, "start")
     if x is not update:
-        raise DTypeError(f"update: expected the element type of x, {x}, got {update}")
+        raise DTypeError(f"update: expected the dtype of x, {x}, got {update}")
     return x
 
 
@@ -157,4 +157,4 @@ dynamic_update_slice = defop(
     cases=_update_cases,
     facts=Facts(linear=True),
 )
-"""`x` with the part that begins at `start` replaced by `update`."""
+"""`x` with the slice that begins at `start` replaced by `update`."""

@@ -1,4 +1,4 @@
-"""Rows of a table that indices name, one by one or in bags."""
+"""Embedding lookups, of single rows or of bags."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from weft.ops.reduction.norm import renorm
 
 
 def embedding(indices: Value, weight: Value, *, padding_idx: int | None, shared: bool) -> Value:
-    """The rows of `weight` that `indices` name; row `padding_idx` gets no gradient."""
+    """The rows of `weight` at `indices`; row `padding_idx` gets no gradient."""
     rows = catalogue.gather(weight, indices)
     rows = _seen_once(indices, weight, rows) if shared else rows
     if padding_idx is None:
         return rows
-    # The row is looked up as any other, but learns nothing.
+    # The row is looked up as any other, but gets no gradient.
     fixed = catalogue.equal(indices, constant_of(padding_idx, indices.dtype))
     mask = catalogue.expand_dims(fixed, axis=-1)
     return catalogue.select(mask, catalogue.stop_gradient(rows), rows)
 
 
 def shortened(indices: Value, weight: Value, *, longest: float, power: float) -> Value:
-    """The table with the rows that are looked up no longer than the longest allowed."""
+    """The table with the norms of looked-up rows limited to a maximum."""
     flat = catalogue.reshape(indices, shape=(-1,))
     rows = catalogue.gather(weight, flat)
     short = renorm(rows, constant_of(longest, weight.dtype), p=power, axis=0)
@@ -33,7 +33,7 @@ def shortened(indices: Value, weight: Value, *, longest: float, power: float) ->
 
 
 def _shares(indices: Value, rows: int, dtype: DType) -> Value:
-    """One over how often each index occurs."""
+    """The inverse of each index's frequency."""
     flat = catalogue.reshape(indices, shape=(-1,))
     none = catalogue.broadcast_to(constant_of(0, dtype), shape=(rows,))
     one = catalogue.broadcast_to(constant_of(1, dtype), shape=flat.shape)
@@ -42,7 +42,7 @@ def _shares(indices: Value, rows: int, dtype: DType) -> Value:
 
 
 def _seen_once(indices: Value, weight: Value, rows: Value) -> Value:
-    """Rows whose gradient is divided by how often each is looked up."""
+    """Rows whose gradient is divided by the frequency of their index."""
     share = _shares(indices, known(weight.shape)[0], weight.dtype)
     share = catalogue.stop_gradient(catalogue.expand_dims(share, axis=-1))
     fixed = catalogue.stop_gradient(rows)
@@ -78,7 +78,7 @@ def bag_of_rows(
 
 
 def _misplaced(offsets: Value, count: int) -> Value:
-    """How many offsets are less than the one before, the first than 0, or beyond the input."""
+    """How many offsets are decreasing, negative or beyond the input."""
     size = known(offsets.shape)[0]
     if not size:
         return constant_of(0, int32)
@@ -93,7 +93,7 @@ def bags_by_offset(
     indices: Value, weight: Value, offsets: Value, scale: Value | None,
     *, mode: str, padding_idx: int | None, last: bool, shared: bool,
 ) -> Value:  # fmt: skip
-    """Bags are stretches of a row of indices, beginning at the offsets."""
+    """Bags are ranges of a vector of indices that begin at the offsets."""
     count, bags = known(indices.shape)[0], known(offsets.shape)[0] - last
     text = f"embedding_bag: expected offsets that begin at 0 and rise to at most {count}"
     offsets = catalogue.check(offsets, _misplaced(offsets, count), text=text)
@@ -103,7 +103,7 @@ def bags_by_offset(
         rows = rows * catalogue.expand_dims(scale, axis=-1)
     starts = catalogue.slice(offsets, begin=(0,), end=(bags,)) if last else offsets
     places = catalogue.iota(shape=(count,), dtype=offsets.dtype)
-    # The bag of a place: how many bags begin at or before it, less one.
+    # The bag of a position: the number of bags that begin at or before it, minus one.
     bag = catalogue.searchsorted(starts, places, side="right") - 1
     bag = catalogue.cast(bag, dtype=int64)
     inside = catalogue.greater_equal(bag, constant_of(0, int64))
@@ -113,7 +113,7 @@ def bags_by_offset(
         inside = catalogue.logical_and(
             inside, catalogue.not_equal(indices, constant_of(padding_idx, indices.dtype))
         )
-    # What is in no bag goes to one more, which is dropped.
+    # Indices in no bag go to an additional one, which is dropped.
     bag = catalogue.select(inside, bag, constant_of(bags, int64))
     return _gathered(rows, bag, bags, mode)
 
@@ -137,7 +137,7 @@ def _gathered(rows: Value, bag: Value, bags: int, mode: str) -> Value:
 
 
 def one_hot(indices: Value, *, depth: int) -> Value:
-    """A new last dimension with a 1 at the place of each index; int64."""
+    """A new last dimension with a 1 at each index; int64."""
     text = f"one_hot: expected indices from 0 to {depth - 1}"
     hot = catalogue.one_hot(indices, depth=depth, dtype=int64)
     return catalogue.check(hot, ops.count_outside(indices, 0, depth - 1), text=text)

@@ -1,6 +1,6 @@
 """Reading and adding at computed positions: gather, scatter_add, take_along_axis, gather_nd.
 
-Positions are checked: one that lies outside raises `OutOfRangeError` with its place and value.
+Positions are checked: one out of bounds raises `OutOfRangeError` with its place and value.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def check_indices(indices: Array, size: int, name: str = "indices") -> Array:
     """The same indices as int64.
 
     Raises:
-        OutOfRangeError: one lies outside [0, size); the message names the first.
+        OutOfRangeError: one is outside [0, size); the message names the first.
     """
     bad = (indices < 0) | (indices >= size)
     if bad.any():
@@ -58,13 +58,13 @@ def check_indices(indices: Array, size: int, name: str = "indices") -> Array:
 def outside(
     shape: tuple[int, ...], position: int, value: int, size: int, name: str = "indices"
 ) -> str:
-    """What to say of an index outside [0, size), `position`th of an array of indices."""
+    """The error message for an index outside [0, size), at `position` in an index array."""
     place = ", ".join(str(int(i)) for i in np.unravel_index(position, shape))
     return f"{name}{f'[{place}]' if shape else ''}: expected 0 <= index < {size}, got {value}"
 
 
 def index_fault(node: Node, position: int, value: int) -> str:
-    """What to say of an index that the kernel of a node reports, whose second input holds it."""
+    """The error message for an index that a node's kernel reports; the second input holds it."""
     x, indices = (known(v.shape) for v in node.inputs[:2])
     return outside(indices, position, value, x[node.attrs.get("axis", 0)])
 
@@ -176,10 +176,10 @@ gather = defop(
 
 
 def scatter_dtype(x: DType, indices: DType, updates: DType) -> DType:
-    """Updates have the element type of `x`, which is the output's."""
+    """Updates have the dtype of `x`, which is the output's."""
     index_dtype(indices)
     if x is not updates:
-        raise DTypeError(f"updates: expected the element type of x, {x}, got {updates}")
+        raise DTypeError(f"updates: expected the dtype of x, {x}, got {updates}")
     return x
 
 
@@ -205,7 +205,7 @@ def _scatter_reference(x: Array, indices: Array, updates: Array) -> Array:
 
 
 def _fast_scatter(x: Array, indices: Array, updates: Array) -> Array:
-    """The updates of a row together, by sorting: `np.add.at` takes them element by element."""
+    """Adds the updates of each row together, by sorting: `np.add.at` adds element by element."""
     found = check_indices(indices, x.shape[0]).reshape(-1)
     y = np.array(x)
     if not found.size:
@@ -218,13 +218,13 @@ def _fast_scatter(x: Array, indices: Array, updates: Array) -> Array:
     if counts.max() > _FEW:
         y[rows[starts]] += np.add.reduceat(given[order], starts, axis=0)
         return y
-    for i in range(counts.max()):  # the first update of every row, then every second one, ...
+    for i in range(counts.max()):  # first updates of rows, then second ones, ...
         place = order[(starts + i)[counts > i]]
         y[found[place]] += given[place]
     return y
 
 
-_FEW: Final = 16  # updates of one row up to which passes over all rows are faster than reduceat
+_FEW: Final = 16  # updates per row, up to which passes over all rows are faster than reduceat
 
 
 def _scatter_vjp(g: Value, y: Value, x: Value, indices: Value, updates: Value) -> tuple[Any, ...]:
@@ -357,9 +357,9 @@ def _gather_nd_reference(x: Array, indices: Array) -> Array:
 
 
 def flat_positions(indices: Value, dims: tuple[int, ...]) -> Value:
-    """Positions inside `dims` as int64 numbers of elements in row-major order.
+    """Multidimensional positions in `dims` as int64 row-major positions.
 
-    An entry that lies outside its dimension gives a number outside the array.
+    An entry out of bounds gives a position outside the array.
     """
     found = catalogue.cast(indices, dtype=int64)
     weights = [math.prod(dims[i + 1 :]) for i in range(len(dims))]

@@ -1,19 +1,18 @@
-"""Tables whose rows lag behind: an optimiser's update moves only the rows that have a gradient.
+"""Lazily updated tables: an optimizer's update touches only the rows that have a gradient.
 
-Most optimisers move a row also in steps in which its gradient is zero, because their running means
-fade. `lag_update` leaves such steps out and notes for each row the last one that it has seen. A
-step that was left out is made up for, by the optimiser's own rule with a gradient of zero, when the
-row is needed: by `lag_gather`, which looks rows up as they should be; by the next update of the
-row; or, for rows that nobody needs, once in `PERIOD` steps. So all values are those of the update
-of the whole table, in the same order of the same operations.
+Most optimizers move a row even in steps in which its gradient is zero, because their running means
+decay. `lag_update` skips such steps and stores for each row the last step applied. Skipped steps
+are applied later, by the optimizer's own rule with a zero gradient: by `lag_gather` when the row is
+looked up, by the next update of the row, or at the latest once in `PERIOD` steps. So all values
+equal those of updating the whole table, by the same operations in the same order.
 
-Inputs that both have:
+Common inputs:
 
-- `clock`: int32 scalar, the step that the tables are to have seen, counted from 1.
+- `clock`: int32 scalar, the step to catch up to, counted from 1.
 - `history`: (PERIOD + 1, numbers); row `step % (PERIOD + 1)` is what the rule needs in that step.
-- `last`: int32, for each row the last step that it has seen; `NEVER` for one that zeros do not move
+- `last`: int32, for each row the last step applied; `NEVER` for one that zeros do not move
   because it had no gradient yet.
-- `tables`: the parameter, then the optimiser's state, all of one shape.
+- `tables`: the parameter, then the optimizer's state, all of one shape.
 - `rule`: a `Subgraph` of (p, g, *state, *numbers), elementwise; it gives the new p and state.
 """
 
@@ -36,9 +35,9 @@ from weft.ops.declaration.rule import index_dtype
 from weft.ops.indexing.gather import check_indices, index_fault
 
 PERIOD: Final = 255
-"""Steps after which a row has been brought up to date at the latest."""
+"""Steps after which a row is caught up at the latest."""
 NEVER: Final = -1
-"""`last` of a row that has had no gradient and does not move without one."""
+"""`last` of a row without any gradient yet, which does not move without one."""
 
 
 def is_elementwise(rule: Subgraph) -> bool:
@@ -47,7 +46,7 @@ def is_elementwise(rule: Subgraph) -> bool:
 
 
 def swept(rows: int, clock: int) -> range:
-    """The rows that an update brings up to date whether they have a gradient or not."""
+    """The rows that an update catches up even without a gradient."""
     size = -(-rows // PERIOD)
     first = clock % PERIOD * size
     return range(min(first, rows), min(first + size, rows))
@@ -82,7 +81,7 @@ def _check_history(history: Shape) -> None:
 
 
 class _Numbers:
-    """History as the rule wants it: the numbers of a step."""
+    """The history entries of a step, as arguments of the rule."""
 
     def __init__(self, history: Array) -> None:
         self.history = history
@@ -95,7 +94,7 @@ class _Numbers:
 def _caught_up(
     tables: list[Array], last: Array, clock: int, history: Array, rule: Subgraph
 ) -> list[Array]:
-    """Rows after the steps up to `clock` that they have not seen, all with zero gradients."""
+    """Rows after all skipped steps up to `clock`, with zero gradients."""
     tables, numbers = [np.array(t) for t in tables], _Numbers(history)
     behind = (last != NEVER) & (last < clock)
     for step in range(int(last[behind].min(initial=clock)) + 1, clock + 1):
@@ -107,7 +106,7 @@ def _caught_up(
     return tables
 
 
-# lag_gather: rows of a table as they should be
+# lag_gather: up-to-date rows of a table
 
 
 def _gather_dtype(
@@ -163,7 +162,7 @@ def _update_shape(
 
 
 def _has_rows(g: Shape, indices: Dims, row: Dims, first: int) -> bool:
-    """Whether g may have a row of a table for each index, from column `first` on if it has more."""
+    """Whether g may have a table row for each index, from column `first` on if it is wider."""
     if g is None or len(g) != 2 or len(row) != 1:
         return not first and compatible(g, (*indices, *row))
     columns, wanted = g[1], row[0]
@@ -254,7 +253,7 @@ lag_gather = defop(
     cases=_gather_cases,
     facts=AS_GIVEN,
 )
-"""Rows of the table of number `output`, after all steps up to `clock`."""
+"""Rows of table number `output`, after all steps up to `clock`."""
 
 lag_update = defop(
     "lag_update",
@@ -269,6 +268,6 @@ lag_update = defop(
     outputs=-1,
     facts=AS_GIVEN,
 )
-"""`last` and the tables after step `clock`, whose gradient is `g` in the rows `indices`.
+"""`last` and the tables after step `clock`, with gradient `g` in the rows `indices`.
 
-`g` may have more columns than the tables, of which those from `first` on count."""
+`g` may be wider than the tables; then its columns from `first` on are used."""

@@ -1,4 +1,4 @@
-"""Row-sparse arrays: the gradient of a lookup, kept as rows until something needs it dense."""
+"""Row-sparse arrays: gradients of lookups, kept as rows until needed dense."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["RowSparse"]
 
 @dataclass(frozen=True, eq=False)
 class RowSparse:
-    """An array that is zero but for some rows: row `indices[i]` is the sum of its `values[i]`.
+    """An array with few nonzero rows: row `indices[i]` is the sum of its `values[i]`.
 
     Args:
         indices: shape (n,), integers; a row may occur several times.
         values: shape (n, ...), the rows.
-        shape: of the whole array: dimensions, or a value that computes them.
+        shape: of the dense array: dimensions, or a value that computes them.
     """
 
     indices: Value
@@ -30,11 +30,11 @@ class RowSparse:
 
     @property
     def dtype(self) -> DType:
-        """Element type of the rows."""
+        """The dtype of the rows."""
         return self.values.dtype
 
     def dense(self) -> Value:
-        """The whole array."""
+        """The dense array."""
         return self.added_to(full(self.shape, 0, self.dtype))
 
     def added_to(self, x: Value) -> Value:
@@ -43,7 +43,7 @@ class RowSparse:
 
 
 Cotangent = Value | RowSparse
-"""A gradient on its way."""
+"""A gradient, dense or row-sparse."""
 
 
 def dense(g: Cotangent) -> Value:
@@ -52,7 +52,7 @@ def dense(g: Cotangent) -> Value:
 
 
 def sum_rows(parts: Sequence[RowSparse]) -> RowSparse:
-    """The sum of row-sparse arrays of one shape: all their rows, one after another."""
+    """The sum of row-sparse arrays of one shape: their rows concatenated."""
     if len(parts) == 1:
         return parts[0]
     kinds = {p.indices.dtype for p in parts}

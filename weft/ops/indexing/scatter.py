@@ -1,7 +1,7 @@
-"""Scatters other than sums: rows replaced, multiplied, or their extremes, at computed positions.
+"""Scatters other than sums: set, multiply, maximum and minimum at computed positions.
 
 `y = x`, then for each `i` in order `y[indices[i]]` becomes `updates[i]`, or the product, maximum or
-minimum of the two. Order and result do not depend on the number of threads.
+minimum of the two. The order and the result do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _last(x: Value, indices: Value) -> Value:
 
 
 def _beside(condition: Value, rows: Value) -> Value:
-    """A condition on indices as one on the rows that they name."""
+    """A condition on indices, shaped like the updates."""
     shape = concrete(condition)
     return catalogue.reshape(condition, shape=(*shape, *[1] * (len(concrete(rows)) - len(shape))))
 
@@ -55,7 +55,7 @@ def _set_vjp(g: Value, y: Value, x: Value, indices: Value, updates: Value) -> tu
 
 
 def _extreme_vjp(g: Value, y: Value, x: Value, indices: Value, updates: Value) -> tuple[Any, ...]:
-    """Winners share alike, the old row among them, as in a reduction."""
+    """Equal extrema, the old row included, share the gradient, as in a reduction."""
     kept = catalogue.cast(catalogue.equal(x, y), dtype=g.dtype)
     won = catalogue.cast(catalogue.equal(updates, gather(y, indices)), dtype=g.dtype)
     share = g / scatter_add(kept, indices, won)
@@ -63,9 +63,9 @@ def _extreme_vjp(g: Value, y: Value, x: Value, indices: Value, updates: Value) -
 
 
 def _multiply_vjp(g: Value, y: Value, x: Value, indices: Value, updates: Value) -> tuple[Any, ...]:
-    """The product of the other factors, also where some are zero.
+    """The product of the other factors, correct even if some are zero.
 
-    Right to second order; in third order the product of three zeros on one place is taken for flat.
+    Correct to second order; the third derivative is wrong at three zeros in one place.
     """
     zero, one, two = (constant_of(n, g.dtype) for n in (0, 1, 2))
     if g.dtype.is_complex:
@@ -79,8 +79,8 @@ def _multiply_vjp(g: Value, y: Value, x: Value, indices: Value, updates: Value) 
 
     (x_zero, x_count, x_null, x_safe), (u_zero, u_count, u_null, u_safe) = split(x), split(updates)
     zeros = scatter_add(x_count, indices, u_count)
-    rest = scatter_multiply(x_safe, indices, u_safe) * g  # of a place's factors that are not zero
-    nulls = scatter_add(x_null, indices, u_null)  # 0, but it moves with them
+    rest = scatter_multiply(x_safe, indices, u_safe) * g  # of the nonzero factors
+    nulls = scatter_add(x_null, indices, u_null)  # 0, but with their gradient
     only = catalogue.select(catalogue.equal(zeros, one), rest, zero)
     pair = catalogue.select(catalogue.equal(zeros, two), rest, zero)
     whole = y * g
@@ -144,7 +144,7 @@ def _scatter(
 
 
 scatter_set = _scatter("scatter_set", "", lambda old, new: new, _set_vjp, same)
-"""Rows of `x` replaced; where an index comes again, its last row stays."""
+"""Rows of `x` replaced; for repeated indices the last row wins."""
 scatter_multiply = _scatter("scatter_multiply", "multiply", np.multiply, _multiply_vjp, arithmetic)
 scatter_max = _scatter("scatter_max", "maximum", np.maximum, _extreme_vjp)
 scatter_min = _scatter("scatter_min", "minimum", np.minimum, _extreme_vjp)

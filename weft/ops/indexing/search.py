@@ -1,4 +1,4 @@
-"""Places of values in sorted rows."""
+"""Insertion positions of values in sorted rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.ops.linalg.matrix import dims
 def places_in_order(
     ordered: Value, values: Value, *, side: str, int32: bool = False, nan_last: bool = False
 ) -> Value:
-    """Where values go in sorted rows; `nan_last`: each NaN behind those that are there."""
+    """Insertion positions in sorted rows; with `nan_last`, NaNs go after existing ones."""
     if len(ordered.shape or ()) == 1:
         places = catalogue.searchsorted(ordered, values, side=side)
     else:

@@ -1,4 +1,4 @@
-"""Operations that cut arrays and fill them: slice, unslice, slice_update, pad, mirror_pad."""
+"""Slicing and padding: slice, unslice, slice_update, pad, mirror_pad."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from weft.ops.indexing.subscript import FIRST, LAST
 
 
 class _Range(NamedTuple):
-    """Positions as those of Python's `range`, which takes plain numbers only."""
+    """Positions like Python's `range`, which does not take extents."""
 
     start: int
     stop: int
@@ -38,13 +38,13 @@ class _Range(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many there are."""
+        """The number of positions."""
         count = -((self.start - self.stop) // self.step)
         return count if count > 0 else 0
 
 
 def _ranges(dims: Dims, begin: Any, end: Any, strides: Any) -> list[Any]:
-    """A range of positions for each axis, by Python's rules; `None` where it is unknown."""
+    """A range of positions for each axis, by Python's rules; `None` if unknown."""
     strides = (1,) * len(begin) if strides == () else strides
     if not len(begin) == len(end) == len(strides) == len(dims):
         raise ShapeError(
@@ -61,12 +61,12 @@ def _range(dim: Dim, begin: int | None, end: int | None, stride: int | None) -> 
         return None
     if dim is not None:
         return _Range(_inside(begin, dim, stride), _inside(end, dim, stride), stride)
-    # The length may be known all the same: a whole axis is not, but x[2:5] may still be shorter.
+    # Without the dimension, only the length of an empty slice is known.
     return _Range(0, 0, 1) if begin == end else None
 
 
 def _inside(position: int, dim: int, step: int) -> int:
-    """Where a slice begins or ends: counted from the front, and at most just outside."""
+    """A bound of a slice: counted from the front and clamped to the array."""
     low, high = (0, dim) if step > 0 else (-1, dim - 1)
     if position < 0:
         position = position + dim
@@ -84,7 +84,7 @@ def _slice_shape(x: Shape, *, begin: Any, end: Any, strides: Any) -> Shape:
 
 
 def _slices(x: tuple[int, ...], attrs: dict[str, Any]) -> tuple[slice, ...]:
-    """The slices as NumPy takes them, in which -1 would mean the last element."""
+    """The slices for NumPy, without an end of -1, which would mean the last element."""
     return tuple(
         slice(r.start, None if r.stop < 0 else r.stop, r.step) if r.length else slice(0, 0)
         for r in _ranges(x, **attrs)
@@ -92,7 +92,7 @@ def _slices(x: tuple[int, ...], attrs: dict[str, Any]) -> tuple[slice, ...]:
 
 
 def _slice_normal(x: Dims, **attrs: Any) -> Mapping[str, Any]:
-    """Bounds inside the array; the end just past the last element, strides of 1 where it is one."""
+    """Normalized bounds: inside the array, the end just past the last element, stride 1 for one."""
     found: list[tuple[int, int, int]] = []
     for r in _ranges(x, **attrs):
         if r.length > 1:
@@ -158,7 +158,7 @@ def _unslice_normal(_: Dims, *, shape: Any, **attrs: Any) -> Mapping[str, Any]:
 
 
 def _positions(b: Any, index: Any, ranges: list[_Range]) -> tuple[tuple[Any, ...], list[Any]]:
-    """Where in the slice, clamped, each of `index` is found, and the conditions that it is there.
+    """The clamped position of `index` within the slice, and the conditions that it is inside.
 
     No range may be empty.
     """
@@ -277,7 +277,7 @@ slice_update = defop(
     partial=True,
     facts=Facts(autocast=Autocast.KEPT, linear=True),
 )
-"""`x` with the elements that `slice` gives replaced by `update`, which broadcasts to them."""
+"""`x` with a slice replaced by `update`, which broadcasts to it."""
 
 # pad
 
@@ -385,7 +385,7 @@ def _mirror_expand(x: Value, *, paddings: Any, mode: str) -> Value:
 
 
 def cut(x: Value, axis: int, begin: int, end: int) -> Value:
-    """The part of `x` from `begin` to `end` along one axis; the shape must be known."""
+    """The slice of `x` from `begin` to `end` along one axis; the shape must be known."""
     rank = len(concrete(x))
     return slice_(
         x,
@@ -416,7 +416,7 @@ mirror_pad = defop(
 
 
 def moved(x: Value, axis: int, by: int) -> Value:
-    """`y[i] = x[i - by]` along an axis, zeros where that is outside; the shape must be known."""
+    """`y[i] = x[i - by]` along an axis, zero if out of bounds; the shape must be known."""
     size = concrete(x)[axis]
     if abs(by) >= size:
         return catalogue.broadcast_to(constant_of(0, x.dtype), shape=concrete(x))

@@ -1,4 +1,4 @@
-"""Order along an axis: sort, top_k, argmax, cumulative sums and products, searchsorted.
+"""Sorting along an axis: sort, argsort, top_k, argmax, argmin, searchsorted.
 
 NaN counts as larger than every number, as in NumPy's order. Equal elements keep their order.
 """
@@ -35,7 +35,7 @@ def _mixed(shape: tuple[int, ...], dtype: DType) -> Array:
 
 
 def _keys(x: Array) -> Array:
-    """The same order in a type that NumPy sorts with NaN last."""
+    """An array with the same order in a dtype that NumPy sorts with NaN last."""
     return x.astype(np.float32) if as_dtype(x.dtype).name in ("bfloat16", "float16") else x
 
 
@@ -93,11 +93,11 @@ sort = defop(
     outputs=2,
     facts=Facts(autocast=Autocast.KEPT, batching=Batching.AXIS),
 )
-"""The elements in order, and (second output) their int32 positions before."""
+"""The sorted elements, and (second output) their original int32 indices."""
 
 
 def argsort(x: Value, axis: int = -1, descending: bool = False) -> Value:
-    """Positions, int32, that would sort `x`; equal elements keep their order."""
+    """The int32 indices that sort `x`; equal elements keep their order."""
     return sort.all(x, axis=axis, descending=descending)[1]
 
 
@@ -119,7 +119,7 @@ def _top_k_reference(x: Array, *, k: int) -> tuple[Array, Array]:
 
 
 def scatter_along_axis(g: Value, indices: Value, size: int, axis: int) -> Value:
-    """Zeros of `size` along `axis`, with each element of `g` added at its index along the axis.
+    """Zeros of `size` along `axis`, with each element of `g` added at its index.
 
     The transpose of `take_along_axis`; `g` and `indices` have one shape, which must be known.
     """
@@ -166,7 +166,7 @@ top_k = defop(
     outputs=2,
     facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
 )
-"""The `k` largest of each row, largest first, and their int32 positions; ties by position."""
+"""The `k` largest of each row, largest first, and their int32 indices; ties by index."""
 
 # argmax and argmin
 
@@ -226,7 +226,7 @@ argmin = _arg_reduction("argmin", "minimum", np.argmin)
 
 def _search_dtype(sorted: DType, values: DType, **_: Any) -> DType:
     if sorted is not values:
-        raise DTypeError(f"expected one element type, got {sorted} and {values}")
+        raise DTypeError(f"expected one dtype, got {sorted} and {values}")
     return int32
 
 
@@ -248,7 +248,7 @@ def _search_expand(sorted: Value, values: Value, *, side: str) -> Value:
 
 
 def comes_before(x: Value, y: Value, side: str) -> Value:
-    """Whether `y` goes behind `x`; on the side `"right"`, behind equal elements, too."""
+    """Whether `y` is inserted after `x`; with side `"right"`, also after equal elements."""
     is_left = side == "left"
     found = (catalogue.less if is_left else catalogue.less_equal)(x, y)
     if not y.dtype.is_floating:
@@ -275,4 +275,4 @@ searchsorted = defop(
     ],
     facts=IN_WIDEST,
 )
-"""Where each value would go in a sorted row, so that it stays sorted."""
+"""The index at which each value would be inserted into a sorted row."""

@@ -19,26 +19,26 @@ from weft.ops.indexing.advanced_index import take_nd
 
 __all__ = ["subscript"]
 
-FIRST: Final = -(1 << 31)  # beyond every begin; a bound of `slice` is clamped to the array
+FIRST: Final = -(1 << 31)  # beyond every index; bounds of `slice` are clamped to the array
 LAST: Final = (1 << 31) - 1
 WHOLE: Final = (0, LAST, 1)
 
 
 @dataclass(frozen=True)
 class Item:
-    """What a subscript does to an axis."""
+    """The effect of a subscript on one axis."""
 
-    kind: str  # keep, drop, pick, or new for an axis that is added
+    kind: str  # keep, drop, pick, or new for an added axis
     bounds: tuple[Any, Any, Any] = WHOLE  # begin, end, stride
     index: Any = None  # of pick: integers as a value
 
 
 @dataclass(frozen=True)
 class Key:
-    """A subscript, an item an axis of the array and of the axes that it adds."""
+    """A parsed subscript: one item for each axis of the array and each added axis."""
 
     items: tuple[Item, ...]
-    front: bool  # whether the dimensions of index arrays come first, as they are not neighbours
+    front: bool  # whether the dimensions of index arrays come first, as these are not adjacent
 
     @property
     def axes(self) -> tuple[Item, ...]:
@@ -49,19 +49,19 @@ class Key:
 def subscript(x: Value, key: Any) -> Value:
     """`x[key]` for integers, slices, `...`, `None`, arrays or values of integers, and masks.
 
-    Bounds of slices may be values. Index arrays broadcast against each other, as in NumPy; masks
-    are arrays of booleans, since how many of them hold decides the shape.
+    Bounds of slices may be values. Index arrays broadcast against each other, as in NumPy. Masks
+    are boolean arrays and not values, since their contents decide the shape.
 
     Raises:
-        OutOfRangeError: an integer outside a dimension that is known.
-        ShapeError: more subscripts than axes, or an unknown rank where it is needed.
+        OutOfRangeError: an integer outside a known dimension.
+        ShapeError: more subscripts than axes, or a rank that is needed but unknown.
     """
     found = parsed(x, key)
     return picked(sliced(x, found), found)
 
 
 def sliced(x: Value, key: Key) -> Value:
-    """The part of `x` that the slices and integers leave, of the rank of `x`."""
+    """The part of `x` that slices and integers select, with the rank of `x`."""
     bounds = [item.bounds for item in key.axes]
     if all(entry == WHOLE for entry in bounds):
         return x
@@ -70,7 +70,7 @@ def sliced(x: Value, key: Key) -> Value:
 
 
 def picked(x: Value, key: Key) -> Value:
-    """What is left of the sliced array after dropping and adding axes and picking."""
+    """The sliced array after dropping axes, adding axes and picking."""
     axis = 0
     indices: list[Value | None] = []
     for item in key.items:
@@ -85,7 +85,7 @@ def picked(x: Value, key: Key) -> Value:
     return take_nd(x, indices, key.front)
 
 
-# Reading a subscript
+# Parsing a subscript
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ class _Pick:
 
 
 def parsed(x: Value, key: Any) -> Key:
-    """A subscript of `x` in items.
+    """Parse a subscript of `x`.
 
     Raises:
-        GraphError, OutOfRangeError, ShapeError: as `subscript`.
+        GraphError, OutOfRangeError, ShapeError: as for `subscript`.
     """
     given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
     entries = [part for entry in given for part in _entries(entry)]
@@ -118,7 +118,7 @@ def parsed(x: Value, key: Any) -> Key:
 
 
 def _apart(entries: Sequence[Any]) -> bool:
-    """Whether index arrays, and integers beside them, are not all neighbours."""
+    """Whether index arrays, and integers beside them, are not all adjacent."""
     if not any(isinstance(entry, _Pick) for entry in entries):
         return False
     places = [i for i, entry in enumerate(entries) if isinstance(entry, _Pick | int)]
@@ -126,7 +126,7 @@ def _apart(entries: Sequence[Any]) -> bool:
 
 
 def _entries(entry: Any) -> list[Any]:
-    """A subscript as an integer, a slice, `...`, `None` or picks, of which a mask gives several."""
+    """A subscript as an integer, a slice, `...`, `None` or picks; a mask gives several."""
     if isinstance(entry, Value):
         return [_of_value(entry)]
     if entry is None or entry is ... or isinstance(entry, slice):
@@ -179,7 +179,7 @@ def _unfit(entry: Any) -> GraphError:
 
 
 def _without_ellipsis(x: Value, entries: Sequence[Any]) -> list[Any]:
-    """The subscripts with `...` replaced by as many full slices as the rank asks for."""
+    """The subscripts with `...` replaced by full slices."""
     named = sum(1 for entry in entries if entry is not None and entry is not ...)
     dots = [i for i, entry in enumerate(entries) if entry is ...]
     if len(dots) > 1:
@@ -213,7 +213,7 @@ def _item(entry: Any, dim: Dim, axis: int) -> Item:
 
 
 def _checked(index: Array, dim: Dim, axis: int) -> Array:
-    """Index numbers as int32 or int64, counted from the front where the dimension is known."""
+    """Indices as int32 or int64, counted from the front if the dimension is known."""
     index = index if index.dtype in (np.int32, np.int64) else index.astype(np.int64)
     if dim is None:
         return index

@@ -1,1 +1,1 @@
-"""Inner operations of layers: softmax, normalization, losses."""
+"""Operations inside layers: softmax, normalization, experts."""

@@ -1,4 +1,4 @@
-"""Normalization of (N, C, ...) by batch, row, group, instance, root mean square, neighbours."""
+"""Normalization of (N, C, ...): batch, layer, group, instance, RMS, local response."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def _filled(like: Value, shape: tuple[int, ...], value: float) -> Value:
 
 
 def _affine(x: Value, weight: Value | None, bias: Value | None, shape: Any) -> tuple[Value, Value]:
-    """Scale and offset, of ones and zeros where there are none."""
+    """Scale and offset; ones and zeros if missing."""
     scale = _filled(x, shape, 1) if weight is None else weight
     return scale, _filled(x, shape, 0) if bias is None else bias
 
 
 def _wide(x: Value, *others: Value | None) -> Value:
-    """`x` in the type of the parameters beside it."""
+    """`x` cast to the dtype of the parameters."""
     kinds = [v.dtype for v in others if v is not None]
     return x if not kinds or x.dtype is kinds[0] else catalogue.cast(x, dtype=kinds[0])
 
 
 @autocasting(Autocast.FLOAT32)
 def batch_norm(x: Value, weight: Value | None, bias: Value | None, *, eps: float) -> Any:
-    """By the batch's statistics: the result, the means, and the variances as of a sample."""
+    """Normalize by batch statistics: the result, the means, and the unbiased variances."""
     dtype, channels = x.dtype, known(x.shape)[1]
     wide = _wide(x, weight)
     scale, offset = _affine(wide, weight, bias, (channels,))
@@ -52,7 +52,7 @@ def batch_norm(x: Value, weight: Value | None, bias: Value | None, *, eps: float
 def moved(
     mean: Value, var: Value, count: Value | None, m: Value, v: Value, *, momentum: float | None
 ) -> Any:
-    """What running statistics become."""
+    """The new running statistics."""
     later = None if count is None else count + constant_of(1, count.dtype)
     share: Any = momentum
     if share is None:
@@ -69,7 +69,7 @@ def moved(
 def batch_norm_eval(
     x: Value, weight: Value | None, bias: Value | None, mean: Value, var: Value, *, eps: float
 ) -> Value:
-    """By given statistics."""
+    """Normalize by given statistics."""
     dtype, channels = x.dtype, known(x.shape)[1]
     wide = _wide(x, weight, mean)
     scale, offset = _affine(wide, weight, bias, (channels,))
@@ -114,7 +114,7 @@ def _others(x: Value) -> tuple[int, ...]:
 def layer_norm(
     x: Value, weight: Value | None, bias: Value | None, *, count: int, eps: float
 ) -> Value:
-    """The last `count` dimensions with mean 0 and variance 1, times `weight` plus `bias`."""
+    """Layer normalization over the last `count` dimensions, times `weight` plus `bias`."""
     dtype, dims = x.dtype, known(x.shape)
     wide, inner = _wide(x, weight, bias), math.prod(dims[len(dims) - count :])
     scale, offset = _affine(wide, weight, bias, (inner,))
@@ -128,7 +128,7 @@ def layer_norm(
 
 @autocasting(Autocast.FLOAT32)
 def rms_norm(x: Value, weight: Value | None, *, count: int, eps: float | None) -> Value:
-    """The last `count` dimensions over their root mean square, times `weight`."""
+    """RMS normalization over the last `count` dimensions, times `weight`."""
     dtype = x.dtype
     wide = catalogue.cast(x, dtype="float32") if dtype.size == 2 else x
     least = float(np.finfo(wide.dtype.numpy).eps) if eps is None else eps
@@ -141,7 +141,7 @@ def rms_norm(x: Value, weight: Value | None, *, count: int, eps: float | None) -
 
 
 def _grouped(x: Value, groups: int, eps: float) -> Value:
-    """Groups of channels of (N, C, ...) with mean 0 and variance 1."""
+    """Normalize groups of channels of (N, C, ...) to mean 0 and variance 1."""
     dims = known(x.shape)
     inner = math.prod(dims[1:]) // groups
     rows = catalogue.reshape(x, shape=(dims[0], groups, inner))
@@ -159,7 +159,7 @@ def _per_channel(y: Value, weight: Value | None, bias: Value | None) -> Value:
 def group_norm(
     x: Value, weight: Value | None, bias: Value | None, *, groups: int, eps: float
 ) -> Value:
-    """Groups of channels with mean 0 and variance 1, then a factor a channel."""
+    """Group normalization, with a factor and offset for each channel."""
     y = _per_channel(_grouped(_wide(x, weight), groups, eps), weight, bias)
     return y if y.dtype is x.dtype else catalogue.cast(y, dtype=x.dtype)
 
@@ -168,7 +168,7 @@ def group_norm(
 def instance_norm(
     x: Value, weight: Value | None, bias: Value | None, *, eps: float, statistics: bool
 ) -> Any:
-    """By its own statistics: the result, and their means over the batch if asked for."""
+    """Instance normalization: the result, and optionally the statistics averaged over the batch."""
     dims = known(x.shape)
     y = _per_channel(_grouped(_wide(x, weight), dims[1], eps), weight, bias)
     if not statistics:
@@ -183,7 +183,7 @@ def instance_norm(
 def local_response_norm(
     x: Value, *, axis: int, before: int, after: int, alpha: float, beta: float, k: float
 ) -> Value:
-    """`x / (k + alpha * sum of squares of so many neighbors before and after) ** beta`.
+    """`x / (k + alpha * sum of squares of adjacent channels) ** beta`.
 
     The size along the axis must be known; others need not.
 
@@ -191,7 +191,7 @@ def local_response_norm(
     """
     rank = len(x.shape or ())
     size = known(None if x.shape is None else x.shape[axis : axis + 1])[0]
-    far = max(size - 1, 0)  # further neighbours are none
+    far = max(size - 1, 0)  # no channel is further away
     before, after = min(before, far), min(after, far)
     ends = tuple([(before, after) if i == axis else (0, 0) for i in range(rank)])
     squares = catalogue.pad(catalogue.square(x), paddings=ends)

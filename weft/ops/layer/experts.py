@@ -1,8 +1,8 @@
-"""A mixture of experts: which tokens go to which expert, and all experts' layers as one product.
+"""Mixture of experts: routes tokens to experts, whose layers run as one batched matmul.
 
 Each expert takes up to `capacity` tokens, in the order of tokens, first choices before second ones;
-what finds no place is dropped (Lepikhin et al., "GShard", 2020; Fedus et al., "Switch
-Transformers", 2021). Places are a table of rows: experts are then one batched matrix product.
+tokens beyond that are dropped (Lepikhin et al., "GShard", 2020; Fedus et al., "Switch
+Transformers", 2021). Slots form a table of rows, so that experts are one batched matmul.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from weft.ops.sparse.product import csr_matmul
 __all__ = ["route", "run_experts"]
 
 ACTIVATIONS: Final[dict[str, Callable[[Value], Value]]] = {"relu": relu, "gelu": gelu, "silu": silu}
-"""What may stand between an expert's two layers."""
+"""Activations between an expert's two layers."""
 
 
 class Routes(NamedTuple):
-    """Where tokens go, and what training watches."""
+    """The routing of tokens, and its statistics for training."""
 
-    tokens: Value  # (experts * capacity): whose row is at each place
-    taken: Value  # (experts * capacity): 1, or 0 where a place is free
-    places: Value  # (tokens * choices): the place of each token's choices
-    gates: Value  # (tokens * choices): the weight of what comes back, 0 where it was dropped
+    tokens: Value  # (experts * capacity): the token in each slot
+    taken: Value  # (experts * capacity): 1, or 0 if the slot is free
+    places: Value  # (tokens * choices): the slot of each choice
+    gates: Value  # (tokens * choices): the weight of each result, 0 if dropped
     balance: Value
     z: Value
     dropped: Value
 
 
 def route(logits: Value, *, top_k: int, capacity: int) -> Routes:
-    """Places of tokens with experts, by their scores.
+    """Assign tokens to slots of experts by their scores.
 
     Args:
-        logits: (tokens, experts), floating.
-        top_k: how many experts each token chooses; weights of several add up to 1.
+        logits: (tokens, experts), floating-point.
+        top_k: how many experts each token chooses; the weights of several sum to 1.
         capacity: how many tokens an expert takes.
 
     Raises:
@@ -88,7 +88,7 @@ def route(logits: Value, *, top_k: int, capacity: int) -> Routes:
 
 
 def _places(ids: Value, bounds: Value, order: Value, capacity: int) -> Value:
-    """For each choice its row in the table of places, -1 if its expert is full."""
+    """For each choice its row in the table of slots, -1 if its expert is full."""
     (many,) = concrete(ids)
     numbers = iota(shape=(many,), dtype=int32)
     rank = scatter_set(full((many,), 0, int32), order, numbers) - gather(bounds, ids)
@@ -98,7 +98,7 @@ def _places(ids: Value, bounds: Value, order: Value, capacity: int) -> Value:
 def _tokens(
     bounds: Value, order: Value, count: int, experts: int, capacity: int
 ) -> tuple[Value, Value]:
-    """For each place its token, and whether there is one."""
+    """For each slot its token, and whether there is one."""
     rows = catalogue.reshape(
         iota(shape=(experts, capacity), axis=1, dtype=int32)
         + catalogue.reshape(bounds[:-1], shape=(experts, 1)),
@@ -115,7 +115,7 @@ def _tokens(
 
 
 def _balance(chances: Value, bounds: Value) -> Value:
-    """Experts times the sum over experts of (share of choices) * (mean chance): 1 if all equal."""
+    """The load-balancing loss: experts * sum of share * mean probability; 1 if uniform."""
     count, experts = concrete(chances)
     many = catalogue.cast(bounds[1:] - bounds[:-1], dtype=chances.dtype)
     share = many / catalogue.maximum(catalogue.sum(many), 1)
@@ -136,14 +136,14 @@ def run_experts(
     *,
     activation: str,
 ) -> Value:
-    """What experts make of the tokens that they took, back at the tokens.
+    """The experts' outputs, combined at their tokens.
 
     Args:
         x: (tokens, features).
-        tokens, taken, places, gates: of `route`.
+        tokens, taken, places, gates: from `route`.
         weight1: (experts, features, hidden); bias1: (experts, 1, hidden).
         weight2: (experts, hidden, features); bias2: (experts, 1, features).
-        activation: of `ACTIVATIONS`.
+        activation: one of `ACTIVATIONS`.
 
     Raises:
         ArgumentError: another activation.

@@ -1,7 +1,7 @@
-"""Normalisation: y = (x - mean) / sqrt(variance + epsilon) * scale + offset.
+"""Normalization: y = (x - mean) / sqrt(variance + epsilon) * scale + offset.
 
-Batch norm takes mean and variance over all axes but the last, and gives them out as well, for the
-moving averages; layer norm takes them over the last axis.
+Batch norm computes mean and variance over all axes but the last, and returns them as well, for the
+moving averages. Layer norm computes them over the last axis.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EPSILON: Final = 1e-5
 def normalize(
     x: Value, mean: Value, variance: Value, scale: Value, offset: Value, epsilon: float = EPSILON
 ) -> Value:
-    """`x` normalised by a given mean and variance, as batch norm does outside of training."""
+    """`x` normalized by a given mean and variance, as in batch norm in evaluation mode."""
     return (x - mean) * (rsqrt(variance + epsilon) * scale) + offset
 
 
@@ -47,7 +47,7 @@ def _check(x: Shape, scale: Shape, offset: Shape, least: int) -> Shape:
 
 
 def _by(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
-    """Normalised values, means and variances, reduced axes kept."""
+    """Normalized values, means and variances, with reduced axes kept."""
     n = math.prod(x.shape[a] for a in axes)
     m = np.divide(x.sum(axes, keepdims=True), n)
     distance = x - m
@@ -56,7 +56,7 @@ def _by(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, 
 
 
 def _in_float64(fast: Callable[..., Any]) -> Callable[..., Any]:
-    """The reference of a function on arrays of one type: computed in float64, rounded once."""
+    """A reference on arrays of one dtype: computed in float64, rounded once."""
 
     def run(x: Array, *rest: Array, **attrs: Any) -> Any:
         wide = [a.astype(np.float64) for a in (x, *rest)]
@@ -116,7 +116,7 @@ column_moments = defop(
     outputs=2,
     facts=AS_GIVEN,
 )
-"""Mean and variance over all axes but the last, in one pass, exact however far from zero."""
+"""Mean and variance over all axes but the last, in one pass, accurate even far from zero."""
 
 
 # Batch norm
@@ -155,7 +155,7 @@ def _batch_norm_vjp(
     distance = x - m
     d_offset = reduce.sum(g, axes=axes)
     d_scale = reduce.sum(g * distance, axes=axes) * inverse
-    # What is the same for a whole channel is computed once a channel.
+    # What is constant over a channel is computed once per channel.
     slope = scale * inverse
     along, flat = slope * inverse * d_scale / n, slope * d_offset / n
     dx = g * slope - distance * along - flat
@@ -195,14 +195,14 @@ def _fast_layer_norm(x: Array, scale: Array, offset: Array, epsilon: float) -> A
 
 
 def _rows(x: Array) -> Array:
-    """All axes but the last as one."""
+    """All axes but the last, flattened."""
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 def _fast_hat(rows: Array, epsilon: float) -> tuple[Array, Array]:
-    """Distances from the rows' means, and what normalises them.
+    """The rows minus their means, and the factors that normalize them.
 
-    Sums along and over rows are products with a vector, which are faster than reductions.
+    Sums along and over rows are matmuls with a vector, which are faster than reductions.
     """
     n = rows.shape[1]
     distance = rows - (rows @ np.full(n, 1 / max(n, 1), rows.dtype))[:, None]
@@ -211,7 +211,7 @@ def _fast_hat(rows: Array, epsilon: float) -> tuple[Array, Array]:
 
 
 def _hat(x: Value, epsilon: float) -> tuple[Value, Value]:
-    """Normalised rows, and what they were multiplied by."""
+    """Normalized rows, and their scale factors."""
     m = mean(x, axes=(-1,), keepdims=True)
     inverse = rsqrt(variance(x, axes=(-1,), keepdims=True) + epsilon)
     return (x - m) * inverse, inverse

@@ -1,7 +1,7 @@
-"""Layers' inner operations: softmax, its logarithm, dropout with a given mask.
+"""Softmax, log-softmax, and dropout with a given mask.
 
-Rows of softmax expand into reductions and elementwise steps over the last axis that
-fuse into one kernel. Half precision is computed in float32 from end to end and rounded once.
+Softmax expands into reductions and elementwise steps over the last axis, which fuse into one
+kernel. Half precision is computed in float32 throughout and rounded once.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Products and factorizations of matrices."""
+"""Linear algebra: matmuls, factorizations, solvers."""

@@ -1,4 +1,4 @@
-"""Sums of products over any axes, `einsum`, as matrix products in a good order."""
+"""`einsum` as matmuls in an optimized order."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from weft.ops.shape.reshape import dimension
 
 __all__ = ["einsum", "tensordot"]
 
-EXHAUSTIVE: Final = 7  # up to so many operands all orders are compared: some 1000 pairs of subsets
-MATMUL: Final = (float32, float64, float16, bfloat16, int32, int64)  # what `matmul` takes
+EXHAUSTIVE: Final = 7  # operands, up to which all orders are compared: some 1000 pairs of subsets
+MATMUL: Final = (float32, float64, float16, bfloat16, int32, int64)  # of `matmul`
 
 
 @dataclass(frozen=True)
 class Term:
-    """An array with a letter an axis."""
+    """An array with a letter for each axis."""
 
     value: Value
     letters: str
 
     def sizes(self) -> dict[str, Any]:
-        """The dimension of each letter: a number where known, else the value that computes it."""
+        """The size of each letter: a number if known, otherwise the value that computes it."""
         return {c: dimension(self.value, i) for i, c in enumerate(self.letters)}
 
     def ordered(self, letters: Sequence[str]) -> Value:
-        """The array with its axes in another order."""
+        """The array with its axes permuted."""
         perm = tuple(self.letters.index(c) for c in letters)
         straight = perm == tuple(range(len(perm)))
         return self.value if straight else catalogue.transpose(self.value, perm=perm)
@@ -50,11 +50,11 @@ class Term:
 
 
 def einsum(spec: str, *xs: Value) -> Value:
-    """Sums of products by Einstein's convention, such as `'bij,bjk->bik'` or `'...ii->...i'`.
+    """Einstein summation, such as `'bij,bjk->bik'` or `'...ii->...i'`.
 
-    Letters that the result lacks are summed over; a letter twice in an operand is its diagonal;
-    without `->` the result has the letters that occur once, sorted. Dimensions of 1 broadcast.
-    Up to seven operands are contracted in the order of the fewest products.
+    Letters missing in the result are summed over; a repeated letter in an operand takes its
+    diagonal; without `->` the result has the letters that occur once, sorted. Dimensions of 1
+    broadcast. Up to seven operands are contracted in the cheapest order.
 
     Raises:
         GraphError: a malformed specification, or one that does not fit the operands' ranks.
@@ -74,11 +74,11 @@ def einsum(spec: str, *xs: Value) -> Value:
 
 
 def tensordot(x: Value, y: Value, axes: Any = 2) -> Value:
-    """The sum of products over `axes`: a count of neighbours, or two lists of axes, as in NumPy.
+    """The sum of products over `axes`: a number of adjacent axes, or two lists, as in NumPy.
 
     Raises:
         GraphError: lists of different lengths.
-        ShapeError: axes outside a rank, or of different sizes; ranks must be known.
+        ShapeError: axes outside the rank, or of different sizes; ranks must be known.
     """
     if x.rank is None or y.rank is None:
         raise ShapeError(f"tensordot: expected known ranks, got {x!r} and {y!r}{at_user_line()}")
@@ -120,7 +120,7 @@ _PRIVATE: Final = 0xE000  # letters of Unicode's private area stand for the axes
 
 
 def _parsed(spec: str, xs: Sequence[Value]) -> tuple[list[str], str]:
-    """Letters of the operands and of the result, those of ellipses among them."""
+    """Letters of the operands and of the result, including those for ellipses."""
     left, arrow, right = spec.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(xs):
@@ -153,7 +153,7 @@ def _spelled(spec: str, xs: Sequence[Value], term: str, rank: int | None) -> str
         at_least = f"an operand of known rank, at least {len(named)}, for {term!r}, got {rank}"
         raise _malformed(spec, xs, at_least)
     count = rank - len(named)
-    # Ellipses are aligned at their ends, as shapes are that broadcast.
+    # Ellipses are aligned at their ends, as in broadcasting.
     return term.replace("...", "".join(chr(_PRIVATE + i) for i in reversed(range(count))))
 
 
@@ -177,7 +177,7 @@ def _malformed(spec: str, xs: Sequence[Value], expected: str) -> GraphError:
 
 
 def _distinct(term: Term) -> Term:
-    """A term without repeated letters: the diagonal of each pair."""
+    """A term without repeated letters, by taking diagonals."""
     value, letters = term.value, term.letters
     for c in sorted(set(letters)):
         while letters.count(c) > 1:
@@ -195,7 +195,7 @@ def _distinct(term: Term) -> Term:
 
 
 def _sizes(spec: str, terms: Sequence[Term]) -> dict[str, Any]:
-    """The size of each letter, the largest where some are 1."""
+    """The size of each letter, ignoring broadcast sizes of 1."""
     found: dict[str, Any] = {}
     for term in terms:
         for c, size in term.sizes().items():
@@ -224,11 +224,11 @@ def _narrow(term: Term, sizes: Mapping[str, Any]) -> Term:
 # Contraction
 
 Tree = int | tuple["Tree", "Tree"]
-"""An order of contraction: a term by its number, or the product of two trees."""
+"""A contraction tree: the number of a term, or the product of two trees."""
 
 
 def _contracted(terms: Sequence[Term], result: str, sizes: Mapping[str, Any]) -> Term:
-    """The product of all terms, a pair at a time, summed over what the result lacks."""
+    """The product of all terms, pair by pair, summed over letters missing in the result."""
     known = {c: size if isinstance(size, int) else 1 for c, size in sizes.items()}
     tree = _order([set(t.letters) for t in terms], set(result), known)
     left = Counter("".join([*[t.letters for t in terms], result]))
@@ -237,7 +237,7 @@ def _contracted(terms: Sequence[Term], result: str, sizes: Mapping[str, Any]) ->
 
 
 def _evaluated(tree: Tree, terms: Sequence[Term], left: Counter[str]) -> Term:
-    """The product of a tree's terms, which are taken from `left`: where letters occur, by count."""
+    """The product of a tree's terms; `left` counts the remaining uses of each letter."""
     if isinstance(tree, int):
         left.subtract(terms[tree].letters)
         return terms[tree]
@@ -249,7 +249,7 @@ def _evaluated(tree: Tree, terms: Sequence[Term], left: Counter[str]) -> Term:
 
 
 def _order(sets: Sequence[set[str]], result: set[str], sizes: Mapping[str, int]) -> Tree:
-    """The tree of the fewest products; of more than `EXHAUSTIVE` terms some are joined first."""
+    """The cheapest contraction tree; beyond `EXHAUSTIVE` terms, some are joined greedily first."""
     trees: list[Tree] = list(range(len(sets)))
     if len(trees) > EXHAUSTIVE:
         trees, sets = _equal_joined(sets)
@@ -259,7 +259,7 @@ def _order(sets: Sequence[set[str]], result: set[str], sizes: Mapping[str, int])
 
 
 def _equal_joined(sets: Sequence[set[str]]) -> tuple[list[Tree], list[set[str]]]:
-    """Terms of the same letters as one tree each; and the letters of these."""
+    """One tree for all terms with equal letters; and the letters of these trees."""
     groups: dict[frozenset[str], list[Tree]] = {}
     for i, letters in enumerate(sets):
         groups.setdefault(frozenset(letters), []).append(i)
@@ -274,7 +274,7 @@ def _balanced(trees: Sequence[Tree]) -> Tree:
 def _cheap_joined(
     trees: Sequence[Tree], sets: Sequence[set[str]], result: set[str], sizes: Mapping[str, int]
 ) -> tuple[list[Tree], list[set[str]]]:
-    """The cheapest pairs joined until `EXHAUSTIVE` trees are left; and the letters of these."""
+    """Join the cheapest pairs until `EXHAUSTIVE` trees are left; and the letters of these."""
     parts = dict(enumerate(zip(trees, sets, strict=True)))
     uses = Counter([c for letters in [*sets, result] for c in letters])
     pairs = [(_work(a | b, sizes), i, j) for (i, a), (j, b) in combinations(enumerate(sets), 2)]
@@ -302,7 +302,7 @@ def _work(letters: set[str], sizes: Mapping[str, int]) -> int:
 def _cheapest(
     trees: Sequence[Tree], letters: Sequence[set[str]], result: set[str], sizes: Mapping[str, int]
 ) -> Tree:
-    """Over all subsets of terms, numbered by their bits, the cheapest split in two."""
+    """The cheapest split in two of each subset of terms; subsets are bit masks."""
     count = len(trees)
     best: dict[int, tuple[int, Tree]] = {1 << i: (0, tree) for i, tree in enumerate(trees)}
 
@@ -325,7 +325,7 @@ def _cheapest(
 
 
 def _product(x: Term, y: Term, later: set[str]) -> Term:
-    """The product of two terms, summed over letters that `later` lacks."""
+    """The product of two terms, summed over letters missing in `later`."""
     x = x.without([c for c in x.letters if c not in y.letters and c not in later])
     y = y.without([c for c in y.letters if c not in x.letters and c not in later])
     batch = [c for c in x.letters if c in y.letters and c in later]
@@ -350,7 +350,7 @@ def _product(x: Term, y: Term, later: set[str]) -> Term:
 def _matrix(
     x: Term, batch: Sequence[str], axes: Sequence[Sequence[str]], size: Mapping[str, Any]
 ) -> Value:
-    """The term as matrices: its batch, then each group of axes as one."""
+    """The term as matrices: batch axes, then each group of axes flattened."""
     shape = [*[size[c] for c in batch], *[_size([size[c] for c in group]) for group in axes]]
     ordered = x.ordered([*batch, *axes[0], *axes[1]])
     return catalogue.reshape(ordered, shape=shape)
@@ -366,7 +366,7 @@ def _size(dims: Sequence[Any]) -> Any:
 def _broadcast(
     x: Term, y: Term, axes: tuple[list[str], list[str], list[str]], inner: Sequence[str]
 ) -> Term:
-    """The product by elements, for terms that share no summed letter or have no matrix product."""
+    """The elementwise product, for terms without a common summed letter or a matmul."""
     batch, rows, columns = axes
     left, right = x.ordered([*batch, *rows, *inner]), y.ordered([*batch, *columns, *inner])
     for _ in columns:

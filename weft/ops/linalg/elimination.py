@@ -1,4 +1,4 @@
-"""Gaussian elimination and exponentials of matrices as nodes of a graph, with their gradients.
+"""Gaussian elimination and matrix exponentials as graph nodes, with gradients.
 
 Sources: Golub and Van Loan, "Matrix Computations" (2013), 3.4; de Hoog, Anderssen and Lukas,
 "Differentiation of Matrix Functionals Using Triangular Factorization" (2011); Higham, "The Scaling
@@ -24,7 +24,7 @@ from weft.ops.shape.creation import triu, zeros_like
 
 
 def triangle(a: Value, upper: bool, unit: bool) -> Value:
-    """One triangle of matrices, zeros elsewhere; with ones on the diagonal where it is `unit`."""
+    """A triangle of matrices, zeros elsewhere; with ones on the diagonal if `unit`."""
     part = triu(a, int(unit)) if upper else lower(a, -int(unit))
     rows, columns = dims(a)[-2:]
     return part + constant(np.eye(rows, columns), a.dtype) if unit else part
@@ -34,7 +34,7 @@ def triangle(a: Value, upper: bool, unit: bool) -> Value:
 
 
 def _eliminate(a: Any, pivot: bool = True) -> tuple[Any, Any]:
-    """Both factors in one matrix, and which row was exchanged with the k-th, counted from 0."""
+    """Both factors in one matrix, and for each k the row swapped with it, counted from 0."""
     found = np.array(a, order="C")
     m, n = found.shape[-2:]
     flat = found.reshape(math.prod(found.shape[:-2]), m, n)
@@ -52,10 +52,10 @@ def _eliminate(a: Any, pivot: bool = True) -> tuple[Any, Any]:
 
 
 def _order(swaps: Any, rows: int) -> Any:
-    """Which row each one was, from exchanges counted from 0.
+    """The row permutation of pivots counted from 0.
 
     Raises:
-        ValueError: an exchange with a row that there is not.
+        ValueError: a pivot is no row number.
     """
     if swaps.size and not 0 <= swaps.min() <= swaps.max() < rows:
         raise ValueError(f"expected pivots from 1 to {rows}, as lu_factor gives")
@@ -69,14 +69,14 @@ def _order(swaps: Any, rows: int) -> Any:
 
 
 def row_order(pivots: Value, rows: int) -> Value:
-    """Which row each one was, from the exchanges as LAPACK counts them: from 1."""
+    """The row permutation of LAPACK's pivots, which count from 1."""
     kind = (int64, (*dims(pivots)[:-1], rows))
     run: Any = lambda p: _order(p.astype(np.int64) - 1, rows)  # noqa: E731
     return call(run, pivots, types_of=[kind], title="pivots")[0]
 
 
 def _factors(a: Value) -> Value:
-    """Both factors of matrices in one, no rows exchanged."""
+    """Both factors in one matrix, without pivoting."""
     m, n = dims(a)[-2:]
     k = min(m, n)
 
@@ -103,7 +103,7 @@ def _factors(a: Value) -> Value:
 
 
 def lu(a: Value) -> tuple[Value, Value]:
-    """Both triangular factors in one matrix, and the exchanges of rows, counted from 1."""
+    """Both triangular factors in one matrix, and the pivots, counted from 1."""
     *lead, m, n = dims(a)
     k = min(m, n)
     swaps = call(lambda x: _eliminate(x)[1] + 1, a, types_of=[(int32, (*lead, k))])[0]
@@ -111,19 +111,19 @@ def lu(a: Value) -> tuple[Value, Value]:
 
 
 def rows_in_order(a: Value, order: Value) -> Value:
-    """The rows of matrices in an order."""
+    """The rows of matrices, permuted."""
     places = catalogue.broadcast_to(column(order), shape=dims(a))
     return catalogue.take_along_axis(a, places, axis=-2)
 
 
 def rows_put_back(a: Value, order: Value) -> Value:
-    """The rows of matrices where they were before `rows_in_order`."""
+    """The inverse permutation of `rows_in_order`."""
     kind = (int64, dims(order))
     return rows_in_order(a, call(lambda p: np.argsort(p, -1), order, types_of=[kind])[0])
 
 
 def first_singular(a: Value) -> Value:
-    """The first column, counted from 1, that has no pivot, as int32; 0 where each has one."""
+    """The first column without a pivot, counted from 1, as int32; 0 if none."""
 
     def run(x: Any) -> Any:
         zero = np.diagonal(_eliminate(x)[0], axis1=-2, axis2=-1) == 0
@@ -134,8 +134,8 @@ def first_singular(a: Value) -> Value:
 
 # Exponentials
 
-# Coefficients of the rational approximation of degree 13, and the norm up to which it is exact to
-# float64's last bits (Higham's table 2.3).
+# Coefficients of the Padé approximation of degree 13, and the norm up to which it has float64's
+# accuracy (Higham's table 2.3).
 _PADE: Final = [
     math.factorial(26 - k) * math.factorial(13) // (math.factorial(13 - k) * math.factorial(k))
     for k in range(14)
@@ -164,7 +164,7 @@ def _exponential(a: Any) -> Any:
 
 
 def matrix_exp(a: Value) -> Value:
-    """`exp` of square matrices: the sum of `a ** k / k!`."""
+    """The matrix exponential: the sum of `a ** k / k!`."""
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         n = dims(a)[-1]
@@ -175,11 +175,11 @@ def matrix_exp(a: Value) -> Value:
     return call(_exponential, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
 
 
-# Reflections
+# Householder reflectors
 
 
 def householder_product(a: Value, scale: Value) -> Value:
-    """The first columns of the product of the reflections `1 - scale * v @ v.T`.
+    """The first columns of the product of the Householder reflectors `1 - scale * v @ v.T`.
 
     The vectors `v` are the columns of `a` below the diagonal, with 1 on it.
     """
@@ -189,7 +189,7 @@ def householder_product(a: Value, scale: Value) -> Value:
 
 
 def reflected(a: Value, scale: Value, x: Value, transposed: bool = False) -> Value:
-    """The product of the reflections and matrices; in the other order if `transposed`."""
+    """The product of the reflectors and matrices; in reverse order if `transposed`."""
     vectors = triangle(a, False, True)
     order = range(dims(scale)[-1])
     for k in order if transposed else reversed(order):

@@ -1,8 +1,8 @@
-"""Factorisations by LAPACK as nodes of a graph, with their gradients.
+"""Factorizations by LAPACK as graph nodes, with gradients.
 
 A cotangent `g` of `z` is paired with a change `dz` as the real part of `sum(g * dz)`, so that rules
-of holomorphic functions have plain transposes; the others take the conjugate of what comes in, work
-with adjoints, and give the conjugate of what goes out.
+of holomorphic functions have plain transposes. Other rules conjugate the incoming cotangents, work
+with adjoints, and conjugate the outgoing ones.
 
 Sources: Giles, "Collected Matrix Derivative Results for Forward and Reverse Mode Algorithmic
 Differentiation" (2008); Murray, "Differentiation of the Cholesky decomposition" (2016); Townsend,
@@ -68,7 +68,7 @@ def _solve(a: Any, b: Any) -> Any:
 
 
 def inv_where_possible(a: Value) -> Value:
-    """Inverse matrices, infinite where there is none."""
+    """Inverse matrices; infinite if singular."""
     return _inverse(a, _inv_where_possible)
 
 
@@ -89,12 +89,12 @@ def _inv_where_possible(a: Any) -> Any:
 
 
 def solve(a: Value, b: Value) -> Value:
-    """`x` such that `a @ x` is `b`, for matrices."""
+    """Solve `a @ x == b`, for matrices."""
     return _solution(a, b, _solve)
 
 
 def solve_where_possible(a: Value, b: Value) -> Value:
-    """`solve`, infinite where there is no solution, or more than one."""
+    """`solve`; infinite if singular."""
     return _solution(a, b, _solve_where_possible)
 
 
@@ -121,7 +121,7 @@ def _solve_where_possible(a: Any, b: Any) -> Any:
 
 
 def pinv(a: Value, limit: Value, hermitian: bool) -> Value:
-    """Pseudo-inverses; singular values up to a part `limit` of the largest count as 0.
+    """Pseudo-inverses; singular values up to a fraction `limit` of the largest count as 0.
 
     (Golub and Pereyra, "The Differentiation of Pseudo-Inverses", 1973.)
     """
@@ -152,7 +152,7 @@ def _hermitian_pinv(a: Any, limit: Any) -> Any:
 
 
 def _cofactors(a: Any) -> Any:
-    """The derivatives of the determinant, also where that is 0."""
+    """The gradient of the determinant, also where that is 0."""
     u, s, v = np.linalg.svd(a)
     n = s.shape[-1]
     others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1).astype(a.dtype)
@@ -163,7 +163,7 @@ def _cofactors(a: Any) -> Any:
 
 def _cofactor(a: Value) -> Value:
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        # The derivative of det(a) * inv(a).T, for regular matrices.
+        # The derivative of det(a) * inv(a).T, for invertible matrices.
         inverse = T(inv(a))
         total = catalogue.sum(g[0] * y[0], axes=(-2, -1), keepdims=True)
         return [total * inverse - mm(inverse, T(g[0]), y[0])]
@@ -181,7 +181,7 @@ def det(a: Value) -> Value:
 
 
 def slogdet(a: Value) -> tuple[Value, ...]:
-    """Signs of determinants, and logarithms of their sizes."""
+    """Signs of determinants, and logarithms of their absolute values."""
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         scale = like(g[1], a)
@@ -199,13 +199,13 @@ def slogdet(a: Value) -> tuple[Value, ...]:
 
 
 def cholesky(a: Value) -> Value:
-    """Lower triangular `l` with `l @ l.T` equal to each positive definite matrix."""
+    """The lower triangular `l` with `l @ l.T == a` for positive definite matrices."""
     kind = (a.dtype, dims(a))
     return call(np.linalg.cholesky, a, types_of=[kind], gradient=_of_cholesky, title="cholesky")[0]
 
 
 def cholesky_where_possible(a: Value) -> tuple[Value, ...]:
-    """`cholesky`, and as int32 the order of the first minor that is not positive, else 0."""
+    """`cholesky`, and as int32 the order of the first minor that is not positive, or 0."""
     kinds = [(a.dtype, dims(a)), (int32, dims(a)[:-2])]
     return call(_cholesky_where_possible, a, types_of=kinds, gradient=_of_cholesky)
 
@@ -228,7 +228,7 @@ def _cholesky_where_possible(a: Any) -> tuple[Any, Any]:
 
 
 def _first_fault(a: Any) -> int:
-    for k in (len(a), *range(1, len(a))):  # most have none
+    for k in (len(a), *range(1, len(a))):  # usually all succeed
         try:
             np.linalg.cholesky(a[:k, :k])
         except np.linalg.LinAlgError:
@@ -241,11 +241,11 @@ def _first_fault(a: Any) -> int:
 
 
 def eigh(a: Value, uplo: Any, whole: bool = False) -> tuple[Value, ...]:
-    """Eigenvalues in increasing order, and eigenvectors as columns.
+    """Eigenvalues in ascending order, and eigenvectors as columns.
 
     Args:
         uplo: which triangle is read, `"L"` or `"U"`.
-        whole: the gradient is symmetric, not that of the triangle that is read.
+        whole: the gradient is symmetric instead of only in the triangle that is read.
     """
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
@@ -261,7 +261,7 @@ def eigh(a: Value, uplo: Any, whole: bool = False) -> tuple[Value, ...]:
 
 
 def eigvalsh(a: Value, uplo: Any, whole: bool = False) -> Value:
-    """Eigenvalues in increasing order; arguments as of `eigh`."""
+    """Eigenvalues in ascending order; arguments as for `eigh`."""
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         v = eigh(a, uplo, whole)[1]
@@ -273,17 +273,17 @@ def eigvalsh(a: Value, uplo: Any, whole: bool = False) -> Value:
 
 
 def _triangle(x: Value, uplo: str) -> Value:
-    """The cotangent of the triangle that is read, from the one of a Hermitian matrix."""
+    """The cotangent of the triangle that is read, from that of a Hermitian matrix."""
     both = x + H(x)
     half = lower(both) if uplo == "L" else T(lower(T(both)))
     return conj(half - on_diagonal(diagonal(both)) * constant(0.5, x.dtype))
 
 
 def _of_phases(name: str, x: Value, found: Value) -> Value:
-    """A gradient by vectors that are known up to their phase, which is `x` to the phases.
+    """A gradient through vectors that are unique up to phases; `x` is the gradient of the phases.
 
     Raises:
-        ValueError: when run, the phases matter: there is no gradient.
+        ValueError: when run, the result depends on the phases, so there is no gradient.
     """
     if not x.dtype.is_complex:
         return found
@@ -302,7 +302,7 @@ def _of_phases(name: str, x: Value, found: Value) -> Value:
 
 
 MOST_BY_PHASE: Final = 1e-2
-"""Gradients by phases count as none up to this; PyTorch's limit."""
+"""Gradients of phases up to this count as 0; PyTorch's limit."""
 
 
 def _reciprocal(x: Value) -> Value:
@@ -322,7 +322,7 @@ def eig(a: Value) -> tuple[Value, ...]:
         w, v = y
         to_w, to_v = conj(g[0]), conj(g[1])
         inner = by_vectors = mm(H(v), to_v)
-        # Vectors have length 1, so changes along themselves do not count.
+        # Vectors have length 1, so only changes orthogonal to them count.
         along = like(catalogue.real(diagonal(inner)), inner)
         inner = inner - mm(H(v), v) * row(along)
         inner = inner * conj(_reciprocal(row(w) - column(w))) + on_diagonal(to_w)
@@ -379,7 +379,7 @@ def _svd_vjp(u: Value, s: Value, v: Value, to_u: Value, to_s: Value, to_v: Value
 
 
 def svdvals(a: Value) -> Value:
-    """Singular values in decreasing order."""
+    """Singular values in descending order."""
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         u, _, vh = svd(a, False)
@@ -391,7 +391,7 @@ def svdvals(a: Value) -> Value:
 
 
 def qr(a: Value, mode: str) -> tuple[Value, ...]:
-    """`q, r` with `a == q @ r`; of tall matrices a gradient needs the mode `reduced`."""
+    """`q, r` with `a == q @ r`; for tall matrices, gradients need the mode `reduced`."""
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         (q, r), to_q, to_r = y, conj(g[0]), conj(g[1])
@@ -415,7 +415,7 @@ def qr(a: Value, mode: str) -> tuple[Value, ...]:
 
 
 def reflections(a: Value) -> tuple[Value, ...]:
-    """Reflections below the diagonal of an upper triangular matrix, and their scales."""
+    """Householder reflectors below the diagonal of an upper triangular matrix, and their scales."""
 
     def run(x: Any) -> tuple[Any, Any]:
         found, scale = np.linalg.qr(x, "raw")

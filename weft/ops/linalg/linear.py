@@ -1,4 +1,4 @@
-"""Products with weights: `linear` and `bilinear`."""
+"""Matmuls with weights: `linear` and `bilinear`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def bilinear(x1: Value, x2: Value, weight: Value, bias: Value | None) -> Value:
             f"got {show(a)}, {show(b)} and {show(w)}{at_user_line()}"
         )
     rows, (out, one, two) = _rows(a), w
-    # (rows, in1) @ (in1, out * in2), then times x2 and summed over in2: rows * out * in2 numbers.
+    # (rows, in1) @ (in1, out * in2), times x2, summed over in2: rows * out * in2 temporaries.
     flat = catalogue.reshape(catalogue.transpose(weight, perm=(1, 0, 2)), shape=(one, out * two))
     left = catalogue.matmul(catalogue.reshape(x1, shape=(rows, one)), flat)
     left = catalogue.reshape(left, shape=(rows, out, two))

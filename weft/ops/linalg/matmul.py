@@ -1,4 +1,4 @@
-"""Matrix products with broadcasting batch dimensions."""
+"""Matmul with broadcasting batch dimensions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _reference: Final = widened(_product)
 
 
 def _fast(x: Array, w: Array, transpose_x: bool, transpose_y: bool) -> Array:
-    """All rows of a batch in one product, where the weights are the same for each."""
+    """All rows of a batch in one matmul, if they share the weights."""
     if w.ndim != 2 or x.ndim < 3 or transpose_x or not (x.size and w.size and x.flags.c_contiguous):
         return _product(x, w, transpose_x, transpose_y)
     w = w.T if transpose_y else w
@@ -63,9 +63,9 @@ def _fast(x: Array, w: Array, transpose_x: bool, transpose_y: bool) -> Array:
 
 
 def _by_weight(g: Any, x: Any, w: Any, transpose_x: bool, transpose_y: bool) -> Any:
-    """The cotangent of `w`, its batch dimensions not yet summed."""
+    """The cotangent of `w` before its batch dimensions are summed."""
     if x.rank is not None and x.rank > 2 and w.rank == 2 and not transpose_x:
-        # One tall product sums over the batch, instead of a product a batch and then a sum.
+        # One tall matmul sums over the batch, instead of a batched matmul and a sum.
         flat = [catalogue.reshape(v, shape=(-1, v.shape[-1])) for v in (x, g) if v.shape[-1]]
         if len(flat) == 2:
             x, g = flat
@@ -97,7 +97,7 @@ def _cases() -> Iterator[Case]:
             tx, ty = n % 2 == 1, n % 4 >= 2
             x = np.ascontiguousarray(np.swapaxes(x, -1, -2)) if tx else x
             w = np.ascontiguousarray(np.swapaxes(w, -1, -2)) if ty else w
-            # k products of at most 4 each: k * k * 4 * eps/2 bounds any order of summation.
+            # k terms of at most 4 each: k * k * 4 * eps/2 bounds any order of summation.
             bound = 2.4e-7 * p[-1] * p[-1]
             yield Case((x, w), {"transpose_x": tx, "transpose_y": ty}, atol=1e-6 + bound)
 

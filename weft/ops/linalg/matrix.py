@@ -1,4 +1,4 @@
-"""Small words for formulas about (batches of) matrices, as graph values."""
+"""Short helpers for formulas on (batches of) matrices, as graph values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def dims(x: Value) -> tuple[int, ...]:
 
 
 def mm(*xs: Value) -> Value:
-    """The matrix product of several, from the left."""
+    """The matmul of several, from the left."""
     found = xs[0]
     for x in xs[1:]:
         found = catalogue.matmul(found, x)
@@ -28,18 +28,18 @@ def mm(*xs: Value) -> Value:
 
 
 def T(x: Value) -> Value:
-    """Transposed."""
+    """The transpose."""
     rank = len(dims(x))
     return catalogue.transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
 
 
 def conj(x: Value) -> Value:
-    """The conjugate; nothing to do for real numbers."""
+    """The conjugate; real numbers are returned as they are."""
     return catalogue.conj(x) if x.dtype.is_complex else x
 
 
 def H(x: Value) -> Value:
-    """Transposed and conjugate."""
+    """The conjugate transpose."""
     return conj(T(x))
 
 
@@ -54,7 +54,7 @@ def row(x: Value) -> Value:
 
 
 def constant(array: Any, dtype: DType) -> Value:
-    """An array as a value of a type."""
+    """An array as a value of a dtype."""
     return constant_of(np.asarray(array).astype(dtype.numpy))
 
 
@@ -74,7 +74,7 @@ def diagonal(x: Value) -> Value:
 
 
 def like(x: Value, z: Value) -> Value:
-    """`x` as complex numbers where `z` is of such."""
+    """`x` as complex if `z` is complex."""
     return x if x.dtype is z.dtype else catalogue.cast(x, dtype=z.dtype)
 
 
@@ -84,10 +84,10 @@ def symmetric(x: Value) -> Value:
 
 
 def lower(x: Value, k: int = 0) -> Value:
-    """Zeros above the `k`-th diagonal."""
+    """The lower triangle, with zeros above the `k`-th diagonal."""
     return tril(x, k)
 
 
 def sum_to(x: Value, shape: tuple[int, ...]) -> Value:
-    """Summed over the axes that were repeated to broadcast."""
+    """Summed over the broadcast axes."""
     return x if dims(x) == shape else catalogue.sum_to(x, shape=shape)

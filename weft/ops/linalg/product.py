@@ -1,4 +1,4 @@
-"""Products of vectors and arrays other than the matrix product: dot, outer, kron, cross."""
+"""Products other than matmul: dot, outer, kron, cross."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["cross", "dot", "inner", "kron", "outer", "vdot"]
 
 
 def outer(x: Value, y: Value) -> Value:
-    """The product of every element of `x` with every one of `y`, both flattened."""
+    """The outer product of `x` and `y`, both flattened."""
     column, row = catalogue.reshape(x, shape=(-1, 1)), catalogue.reshape(y, shape=(1, -1))
     return catalogue.multiply(column, row)
 
 
 @autocasting(Autocast.LOW)
 def inner(x: Value, y: Value) -> Value:
-    """The sum of products over the last axes; the product where one is a scalar."""
+    """The sum of products over the last axes; the product if one is a scalar."""
     return tensordot(x, y, (-1, -1)) if x.rank and y.rank else catalogue.multiply(x, y)
 
 
@@ -40,7 +40,7 @@ def vdot(x: Value, y: Value) -> Value:
 
 
 def kron(x: Value, y: Value) -> Value:
-    """Kronecker's product: `y` times each element of `x`, side by side; shapes must be known."""
+    """The Kronecker product; shapes must be known."""
     a, b = concrete(x), concrete(y)
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
@@ -51,7 +51,7 @@ def kron(x: Value, y: Value) -> Value:
 
 
 def cross(x: Value, y: Value, axis: int = -1) -> Value:
-    """The vector product along an axis of 3 elements; other axes broadcast.
+    """The cross product along an axis of size 3; other axes broadcast.
 
     Raises:
         ShapeError: an axis of another size.

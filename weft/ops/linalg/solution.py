@@ -1,4 +1,4 @@
-"""Solutions of equations, from matrices and from their factors; whole powers of matrices."""
+"""Solutions of linear equations, from matrices or their factors; integer powers of matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.ops.shape.creation import zeros_like
 
 
 def solve(a: Value, b: Value, *, vector: bool, left: bool = True, possible: bool = True) -> Value:
-    """`x` such that `a @ x` is `b`, or with `left` unset `x @ a`; a `vector` is a column."""
+    """Solve `a @ x == b`, or `x @ a == b` if not `left`; a `vector` is a column."""
     run = factorization.solve if possible else factorization.solve_where_possible
     if vector:
         return catalogue.squeeze(run(a, column(b)), axes=(-1,))
@@ -21,25 +21,25 @@ def solve(a: Value, b: Value, *, vector: bool, left: bool = True, possible: bool
 
 
 def solve_triangle(a: Value, b: Value, *, upper: bool, left: bool, unit: bool) -> Value:
-    """`solve` where only one triangle of `a` counts; `unit`: its diagonal counts as ones."""
+    """`solve` for triangular `a`; the other triangle, and with `unit` the diagonal, is ignored."""
     part = elimination.triangle(a, upper, unit)
     return factorization.solve(part, b) if left else T(factorization.solve(T(part), T(b)))
 
 
 def cholesky_solve(b: Value, factors: Value, *, upper: bool) -> Value:
-    """`solve` from factors that `cholesky` gives."""
+    """`solve`, given `cholesky` factors."""
     left = elimination.triangle(factors, upper, False)
     left = H(left) if upper else left
     return factorization.solve(H(left), factorization.solve(left, b))
 
 
 def cholesky_inverse(factors: Value, *, upper: bool) -> Value:
-    """Inverses from factors that `cholesky` gives."""
+    """Inverses, given `cholesky` factors."""
     return cholesky_solve(eye(dims(factors)[-1], factors.dtype), factors, upper=upper)
 
 
 def lu_solve(both: Value, pivots: Value, b: Value, *, left: bool, adjoint: bool) -> Value:
-    """`solve` from factors side by side and pivots; `adjoint`: of the adjoint matrices."""
+    """`solve`, given LU factors in one matrix and pivots; with `adjoint`, for adjoint matrices."""
     if not left:
         turned = lu_solve(both, pivots, H(b), left=True, adjoint=not adjoint)
         return H(turned)
@@ -58,7 +58,7 @@ def lu_solve(both: Value, pivots: Value, b: Value, *, left: bool, adjoint: bool)
 
 @autocasting(Autocast.LOW)
 def matrix_power(x: Value, *, n: int) -> Value:
-    """Square matrices to a whole power from 0 on, by repeated squaring."""
+    """Square matrices to a nonnegative integer power, by repeated squaring."""
     if not n:
         return catalogue.broadcast_to(eye(dims(x)[-1], x.dtype), shape=dims(x)) + zeros_like(x)
     base, found = x, None

@@ -1,7 +1,7 @@
-"""Symmetric factors of matrices that need not be positive, as nodes of a graph.
+"""LDL factorization of symmetric indefinite matrices, as graph nodes.
 
 Source: Bunch and Kaufman, "Some Stable Methods for Calculating Inertia and Solving Symmetric Linear
-Systems" (1977); pivots are as LAPACK's `sytrf` and `hetrf` give them for lower triangles.
+Systems" (1977); pivots are those of LAPACK's `sytrf` and `hetrf` for lower triangles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ALPHA: Final = (1 + math.sqrt(17)) / 8  # bounds the growth of elements
 
 
 def ldl(a: Value, hermitian: bool) -> tuple[Value, ...]:
-    """`l` below the diagonal of `d`, pivots, and the first column (from 1) that is all 0."""
+    """`l` below the diagonal of `d`, pivots, and the first zero column (from 1)."""
     *lead, n, _ = dims(a)
     kinds = [(a.dtype, dims(a)), (int32, (*lead, n)), (int32, tuple(lead))]
     return call(functools.partial(_ldl, hermitian), a, types_of=kinds)
@@ -65,7 +65,7 @@ def _factors(a: Any, hermitian: bool) -> tuple[Any, Any, int]:
 
 
 def _pivot(x: Any, k: int) -> tuple[int, int]:
-    """The row to take next, and how many columns at once: 1 or 2."""
+    """The next pivot row, and the block size: 1 or 2 columns."""
     here, below = _size(x[k, k]), _size(x[k + 1 :, k])
     most = below.max(initial=0)
     if here >= _ALPHA * most:
@@ -79,12 +79,12 @@ def _pivot(x: Any, k: int) -> tuple[int, int]:
 
 
 def _size(x: Any) -> Any:
-    """As LAPACK compares numbers: without a root."""
+    """The 1-norm of numbers, which LAPACK compares."""
     return np.abs(x.real) + np.abs(x.imag)
 
 
 def ldl_solve(factors: Value, pivots: Value, b: Value, hermitian: bool) -> Value:
-    """The solution of equations of the matrices that `ldl` was given; leading axes are equal."""
+    """Solve equations, given a result of `ldl`; leading axes are equal."""
 
     def gradient(g: Any, y: Any, factors: Value, pivots: Value, b: Value) -> list[Value | None]:
         to_b = conj(g[0]) if hermitian else g[0]
@@ -104,7 +104,7 @@ def _solve(hermitian: bool, factors: Any, pivots: Any, b: Any) -> Any:
 
 
 def _substitute(x: Any, pivots: Any, b: Any, hermitian: bool) -> None:
-    """Solve in the place of the right sides."""
+    """Solve in place of the right sides."""
     blocks: list[tuple[int, int, int]] = []
     k = 0
     while k < len(x):

@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, plain and added to others."""
+"""Matmuls with vectors, and matmuls added to another array."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.ops.declaration.rule import concrete
 
 @autocasting(Autocast.LOW)
 def matmul(x: Value, w: Value) -> Value:
-    """As `numpy.matmul`: vectors count as a row on the left, as a column on the right."""
+    """Like `numpy.matmul`: vectors count as a row on the left and as a column on the right."""
     left, right = len(concrete(x)), len(concrete(w))
     if left == 1:
         x = catalogue.expand_dims(x, axis=0)
@@ -23,7 +23,7 @@ def matmul(x: Value, w: Value) -> Value:
 
 @autocasting(Autocast.LOW)
 def added(c: Value, x: Value, y: Value, beta: Value, alpha: Value, *, summed: bool) -> Value:
-    """`beta * c + alpha * x @ y`; `summed`: over the first axis of the products."""
+    """`beta * c + alpha * x @ y`; with `summed`, summed over the first axis of the products."""
     product = matmul(x, y)
     if summed:
         product = catalogue.sum(product, axes=(0,))
@@ -32,12 +32,12 @@ def added(c: Value, x: Value, y: Value, beta: Value, alpha: Value, *, summed: bo
 
 @autocasting(Autocast.LOW)
 def plainly_added(c: Value, x: Value, y: Value, *, summed: bool) -> Value:
-    """`c + x @ y`; `summed`: over the first axis of the products."""
+    """`c + x @ y`; with `summed`, summed over the first axis of the products."""
     product = matmul(x, y)
     return c + (catalogue.sum(product, axes=(0,)) if summed else product)
 
 
 def vecdot(x: Value, y: Value, *, axis: int) -> Value:
-    """The sum of products along an axis, of the first one's conjugates."""
+    """The sum of products along an axis, with the first operand conjugated."""
     left = catalogue.conj(x) if x.dtype.is_complex else x
     return catalogue.sum(left * y, axes=(axis,))

@@ -1,1 +1,1 @@
-"""Losses: entropies, of classes, of regression."""
+"""Losses: classification, regression, entropies, CTC."""

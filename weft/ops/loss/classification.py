@@ -1,4 +1,4 @@
-"""Losses of classification: a value a row or an element, reduced as the caller says."""
+"""Classification losses: a value for each row or element, then reduced."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.ops.shape.layout import to_last
 
 
 def _masked(target: Value, ignore_index: int) -> tuple[Value, Value]:
-    """Which targets count, and the targets with 0 in place of those that do not."""
+    """Which targets count, and the targets with ignored ones set to 0."""
     if target.dtype == uint8:
         target = catalogue.cast(target, dtype=int64)
     valid = catalogue.not_equal(target, constant_of(ignore_index, target.dtype))
@@ -23,7 +23,7 @@ def _masked(target: Value, ignore_index: int) -> tuple[Value, Value]:
 
 
 def _weighted(losses: Value, valid: Value, factors: Value | None, reduction: str) -> Value:
-    """Losses where they count, times the weights of their classes; the mean is weighted."""
+    """Losses times class weights, without ignored ones; the mean is weighted."""
     zero = constant_of(0, losses.dtype)
     losses = losses if factors is None else losses * factors
     losses = catalogue.select(valid, losses, zero)
@@ -46,7 +46,7 @@ def cross_entropy(
     x: Value, target: Value, weight: Value | None,
     *, ignore_index: int, reduction: str, smoothing: float,
 ) -> Value:  # fmt: skip
-    """`-log(softmax(x)[target])`, of classes along dimension 1."""
+    """`-log(softmax(x)[target])`, with classes along dimension 1."""
     logits = to_last(x)
     valid, labels = _masked(target, ignore_index)
     losses = catalogue.sparse_softmax_cross_entropy(logits, labels)
@@ -68,7 +68,7 @@ def cross_entropy(
 def soft_cross_entropy(
     x: Value, target: Value, weight: Value | None, *, reduction: str, smoothing: float
 ) -> Value:
-    """`-sum(target * log(softmax(x)))`, of probabilities a class."""
+    """`-sum(target * log(softmax(x)))`, with class probabilities as targets."""
     logits, probabilities = to_last(x), to_last(target)
     if smoothing:
         probabilities = smoothed(probabilities, smoothing, known(logits.shape)[-1])
@@ -82,7 +82,7 @@ def soft_cross_entropy(
 def nll_loss(
     x: Value, target: Value, weight: Value | None, *, ignore_index: int, reduction: str
 ) -> Value:
-    """`-x[target]`, of logarithms of probabilities."""
+    """`-x[target]`, for log probabilities `x`."""
     logs = to_last(x)
     valid, labels = _masked(target, ignore_index)
     rank = len(known(logs.shape))
@@ -91,7 +91,7 @@ def nll_loss(
 
 
 def _log_or_least(x: Value) -> Value:
-    """The logarithm, but -100 where it would be less, which has no slope."""
+    """The logarithm clamped to at least -100, with gradient 0 there."""
     some = catalogue.greater(x, constant_of(0, x.dtype))
     safe = catalogue.log(catalogue.select(some, x, constant_of(1, x.dtype)))
     least = constant_of(-100, x.dtype)
@@ -100,7 +100,7 @@ def _log_or_least(x: Value) -> Value:
 
 @autocasting(Autocast.FLOAT32)
 def binary_cross_entropy(x: Value, target: Value, weight: Value | None, *, reduction: str) -> Value:
-    """`-target * log(x) - (1 - target) * log(1 - x)`; logarithms count as -100 at least."""
+    """`-target * log(x) - (1 - target) * log(1 - x)`; logarithms are clamped to at least -100."""
     losses = -(target * _log_or_least(x) + (1 - target) * _log_or_least(1 - x))
     found = reduced(losses if weight is None else losses * weight, reduction)
     for what, given in (("an input", x), ("a target", target)):
@@ -169,7 +169,7 @@ def multilabel_soft_margin_loss(
 
 @autocasting(Autocast.FLOAT32)
 def multilabel_margin_loss(x: Value, target: Value, *, reduction: str) -> Value:
-    """`sum over j, i of max(0, 1 - x[y[j]] + x[i]) / classes`, for all i that no y[j] is."""
+    """`sum over j, i of max(0, 1 - x[y[j]] + x[i]) / classes`, for all i not among the y[j]."""
     classes = known(x.shape)[-1]
     nothing = constant_of(0, target.dtype)
     text = f"multilabel_margin_loss: expected classes from -1 to {classes - 1}"

@@ -1,4 +1,4 @@
-"""The loss of connectionist temporal classification: labels in order, at unknown times."""
+"""The CTC loss: labels in order, at unknown times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ctc_loss(
     logs: Value, targets: Value, input_lengths: Value, target_lengths: Value,
     *, blank: int, reduction: str, zero_infinity: bool,
 ) -> Value:  # fmt: skip
-    """Negative logarithm of the probability of labels, in order, at unknown times."""
+    """The negative log-likelihood of label sequences with unknown alignment."""
     single = len(known(logs.shape)) == 2
     if single:
         logs = catalogue.expand_dims(logs, axis=1)

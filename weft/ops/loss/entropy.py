@@ -1,4 +1,4 @@
-"""Losses, a value a row, stable for logits of any size; half precision is computed in float32."""
+"""Cross-entropies, numerically stable for all logits; half precision is computed in float32."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _dense_reference(logits: Array, labels: Array) -> Array:
 def _dense_expand(logits: Value, labels: Value) -> Value:
     _, shifted, total = _row_parts(logits)
     zero = constant_of(0, logits.dtype)
-    # A label of 0 gives 0 also where the logit is minus infinity.
+    # A label of 0 gives 0 even for a logit of minus infinity.
     losses = select(equal(labels, zero), zero, labels * (total - shifted))
     return reduce.sum(losses, axes=(-1,))
 
@@ -106,7 +106,7 @@ softmax_cross_entropy = defop(
 )
 
 
-# sparse_softmax_cross_entropy(logits, labels): the same with all weight on one class a row
+# sparse_softmax_cross_entropy(logits, labels): the same with one class per row
 def _sparse_dtype(logits: DType, labels: DType) -> DType:
     index_dtype(labels, "labels")
     return floating(logits)

@@ -1,4 +1,4 @@
-"""What becomes of the losses of elements."""
+"""Reduction of losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses of regression and of distances: a value an element, reduced as the caller says."""
+"""Regression and distance losses: a value for each element, then reduced."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _zero(x: Value) -> Value:
 
 
 def _above(x: Value) -> Value:
-    """`x` where it is positive, else 0; the slope at 0 is 0."""
+    """`max(x, 0)`, with gradient 0 at 0."""
     return catalogue.relu(x)
 
 
@@ -52,7 +52,7 @@ def l1_loss(x: Value, target: Value, weight: Value | None, *, reduction: str) ->
 
 @autocasting(Autocast.FLOAT32)
 def smooth_l1_loss(x: Value, target: Value, *, beta: float, reduction: str) -> Value:
-    """Absolute differences, squared (and scaled) below `beta`."""
+    """Absolute differences, quadratic below `beta`."""
     distance = catalogue.abs(x - target)
     near = catalogue.less(distance, constant_of(beta, x.dtype))
     square = _half(catalogue.square(distance)) / beta
@@ -63,7 +63,7 @@ def smooth_l1_loss(x: Value, target: Value, *, beta: float, reduction: str) -> V
 def huber_loss(
     x: Value, target: Value, weight: Value | None, *, delta: float, reduction: str
 ) -> Value:
-    """Half squared differences, growing linearly beyond `delta`."""
+    """Half squared differences, linear beyond `delta`."""
     distance = catalogue.abs(x - target)
     near = catalogue.less_equal(distance, constant_of(delta, x.dtype))
     far = (distance - 0.5 * delta) * delta
@@ -91,7 +91,7 @@ def log_cosh(x: Value, target: Value) -> Value:
 
 @autocasting(Autocast.FLOAT32)
 def kl_div(x: Value, target: Value, *, log_target: bool, reduction: str) -> Value:
-    """`target * (log(target) - x)`, of logarithms `x`, and targets or theirs."""
+    """`target * (log(target) - x)`, for log probabilities `x`, and targets or their logarithms."""
     if log_target:
         losses = catalogue.exp(target) * (target - x)
     else:
@@ -135,7 +135,7 @@ def triplet_margin_loss(
     a: Value, p: Value, n: Value,
     *, margin: float, power: float, eps: float, swap: bool, reduction: str,
 ) -> Value:  # fmt: skip
-    """How much nearer `a` is to `p` than to `n`, short of the margin."""
+    """`max(0, |a - p| - |a - n| + margin)`."""
     close, far = (pairwise_distance(a, other, p=power, eps=eps) for other in (p, n))
     if swap:
         far = catalogue.minimum(far, pairwise_distance(p, n, p=power, eps=eps))
@@ -146,7 +146,7 @@ def triplet_margin_loss(
 def margin_of_distances(
     close: Value, far: Value, other: Value | None, *, margin: float, reduction: str
 ) -> Value:
-    """`max(0, close - far + margin)`, or with the smaller of two distances for `far`."""
+    """`max(0, close - far + margin)`; with `swap`, `far` is the smaller of two distances."""
     far = far if other is None else catalogue.minimum(far, other)
     return reduced(_above(close - far + margin), reduction)
 
@@ -175,9 +175,9 @@ def cosine_embedding_loss(
 def poisson_nll_loss(
     x: Value, target: Value, *, log_input: bool, full: bool, eps: float, reduction: str
 ) -> Value:
-    """Negative logarithm of the likelihood of counts of the rate `exp(x)` or `x`."""
+    """The Poisson negative log-likelihood of counts, for the rate `exp(x)` or `x`."""
     losses = catalogue.exp(x) - target * x if log_input else x - target * catalogue.log(x + eps)
-    if full:  # Stirling's formula for the logarithm of target!
+    if full:  # Stirling's formula for log(target!)
         one = constant_of(1, target.dtype)
         large = catalogue.greater(target, one)
         t = catalogue.select(large, target, one)
@@ -190,12 +190,12 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     x: Value, target: Value, var: Value, *, full: bool, eps: float, reduction: str
 ) -> Value:
-    """Negative logarithm of the likelihood of numbers of mean `x` and variance `var`."""
+    """The Gaussian negative log-likelihood, for mean `x` and variance `var`."""
     if len(known(var.shape)) == len(known(x.shape)) - 1:
         var = catalogue.expand_dims(var, axis=-1)
     least = constant_of(eps, var.dtype)
     low = catalogue.less(var, least)
-    # The gradient sees no limit.
+    # The clamp does not affect the gradient.
     safe = catalogue.select(low, var + catalogue.stop_gradient(least - var), var)
     losses = _half(catalogue.log(safe) + catalogue.square(x - target) / safe)
     found = reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)

@@ -1,1 +1,1 @@
-"""Windows of images reduced to one element."""
+"""Pooling: windows of images reduced to one element."""

@@ -1,4 +1,4 @@
-"""Maxima over windows whose places are drawn.
+"""Fractional max pooling: maxima over randomly placed windows.
 
 Source: Graham, "Fractional Max-Pooling" (2014).
 """
@@ -20,7 +20,7 @@ Sizes = tuple[int, ...]
 
 
 def _begins(sample: Value, old: int, new: int, window: int) -> Value:
-    """Where the windows of an axis begin, (N, C, new), from a number in [0, 1) for each channel."""
+    """The window starts on an axis, (N, C, new), from a number in [0, 1) for each channel."""
     step = constant_of((old - window) / max(new - 1, 1), sample.dtype)
     numbers = constant_of(np.arange(max(new - 1, 0)).astype(sample.dtype.numpy))
     shift = catalogue.cast(sample * step, dtype=int64)
@@ -32,7 +32,7 @@ def _begins(sample: Value, old: int, new: int, window: int) -> Value:
 
 
 def _places(samples: Value, image: Sizes, output: Sizes, window: Sizes) -> Value:
-    """The pixels of every window, by their numbers: (N, C, windows, pixels of a window)."""
+    """The flat pixel indices of every window: (N, C, windows, pixels of a window)."""
     spatial, lead = len(image), known(samples.shape)[:2]
     total: Any = constant_of(0, int64)
     for axis, (old, new, k) in enumerate(zip(image, output, window, strict=True)):
@@ -49,7 +49,7 @@ def _places(samples: Value, image: Sizes, output: Sizes, window: Sizes) -> Value
 
 
 def fractional(x: Value, samples: Value, *, window: Sizes, output: Sizes, indices: bool) -> Any:
-    """Maxima over windows whose places follow from `samples`; with `indices`, where they are."""
+    """Maxima over windows placed by `samples`; with `indices`, also their positions."""
 
     @batched(len(window) + 2)
     def run(x: Value) -> Any:

@@ -1,7 +1,7 @@
-"""Pooling with PyTorch's options: dilation, rounding up, positions of the maxima, adaptive windows.
+"""Pooling with PyTorch's options: dilation, ceil mode, indices of maxima, adaptive windows.
 
-Images are N, spatial..., C. What `max_pool` and `avg_pool` do themselves goes to them; the rest
-looks windows up in a table of positions.
+Images are N, spatial..., C. What the operations `max_pool` and `avg_pool` support goes to them; the
+rest gathers windows by a table of positions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Pairs = tuple[tuple[int, int], ...]
 def _pairs(
     image: Sizes, window: Sizes, strides: Sizes, padding: Sizes, dilation: Sizes, ceil: bool
 ) -> Pairs:
-    """Padding (low, high) of each axis; rounded up, as much as the last window needs.
+    """Padding (low, high) of each axis; in ceil mode, as much as the last window needs.
 
     A window that begins in the high padding does not count, as in PyTorch.
     """
@@ -102,7 +102,7 @@ def max_pool_indices(
     dilation: Sizes | None = None,
     ceil: bool = False,
 ) -> tuple[Value, Value]:
-    """`max_pool_padded`, and the int64 pixel number (row-major) of every maximum, the first one."""
+    """`max_pool_padded`, and the int64 flat index of every maximum, the first in a tie."""
     image, window, strides, padding, dilation = _options(x, window, strides, padding, dilation)
     pairs = _pairs(image, window, strides, padding, dilation, ceil)
     geo = window_geometry(
@@ -112,7 +112,7 @@ def max_pool_indices(
 
 
 def _table(geo: Geometry) -> Array:
-    """Pixel numbers that every window sees, (windows, places); -1 for padding."""
+    """Flat pixel indices of every window, (windows, places); -1 for padding."""
     at = positions(geo)
     image = tuple(n or 0 for n in geo.image)
     inside = np.all([(p >= 0) & (p < n) for p, n in zip(at, image, strict=True)], axis=0)
@@ -121,7 +121,7 @@ def _table(geo: Geometry) -> Array:
 
 
 def _largest(x: Value, table: Array, output: tuple[int, ...]) -> tuple[Value, Value]:
-    """The largest elements of windows given as pixel numbers, and theirs; the first NaN wins."""
+    """The maxima of windows given as pixel indices, and their indices; the first NaN wins."""
     dims = concrete(x)
     count, channels = dims[0], dims[-1]
     windows, places = table.shape
@@ -136,17 +136,17 @@ def _largest(x: Value, table: Array, output: tuple[int, ...]) -> tuple[Value, Va
     numbers = gather(constant_of(np.maximum(table, 0).reshape(-1)), place + first)
     values = take_along_axis(pixels, numbers, axis=1)
     empty = (table < 0).all(axis=1)
-    if empty.any():  # steps of a dilated window may pass over all pixels
+    if empty.any():  # a dilated window may miss all pixels
         values = catalogue.select(constant_of(empty.reshape(1, windows, 1)), lowest, values)
     shape = (count, *output, channels)
     return catalogue.reshape(values, shape=shape), catalogue.reshape(numbers, shape=shape)
 
 
 def max_unpool(x: Value, indices: Value, image: Sizes) -> Value:
-    """Zeros of spatial sizes `image` with every element of `x` at its pixel number.
+    """Zeros of spatial sizes `image` with every element of `x` at its flat index.
 
-    Of several elements with one number the last is kept, but as in PyTorch the gradient of the
-    pixel goes to all of them: they are copies of one maximum where windows overlap.
+    Of several elements with one index the last is kept, but the pixel's gradient goes to all of
+    them, as in PyTorch: they are copies of one maximum of overlapping windows.
     """
     dims = concrete(x)
     count, channels, windows = dims[0], dims[-1], math.prod(dims[1:-1])
@@ -179,8 +179,8 @@ def avg_pool_padded(
 
     Args:
         padding: a size for both ends of each axis; counted as zeros if `count_include_pad`.
-        ceil: a last window that is only partly inside counts, what is beyond the padding never.
-        divisor: what sums are divided by instead of the number of elements.
+        ceil: a last window that is only partly inside counts; elements beyond the padding never do.
+        divisor: of the sums, instead of the number of elements.
     """
     image, window, strides, padding, dilation = _options(x, window, strides, padding, None)
     pairs = _pairs(image, window, strides, padding, dilation, ceil)
@@ -201,12 +201,12 @@ def lp_pool(
 ) -> Value:
     """The `p`-th root of the sum of `p`-th powers of every window.
 
-    A window that is only partly inside counts as if its mean were that of a whole one, as in
-    PyTorch; so is the slope of a window of zeros, which is zero.
+    As in PyTorch, a window that is only partly inside is scaled up to a whole one, and the gradient
+    of a window of zeros is zero.
     """
     powers = catalogue.square(x) if p == 2 else catalogue.power(x, constant_of(p, x.dtype))
     total = avg_pool_padded(powers, window, strides, None, ceil) * math.prod(window)
-    total = catalogue.select(catalogue.not_equal(total, 0), total, 0)  # a root's slope: infinite
+    total = catalogue.select(catalogue.not_equal(total, 0), total, 0)  # a root's derivative
     return sqrt(total) if p == 2 else catalogue.power(total, constant_of(1 / p, x.dtype))
 
 
@@ -214,9 +214,9 @@ def lp_pool(
 
 
 def _spans(size: int, output: int) -> tuple[Array, Array]:
-    """What the outputs see of an axis, as evenly as possible: places (output, T), and which count.
+    """The windows on an axis, as even as possible: positions (output, T), and which count.
 
-    Places that do not count, behind a span that is shorter than others, repeat its last one.
+    Shorter windows are padded by repeating their last position, which does not count.
     """
     longest = 1 + (size - 1) // output + (size % output != 0)
     check_table("adaptive pooling", (output, longest), int64)
@@ -238,7 +238,7 @@ def _even(name: str, x: Value, output: Sizes) -> tuple[tuple[int, ...], bool]:
 
 
 def adaptive_avg_pool(x: Value, output: Sizes) -> Value:
-    """The means of windows of such sizes that there are `output` of them on each axis.
+    """Means of windows sized so that each axis has `output` of them.
 
     Raises:
         ShapeError: not a positive size for each spatial axis.
@@ -257,7 +257,7 @@ def adaptive_avg_pool(x: Value, output: Sizes) -> Value:
 
 
 def _means(x: Value, axis: int, places: Array, counts: Array) -> Value:
-    """The mean of the elements along an axis that count, for every row of places."""
+    """The mean along an axis of the elements that count, for every window."""
     wide = catalogue.cast(x, dtype=float32) if x.dtype.size == 2 else x
     rest = (1,) * (len(concrete(x)) - axis - 1)
     seen = gather(wide, constant_of(places), axis=axis)
@@ -276,7 +276,7 @@ def adaptive_max_pool(x: Value, output: Sizes) -> Value:
 
 
 def adaptive_max_pool_indices(x: Value, output: Sizes) -> tuple[Value, Value]:
-    """`adaptive_max_pool`, and the int64 pixel number (row-major) of every maximum, the first."""
+    """`adaptive_max_pool`, and the int64 flat index of every maximum, the first in a tie."""
     image, _ = _even("adaptive_max_pool", x, output)
     check_room("adaptive_max_pool", (concrete(x)[0], *output, concrete(x)[-1]), x.dtype)
     axes = [_spans(pinned(n), pinned(o)) for n, o in zip(image, output, strict=True)]

@@ -1,7 +1,7 @@
-"""Pooling: the largest or the mean of every window of an image (N, spatial..., C), and gradients.
+"""Max and average pooling of images (N, spatial..., C), and their gradients.
 
-Padding never wins a maximum. Where several positions hold the maximum, or a NaN, the first one in
-row-major order takes the gradient, as in TensorFlow and PyTorch.
+Padding never wins a maximum. In a tie, or with several NaNs, the first one in row-major order takes
+the gradient, as in TensorFlow and PyTorch.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def pool_geometry(x: Dims, window: Any, strides: Any, padding: Any, **_: Any) ->
     """The geometry of pooling an image of shape `x`; strides default to the window.
 
     Raises:
-        ShapeError: as `geometry`.
+        ShapeError: as for `geometry`.
     """
     if len(x) < 3:
         raise ShapeError(f"expected x of rank 3, 4 or 5, got shape {show(x)}")
@@ -73,7 +73,7 @@ def _mean_grad_shape(g: Shape, *, shape: Any, **attrs: Any) -> Shape:
 
 # References
 def _seen(x: Array, geo: Geometry, value: float) -> Array:
-    """What every window sees: (window size, N, output..., C)."""
+    """The elements of every window: (window size, N, output..., C)."""
     image = padded(x, geo, value)
     return np.stack([image[(slice(None), *seen)] for _, seen in taps(geo)])
 
@@ -84,7 +84,7 @@ def _max_reference(x: Array, **attrs: Any) -> Array:
 
 
 def _first_winner(x: Array, geo: Geometry) -> Array:
-    """The place in its window, counted row by row, of every maximum; -1 where all is padding."""
+    """The row-major position of every maximum in its window; -1 if all is padding."""
     seen = _seen(x, geo, -np.inf)
     inside = _seen(np.ones(x.shape, np.bool_), geo, False)
     best = np.max(seen, axis=0)
@@ -117,7 +117,7 @@ def _max_gather_reference(x: Array, h: Array, **attrs: Any) -> Array:
 
 
 def _divisor(x: tuple[int, ...], geo: Geometry, count_include_pad: bool) -> Array:
-    """How many elements each output is the mean of: (1, output..., 1)."""
+    """The number of elements averaged in each output: (1, output..., 1)."""
     if count_include_pad:
         return np.full((1,) * len(x), math.prod(geo.kernel))
     seen = _seen(np.ones((1, *x[1:-1], 1)), geo, 0.0)
@@ -150,14 +150,14 @@ def _gather_pull(b: Any, index: Any, x: Any, h: Any, **attrs: Any) -> Any:
         at, inside = _place(b, index, tap, geo)
         value = x(at)
         new = b.bit_or(b.bit_not(found), b.bit_or(b.less(best, value), b.not_equal(value, value)))
-        wins = b.bit_and(b.bit_and(inside, new), b.equal(best, best))  # the first NaN stays
+        wins = b.bit_and(b.bit_and(inside, new), b.equal(best, best))  # the first NaN wins
         best, picked = b.select(wins, value, best), b.select(wins, h(at), picked)
         found = b.bit_or(found, inside)
     return picked
 
 
 def _place(b: Any, index: Any, tap: tuple[int, ...], geo: Geometry) -> tuple[Any, Any]:
-    """The image index that a window's `tap` sees, clamped, and whether it lies inside."""
+    """The image index of a window's `tap`, clamped, and whether it is inside."""
     inside = b.const(True, types.bool_)
     at: list[Any] = []
     for i, t, s, (low, _), size in zip(

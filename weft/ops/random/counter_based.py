@@ -1,9 +1,9 @@
-"""Random numbers from a counter: every element is a function of seed, step and position alone.
+"""Counter-based random numbers: each depends on the seed, the counter and its position alone.
 
 `random_bits` is Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011).
-The distributions are functions over it. `counter` counts the steps (see `ops.counter`), `seed` is a
-pair of 32-bit numbers; the same pair, count and shape give the same numbers on every machine and
-any number of threads.
+Distributions are functions of its bits. `counter` counts the steps (see `ops.counter`), and `seed`
+is a pair of 32-bit numbers. The same seed, counter and shape give the same numbers on every machine
+and with any number of threads.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = [
 MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
 INCREMENTS: Final = (0x9E3779B9, 0xBB67AE85)
 ROUNDS: Final = 10
-LANES: Final = 16  # blocks side by side: one vector of 16 makes 64 numbers from one Philox call
+LANES: Final = 16  # adjacent blocks: one vector of 16 makes 64 numbers from one Philox call
 WORDS: Final = 4  # numbers in a block
 MASK: Final = 0xFFFFFFFF
-SEED: Final = (0, 0)  # the key where what differs from draw to draw is the counter alone
+SEED: Final = (0, 0)  # the key if only the counter differs between draws
 
 
 def philox(words: tuple[Array, ...], key: tuple[int, int]) -> tuple[Array, ...]:
@@ -100,7 +100,7 @@ def _bits_pull(b: Any, index: Any, counter: Any, *, seed: Any, shape: Any) -> An
 
 
 def _start(b: Any, block: Any, size: int, step: Any) -> tuple[Any, Any, Any, Any]:
-    """The four words that Philox begins with."""
+    """The four input words of Philox."""
     low, high = b.const(MASK, uint64), b.const(32, uint64)
     zero = b.const(0, uint32)
     if size == 1:
@@ -173,7 +173,7 @@ def _pairs(counter: Value, seed: Any, shape: Any) -> tuple[Value, Value]:
 
 
 def _unit(counter: Value, seed: Any, shape: Any, dtype: DType) -> Value:
-    """Uniform in [0, 1), all numbers equally far apart, as many as the type can tell apart."""
+    """Uniform in [0, 1), on the finest even grid that the dtype can represent."""
     if dtype is float64:  # 27 and 26 bits
         high, low = _pairs(counter, seed, shape)
         upper = catalogue.cast(catalogue.right_shift(high, 5), dtype=float64)
@@ -181,7 +181,7 @@ def _unit(counter: Value, seed: Any, shape: Any, dtype: DType) -> Value:
         return (upper * 2.0**26 + lower) * 2.0**-53
     digits = {"float32": 24, "float16": 11, "bfloat16": 8}.get(dtype.name)
     if digits is None:
-        raise DTypeError(f"random_uniform: expected a floating element type, got {dtype}")
+        raise DTypeError(f"random_uniform: expected a floating-point dtype, got {dtype}")
     bits = random_bits(counter, seed=seed, shape=shape)
     kept = catalogue.cast(catalogue.right_shift(bits, 32 - digits), dtype=float32)
     return catalogue.cast(kept * 2.0**-digits, dtype=dtype)
@@ -210,14 +210,14 @@ def _symmetric(counter: Value, seed: Any, shape: Any, dtype: DType) -> Value:
 def random_normal(
     counter: Value, seed: Any, shape: Any, dtype: Any = float32, mean: Any = 0.0, std: Any = 1.0
 ) -> Value:
-    """Normal numbers; through the inverse error function, one random number each."""
+    """Normal numbers, by the inverse error function, from one random number each."""
     return _normal(counter, seed, shape, as_dtype(dtype), mean, std, 1.0)
 
 
 def truncated_normal(
     counter: Value, seed: Any, shape: Any, dtype: Any = float32, mean: Any = 0.0, std: Any = 1.0
 ) -> Value:
-    """Normal numbers given that they lie within two standard deviations of the mean."""
+    """Normal numbers truncated to two standard deviations around the mean."""
     return _normal(counter, seed, shape, as_dtype(dtype), mean, std, math.erf(math.sqrt(2.0)))
 
 
@@ -225,7 +225,7 @@ def _normal(
     counter: Value, seed: Any, shape: Any, dtype: DType, mean: Any, std: Any, inside: float
 ) -> Value:
     if not dtype.is_floating:
-        raise DTypeError(f"random_normal: expected a floating element type, got {dtype}")
+        raise DTypeError(f"random_normal: expected a floating-point dtype, got {dtype}")
     computed = float64 if dtype is float64 else float32
     u = _symmetric(counter, seed, shape, computed)
     x = erfinv(u if inside == 1.0 else u * inside) * math.sqrt(2.0)
@@ -237,15 +237,15 @@ def _normal(
 def random_integers(
     counter: Value, seed: Any, shape: Any, low: int, high: int, dtype: Any = int32
 ) -> Value:
-    """Integers in [low, high), which differ in probability by at most (high - low) / 2**32.
+    """Integers in [low, high), uniform up to (high - low) / 2**32 in probability.
 
-    Ranges over 2**32 are drawn from 64 bits instead.
+    Ranges over 2**32 are drawn from 64 bits.
     """
     span, kind = high - low, as_dtype(dtype)
     if span <= 0:
         raise ShapeError(f"random_integers: expected low < high, got {low} and {high}")
     if not kind.is_integer:
-        raise DTypeError(f"random_integers: expected an integer element type, got {kind}")
+        raise DTypeError(f"random_integers: expected an integer dtype, got {kind}")
     if span <= 1 << 32:
         bits = catalogue.cast(random_bits(counter, seed=seed, shape=shape), dtype=uint64)
         drawn = catalogue.right_shift(bits * span, 32)
@@ -253,7 +253,7 @@ def random_integers(
         upper, lower = (catalogue.cast(x, dtype=uint64) for x in _pairs(counter, seed, shape))
         drawn = catalogue.bitwise_or(catalogue.left_shift(upper, 32), lower)
         drawn = drawn % span if span < 1 << 64 else drawn
-    # Modulo 2**64, so that a negative `low` and spans beyond int64 come out right.
+    # Modulo 2**64, which is correct for a negative `low` and spans beyond int64.
     return catalogue.cast(drawn + low % (1 << 64), dtype=kind)
 
 

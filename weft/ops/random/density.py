@@ -1,4 +1,4 @@
-"""Logarithms of densities, of numbers of one floating type."""
+"""Log densities, for numbers of one floating-point dtype."""
 
 from __future__ import annotations
 
@@ -16,54 +16,54 @@ from weft.ops.special.real import xlogy
 
 _LOG_TURN: Final = math.log(2 * math.pi)
 _TINY: Final = 1e6 * 2.0**-52
-"""Eigenvalues up to this part of the largest one count as 0, as in SciPy."""
+"""Eigenvalues up to this fraction of the largest one count as 0, as in SciPy."""
 
 gammaln: Final = in_float32(lambda x: catalogue.lgamma(x))
 betaln: Final = in_wider(float64, exact_betaln)
 
 
 def normal(away: Value, scale: Value) -> Value:
-    """The normal distribution of this deviation, so far from its middle."""
+    """The normal distribution with this deviation, at this distance from the mean."""
     return catalogue.square(away / scale) * -0.5 - 0.5 * _LOG_TURN - catalogue.log(scale)
 
 
 def student(away: Value, df: Value, scale: Value) -> Value:
-    """Student's t distribution of `df` degrees of freedom, so far from its middle."""
+    """Student's t distribution with `df` degrees of freedom, at this distance from the center."""
     z = away / scale
     total = gammaln((df + 1.0) / 2.0) - gammaln(df / 2.0) - catalogue.log(df * math.pi) / 2.0
     return total - (df + 1.0) / 2.0 * catalogue.log1p(z * z / df) - catalogue.log(scale)
 
 
 def beta(x: Value, a: Value, b: Value) -> Value:
-    """The beta distribution of the shapes `a` and `b`."""
+    """The beta distribution with shapes `a` and `b`."""
     return (a - 1.0) * catalogue.log(x) + (b - 1.0) * catalogue.log1p(-x) - betaln(a, b)
 
 
 def gamma(x: Value, a: Value) -> Value:
-    """The gamma distribution of the shape `a` and rate 1."""
+    """The gamma distribution with shape `a` and rate 1."""
     return (a - 1.0) * catalogue.log(x) - x - gammaln(a)
 
 
 def chi2(x: Value, df: Value) -> Value:
-    """The chi-squared distribution of `df` degrees of freedom."""
+    """The chi-squared distribution with `df` degrees of freedom."""
     half = df / 2.0
     return (half - 1.0) * catalogue.log(x) - x / 2.0 - gammaln(half) - half * math.log(2)
 
 
 def poisson(k: Value, mu: Value) -> Value:
-    """The Poisson distribution of `k` events where `mu` are expected."""
+    """The Poisson distribution with mean `mu`, at `k`."""
     return in_float32(xlogy)(k, mu) - gammaln(k + 1.0) - mu
 
 
 def dirichlet(x: Value, alpha: Value) -> Value:
-    """The Dirichlet distribution, of parts along the first axis."""
+    """The Dirichlet distribution, with parts along the first axis."""
     whole = gammaln(catalogue.sum(alpha)) - catalogue.sum(gammaln(alpha))
     column = catalogue.reshape(alpha, shape=(-1, *[1] * (len(concrete(x)) - 1)))
     return whole + catalogue.sum((column - 1.0) * catalogue.log(x), axes=(0,))
 
 
 def normal_of_several(away: Value, covariances: Value) -> Value:
-    """The normal distribution of rows of several variables, so far from their middles."""
+    """The multivariate normal distribution of rows, at these distances from the mean."""
     size = concrete(away)[-1]
     solved = factorization.solve(covariances, catalogue.transpose(away, perm=(1, 0)))
     distance = catalogue.sum(away * catalogue.transpose(solved, perm=(1, 0)), axes=(-1,))
@@ -71,7 +71,7 @@ def normal_of_several(away: Value, covariances: Value) -> Value:
 
 
 def singular_normal(away: Value, covariances: Value) -> Value:
-    """`normal_of_several`, where directions in which nothing varies do not count."""
+    """`normal_of_several` for singular covariances: directions without variance are ignored."""
     values, vectors = factorization.eigh(covariances, "L")
     values, vectors = (catalogue.stop_gradient(v) for v in (values, vectors))
     there = catalogue.greater(values, catalogue.max(values) * _TINY)
@@ -85,6 +85,6 @@ def singular_normal(away: Value, covariances: Value) -> Value:
 
 
 def entropy_of_several(covariances: Value) -> Any:
-    """The entropy of the normal distribution of several variables."""
+    """The entropy of the multivariate normal distribution."""
     size = concrete(covariances)[-1]
     return (factorization.slogdet(covariances)[1] + size * (1 + _LOG_TURN)) * 0.5

@@ -1,8 +1,8 @@
-"""Whole random numbers of skewed distributions: each from one uniform number.
+"""Binomial and Poisson numbers, each from one uniform number.
 
-The outcomes are taken by turns up and down from the likeliest, until their probabilities add up to
-the uniform number, of 32 bits: in a number of steps that grows with the standard deviation.
-(C. Kemp, "A modal method for generating binomial variables", 1986.)
+Probabilities are summed alternately up and down from the mode, until the sum reaches the uniform
+number of 32 bits. The number of steps grows with the standard deviation. (C. Kemp, "A modal method
+for generating binomial variables", 1986.)
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Step = Callable[[Array, Array], Array]
 
 
 def binomial(counter: Value, seed: Any, count: Value, p: Value, shape: Any) -> Value:
-    """How many of `count` trials succeed, each with probability `p`; float64 all.
+    """How many of `count` trials with probability `p` succeed; all float64.
 
-    NaN where a count is negative or not whole, or a probability not from 0 to 1.
+    NaN if a count is no natural number or a probability is not between 0 and 1.
     """
     return _drawn(_binomial, counter, seed, (count, p), shape)
 
 
 def poisson(counter: Value, seed: Any, rate: Value, shape: Any) -> Value:
-    """How many events there are, of `rate` on average; float64. NaN where a rate is negative."""
+    """Poisson numbers with mean `rate`, float64; NaN if a rate is negative."""
     return _drawn(_poisson, counter, seed, (rate,), shape)
 
 
@@ -78,8 +78,8 @@ def _walk(u: Array, mode: Array, chance: Array, ratio: Step, most: Array) -> Arr
     """The outcome at which probabilities add up to `u`.
 
     Args:
-        mode: the likeliest outcome, and `chance` its probability.
-        ratio: of the probability of an outcome k to that of k - 1, for the elements at i.
+        mode: the likeliest outcome; `chance` is its probability.
+        ratio: the probability of outcome k over that of k - 1, for the elements at i.
         most: the largest outcome.
     """
     found = mode.copy()
@@ -93,7 +93,7 @@ def _walk(u: Array, mode: Array, chance: Array, ratio: Step, most: Array) -> Arr
         with np.errstate(divide="ignore", invalid="ignore"):
             low = np.where(bottom >= 0, low / ratio(before, left), 0.0)
         up, down = rest < high, rest < high + low
-        done = down | (high + low <= np.finfo(float).tiny)  # that is what rounding has left over
+        done = down | (high + low <= np.finfo(float).tiny)  # left over by rounding
         drawn = np.where(up, top, np.where(down, bottom, found[left]))
         found[left[done]] = drawn[done]
         rest = rest - high - low

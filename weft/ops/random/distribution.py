@@ -1,4 +1,4 @@
-"""Random numbers of a type and shape: those that only a counter tells from others."""
+"""Random numbers of a given dtype and shape from a counter."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from weft.ops.random.counter_based import SEED
 def bernoulli_node(
     counter: Value, p: Value, *, shape: Any, dtype: DType, check: bool = False
 ) -> Value:
-    """Ones with the probabilities `p`, which broadcast, and zeros.
+    """Ones with probabilities `p`, which broadcast, otherwise zeros.
 
     Args:
-        check: whether `p` may be no probabilities, which is an error.
+        check: whether to check that `p` holds probabilities.
     """
     p = chance.chances(p, "bernoulli") if check else p
     p = catalogue.broadcast_to(catalogue.cast(p, dtype=float32), shape=shape)
@@ -45,13 +45,13 @@ def multinomial(counter: Value, weights: Value, *, count: int, replacement: bool
 
 
 def binomial(counter: Value, count: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
-    """How many of `count` trials succeed, each with probability `p`."""
+    """How many of `count` trials with probability `p` succeed."""
     count, p = (catalogue.cast(x, dtype=float64) for x in (count, p))
     return catalogue.cast(discrete.binomial(counter, SEED, count, p, shape), dtype=dtype)
 
 
 def poisson(counter: Value, rate: Value, *, dtype: DType) -> Value:
-    """How many events there are, where `rate` are expected."""
+    """Poisson numbers with mean `rate`."""
     given = catalogue.cast(chance.rates(rate, "poisson"), dtype=float64)
     drawn = discrete.poisson(counter, SEED, given, known(rate.shape))
     return catalogue.cast(drawn, dtype=dtype)
@@ -60,7 +60,7 @@ def poisson(counter: Value, rate: Value, *, dtype: DType) -> Value:
 def uniform_node(
     counter: Value, low: Value | None, high: Value | None, *, shape: Any, dtype: DType
 ) -> Value:
-    """Uniform numbers, from 0 to 1 without ends."""
+    """Uniform numbers in (0, 1)."""
     if low is None or high is None:
         return nodes.random_uniform(counter, SEED, shape, dtype)
     return nodes.random_uniform(counter, SEED, shape, dtype, low, high)
@@ -70,10 +70,10 @@ def normal_node(
     counter: Value, mean: Value | None, std: Value | None, *, shape: Any, dtype: DType,
     check: bool = False,
 ) -> Value:  # fmt: skip
-    """Normal numbers, of mean 0 and standard deviation 1 where none is given.
+    """Normal numbers, by default with mean 0 and standard deviation 1.
 
     Args:
-        check: whether `std` may be negative, which is an error.
+        check: whether to check that `std` is not negative.
     """
     x = nodes.random_normal(counter, SEED, shape, dtype)
     std = chance.deviations(std, "normal") if check and std is not None else std
@@ -82,7 +82,7 @@ def normal_node(
 
 
 def integers_node(counter: Value, *, shape: Any, low: int, high: int, dtype: DType) -> Value:
-    """Integers from `low` to below `high` as numbers of any type."""
+    """Integers in [low, high) as numbers of any dtype."""
     if dtype.is_integer:
         return nodes.random_integers(counter, SEED, shape, low, high, dtype)
     x = nodes.random_integers(counter, SEED, shape, low, high, int64)
@@ -95,7 +95,7 @@ def permutation(counter: Value, *, size: int, dtype: DType) -> Value:
 
 
 def complex(counter: Value, *, shape: Any, dtype: DType, normal: bool) -> Value:
-    """Real and imaginary parts that are drawn alike; of normal ones, the variance is 1 together."""
+    """Complex numbers with real and imaginary parts drawn alike; normal ones have variance 1."""
     both = (2, *shape)
     if normal:
         drawn = nodes.random_normal(counter, SEED, both, dtype.real)
@@ -110,22 +110,22 @@ def _uniform(counter: Value, shape: Any, dtype: DType) -> Value:
 
 
 def exponential(counter: Value, rate: Value, *, shape: Any, dtype: DType) -> Value:
-    """Exponentially distributed numbers of a rate."""
+    """Exponentially distributed numbers with a given rate."""
     return -catalogue.log1p(-_uniform(counter, shape, dtype)) / rate
 
 
 def cauchy(counter: Value, median: Value, sigma: Value, *, shape: Any, dtype: DType) -> Value:
-    """Numbers of a Cauchy distribution of this median and half width."""
+    """Numbers from a Cauchy distribution with this median and half width."""
     turn = (_uniform(counter, shape, dtype) - constant_of(0.5, dtype)) * math.pi
     return median + sigma * catalogue.tan(turn)
 
 
 def log_normal(counter: Value, mean: Value, std: Value, *, shape: Any, dtype: DType) -> Value:
-    """Numbers whose logarithms are normal."""
+    """Log-normal numbers."""
     return catalogue.exp(mean + std * nodes.random_normal(counter, SEED, shape, dtype))
 
 
 def geometric(counter: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
-    """How many trials, each with probability `p`, it takes until one succeeds."""
+    """Geometric numbers: how many trials with probability `p` until one succeeds."""
     rest = catalogue.log1p(-_uniform(counter, shape, dtype))
     return catalogue.maximum(catalogue.ceil(rest / catalogue.log1p(-p)), constant_of(1, dtype))

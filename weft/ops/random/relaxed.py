@@ -1,4 +1,4 @@
-"""Draws through which gradients flow."""
+"""Differentiable random draws."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from weft.ops.random.counter_based import SEED, random_uniform
 
 
 def rrelu(x: Value, counter: Value, *, lower: float, upper: float) -> Value:
-    """`x`, times a slope drawn from [lower, upper] where it is not positive."""
+    """`x`, times a random slope in [lower, upper] where it is not positive."""
     slope = random_uniform(counter, SEED, known(x.shape), float32, lower, upper)
     return prelu(x, catalogue.cast(slope, dtype=x.dtype))
 
 
 def one_hot_of_largest(y: Value, *, dim: int) -> Value:
-    """One-hot rows of the largest, with the gradient of `y`."""
+    """One-hot rows of the largest element, with the gradient of `y`."""
     dims = known(y.shape)
     axis = normal_axis(dim, len(dims))
     hot = catalogue.one_hot(catalogue.argmax(y, axis=axis), depth=dims[axis], dtype=y.dtype)
@@ -30,7 +30,7 @@ def one_hot_of_largest(y: Value, *, dim: int) -> Value:
 
 @autocasting(Autocast.FLOAT32)
 def gumbel_softmax(x: Value, counter: Value, *, tau: float, dim: int) -> Value:
-    """A draw from a categorical distribution (Jang et al., 2016)."""
+    """A Gumbel-softmax draw from a categorical distribution (Jang et al., 2016)."""
     u = random_uniform(counter, SEED, known(x.shape), float32)
     noise = -catalogue.log(-catalogue.log(u * (1 - 2.0**-23) + 2.0**-24))
     return catalogue.softmax((x + catalogue.cast(noise, dtype=x.dtype)) / tau, axis=dim)

@@ -1,1 +1,1 @@
-"""Reductions over axes, and running ones."""
+"""Reductions over axes, and cumulative operations."""

@@ -1,4 +1,4 @@
-"""Covariances and correlations of variables, a row each, of which columns are observations."""
+"""Covariances and correlations of variables (rows) from observations (columns)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _total(x: Value) -> Value:
 
 
 def _products(x: Value, y: Value, low: DType | None) -> Value:
-    """The products of rows, of the second ones' conjugates."""
+    """The products of rows with conjugated rows."""
     turned = catalogue.transpose(y, perm=(1, 0))
     turned = catalogue.conj(turned) if y.dtype.is_complex else turned
     pair = (x, turned) if low is None else cast_inputs(catalogue.matmul, (x, turned), low)
@@ -28,13 +28,13 @@ def covariance(
     x: Value, weights: Value | None, importance: Value | None, *, correction: float,
     low: DType | None = None,
 ) -> Value:  # fmt: skip
-    """The covariances of rows; a number for a single one.
+    """The covariance matrix of rows; a scalar for a single row.
 
     Args:
-        weights: how much each observation counts in all.
-        importance: the part of the weights that does not say how often observations occur.
-        correction: how many observations fewer the mean counts.
-        low: the type in which products run while casts are automatic.
+        weights: the total weight of each observation.
+        importance: the part of the weights that is not a frequency.
+        correction: the divisor is the number of observations minus this.
+        low: the dtype of matmuls under autocast.
     """
     rows, columns = concrete(x)
     if weights is None:
@@ -55,7 +55,7 @@ def covariance(
 
 
 def correlation(covariances: Value) -> Value:
-    """Covariances over the deviations of both variables, from -1 to 1; 1 of a single one."""
+    """Covariances divided by both standard deviations, from -1 to 1; 1 for a single row."""
     if not concrete(covariances):
         return covariances / covariances
     deviation = catalogue.sqrt(diagonal(covariances))

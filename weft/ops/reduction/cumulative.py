@@ -1,4 +1,4 @@
-"""Running sums, products, extremes and logarithms of sums along an axis."""
+"""Cumulative sums, products, maxima, minima and log-sum-exp along an axis."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _reference(accumulate: Any, neutral: Any) -> Any:
 
 
 def _cases(finite: bool) -> Iterator[Case]:
-    """Examples; where the first of an exclusive run is not `finite`, it has no slope to check."""
+    """Examples; if the first exclusive result is not `finite`, it has no gradient to check."""
     for dtype in ARITHMETIC if finite else NUMBERS:
         yield Case((draw((2, 4), dtype, 1, 5),), {"axis": 1})
     x = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0]], np.float32)
@@ -84,10 +84,10 @@ def _sum_vjp(
 
 
 def _recurrence(a: Value, b: Value, axis: int, step: int) -> Value:
-    """`s[i] = b[i] + a[i] * s[i + step]` along an axis, in a logarithmic number of steps.
+    """The linear recurrence `s[i] = b[i] + a[i] * s[i + step]`, in a logarithmic number of steps.
 
-    Without a division, so that zeros do no harm. Doubling: after each round, `a` and `b` express
-    `s[i]` by the `s` that is twice as far away.
+    It needs no division, so zeros are safe. After each round, `a` and `b` express `s[i]` by an `s`
+    twice as far away.
     """
     distance = 1
     while distance < concrete(b)[axis]:
@@ -104,7 +104,7 @@ def _prod_vjp(
     step = -1 if reverse else 1
     if exclusive:
         g = moved(g, at, -step)
-    # x[k] is a factor of y[k], y[k + step], ...; before it come the factors that all of them share.
+    # x[k] is a factor of y[k], y[k + step], ...; the factors before it are common to them.
     before = cumprod(x, axis=at, exclusive=True, reverse=reverse)
     return (before * _recurrence(moved(x, at, -step), g, at, step),)
 
@@ -116,7 +116,7 @@ def _max_vjp(
     at = normal_axis(axis, len(dims))
     place = iota(shape=tuple(d if i == at else 1 for i, d in enumerate(dims)), axis=at, dtype=int32)
     if reverse:
-        place = dims[at] - 1 - place  # counted from where the running maximum starts
+        place = dims[at] - 1 - place  # relative to the current start of the cumulative maximum
     before = cummax(x, axis=at, exclusive=True, reverse=reverse)
     new = catalogue.logical_or(catalogue.greater(x, before), catalogue.equal(place, 0))
     zero = catalogue.multiply(place, 0)
@@ -138,19 +138,19 @@ cumsum = _cumulative(
 )  # fmt: skip
 cumprod = _cumulative("cumprod", "multiply", np.cumprod, lambda _: 1, _prod_vjp, IN_FLOAT32)
 cummax = _cumulative("cummax", "maximum", np.maximum.accumulate, _lowest, _max_vjp, AS_GIVEN)
-"""The largest so far; NaN stays. Where `exclusive`, the first is the lowest number of the type."""
+"""The cumulative maximum; NaN stays. If `exclusive`, it starts at the dtype's lowest number."""
 
 
 def cummin(x: Value, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Value:
-    """The smallest so far; NaN stays. Where `exclusive`, the first is the type's highest number."""
+    """The cumulative minimum; NaN stays. If `exclusive`, it starts at the largest number."""
     turn = catalogue.negative if x.dtype.is_floating else catalogue.bitwise_not
     return turn(cummax(turn(x), axis=axis, exclusive=exclusive, reverse=reverse))
 
 
 def cumlogsumexp(x: Value, axis: int = 0, reverse: bool = False) -> Value:
-    """The logarithm of the sum of exponentials so far, whatever their sizes.
+    """The cumulative log-sum-exp, without overflow.
 
-    In a logarithmic number of rounds, each of which doubles what an element has seen.
+    It takes a logarithmic number of rounds, each of which doubles the range of an element.
 
     Raises:
         ShapeError: an axis outside the rank; the shape must be known.

@@ -14,7 +14,7 @@ from weft.ops.reduction.norm import vector_norm
 
 
 def _length(x: Value, p: float, axis: int, keepdims: bool = False) -> Value:
-    """The p-norm along an axis; the slope at 0 is 0."""
+    """The p-norm along an axis; the gradient at 0 is 0."""
     return vector_norm(x, ord=p, axes=(axis,), keepdims=keepdims)
 
 
@@ -26,7 +26,7 @@ def pairwise_distance(x: Value, y: Value, *, p: float, eps: float, keepdim: bool
 
 @autocasting(Autocast.FLOAT32)
 def cosine_similarity(x: Value, y: Value, *, dim: int, eps: float) -> Value:
-    """`x . y / (|x| * |y|)` along an axis; lengths count as `eps` at least."""
+    """`x . y / (|x| * |y|)` along an axis; norms are at least `eps`."""
     shape = known((x * y).shape) or (1,)
     axis = normal_axis(dim, len(shape))
     x, y = (catalogue.broadcast_to(v, shape=shape) for v in (x, y))
@@ -37,7 +37,7 @@ def cosine_similarity(x: Value, y: Value, *, dim: int, eps: float) -> Value:
 
 @autocasting(Autocast.FLOAT32)
 def normalize(x: Value, *, p: float, dim: int, eps: float) -> Value:
-    """`x` over its p-norm along an axis, which counts as `eps` at least."""
+    """`x` divided by its p-norm along an axis, at least `eps`."""
     shape = known(x.shape)
     vector = x if shape else catalogue.reshape(x, shape=(1,))
     size = _length(vector, p, normal_axis(dim, len(shape) or 1), True)
@@ -53,7 +53,7 @@ def l2_normalize(x: Value, *, axes: Any, epsilon: float) -> Value:
 
 @autocasting(Autocast.FLOAT32)
 def pdist(x: Value, *, p: float) -> Value:
-    """The p-norms of the differences of every pair of rows."""
+    """The p-norm distances of all pairs of rows."""
     n = known(x.shape)[0]
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
     ends = np.array(pairs, np.int64).reshape(-1, 2)
@@ -63,5 +63,5 @@ def pdist(x: Value, *, p: float) -> Value:
 
 @autocasting(Autocast.FLOAT32)
 def cdist(x: Value, y: Value, *, p: float) -> Value:
-    """The p-norm of the difference of every row of `x` with every one of `y`."""
+    """The p-norm distance between each row of `x` and each row of `y`."""
     return _length(catalogue.expand_dims(x, axis=-2) - catalogue.expand_dims(y, axis=-3), p, -1)

@@ -1,4 +1,4 @@
-"""Logarithms of sums of exponentials: of complex numbers, and with weights."""
+"""Log-sum-exp of complex numbers and with weights; softmax over several axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.ops.declaration.rule import concrete
 
 
 def logsumexp_of_complex(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
-    """`log(sum(exp(x)))` of complex numbers; the largest real part is taken out."""
+    """`log(sum(exp(x)))` of complex numbers, stabilized by the largest real part."""
     top = catalogue.max(catalogue.real(x), axes=axes, keepdims=True)
     top = catalogue.select(catalogue.isinf(top), constant_of(0, top.dtype), top)
     top = catalogue.cast(catalogue.stop_gradient(top), dtype=x.dtype)
@@ -20,7 +20,7 @@ def logsumexp_of_complex(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> 
 
 @autocasting(Autocast.FLOAT32)
 def logsumexp(x: Value, b: Value | None, *, axes: tuple[int, ...], keepdims: bool) -> Value:
-    """`log(sum(b * exp(x)))` over axes; without weights `logsumexp`."""
+    """`log(sum(b * exp(x)))` over axes; `logsumexp` without weights."""
     if b is None:
         return catalogue.logsumexp(x, axes=axes, keepdims=keepdims)
     top = catalogue.stop_gradient(catalogue.max(x, axes=axes, keepdims=True))
@@ -33,11 +33,11 @@ def logsumexp(x: Value, b: Value | None, *, axes: tuple[int, ...], keepdims: boo
 
 @autocasting(Autocast.FLOAT32)
 def log_softmax(x: Value, *, axes: tuple[int, ...]) -> Value:
-    """The logarithm of `exp(x)` divided by its sum over several axes."""
+    """`log_softmax` over several axes."""
     return x - catalogue.logsumexp(x, axes=axes, keepdims=True)
 
 
 @autocasting(Autocast.FLOAT32)
 def softmax(x: Value, *, axes: tuple[int, ...]) -> Value:
-    """`exp(x)` divided by its sum over several axes."""
+    """`softmax` over several axes."""
     return catalogue.exp(log_softmax(x, axes=axes))

@@ -1,4 +1,4 @@
-"""Norms of vectors and of matrices, over whichever axes hold them."""
+"""Norms of vectors and matrices over given axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reduction = Callable[..., Value]
 
 @autocasting(Autocast.FLOAT32)
 def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) -> Value:
-    """`sum(abs(x) ** ord) ** (1 / ord)` over axes; 0 counts what is not 0."""
+    """`sum(abs(x) ** ord) ** (1 / ord)` over axes; `ord` 0 counts nonzero elements."""
     how: dict[str, Any] = {"axes": axes, "keepdims": keepdims}
     size = catalogue.abs(x) if x.dtype.is_complex or ord not in (1, 2, math.inf) else x
     if ord in (1, 2, math.inf):
@@ -33,7 +33,7 @@ def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) 
 
 
 def _power(x: Value, exponent: float) -> Value:
-    """`x ** exponent` of numbers from 0 on, with the slope 0 at 0."""
+    """`x ** exponent` of nonnegative numbers, with gradient 0 at 0."""
     if exponent < 0:
         return catalogue.power(x, exponent)
     zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
@@ -65,7 +65,7 @@ def norms_between(
 
 
 def renorm(x: Value, limit: Value, *, p: float, axis: int) -> Value:
-    """Parts along an axis scaled down to a `p`-norm of at most `limit`."""
+    """Slices along an axis, scaled down to a `p`-norm of at most `limit`."""
     others = tuple([i for i in range(len(dims(x))) if i != axis])
     size = vector_norm(x, ord=p, axes=others, keepdims=True)
     scale = limit / (size + constant_of(1e-7, x.dtype))
@@ -93,7 +93,7 @@ MATRIX_NORMS: Final = ("fro", *_OF_SINGULAR, *_OF_SUMS)
 
 @autocasting(Autocast.FLOAT32)
 def matrix_norm(x: Value, *, ord: Any, axes: tuple[int, int], keepdims: bool) -> Value:
-    """One of `MATRIX_NORMS` of the matrices whose rows and columns lie along `axes`."""
+    """One of `MATRIX_NORMS` for the matrices along the two `axes`."""
     if ord == "fro":
         return vector_norm(x, ord=2, axes=tuple(sorted(axes)), keepdims=keepdims)
     if ord in _OF_SINGULAR:

@@ -1,4 +1,4 @@
-"""Slopes of functions that samples are known of, and integrals over samples."""
+"""Numerical gradients of samples, and integrals over samples."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Part = Callable[[int, int], Value]
 
 
 def slopes(x: Value, spacing: Value, *, axis: int, edge_order: int) -> Value:
-    """Slopes along an axis, of second order inside and of order `edge_order` at the ends.
+    """Gradients along an axis, second-order accurate inside, `edge_order` at the edges.
 
     Args:
-        spacing: the distance of samples, or a vector of their coordinates; of the result's type.
+        spacing: the distance of samples, or a vector of their coordinates; in the result's dtype.
     """
     count = concrete(x)[axis]
 
     def at(start: int, length: int = 1) -> Value:
         return cut(x, axis, start, start + length)
 
-    def apart(one: Value, other: Value) -> Value:  # integers are subtracted as they are
+    def apart(one: Value, other: Value) -> Value:  # subtract integers before converting
         return catalogue.cast(one - other, dtype=spacing.dtype)
 
     if concrete(spacing):
@@ -42,12 +42,12 @@ def slopes(x: Value, spacing: Value, *, axis: int, edge_order: int) -> Value:
 
 
 def _end(count: int, back: bool) -> list[int]:
-    """The places of the last three samples, or of the first ones."""
+    """The indices of the last three samples, or of the first ones."""
     return [count - 1 - i for i in range(3)] if back else [0, 1, 2]
 
 
 def _uneven(x: Value, places: Value, axis: int, edge_order: int) -> Value:
-    """Slopes of samples at these coordinates."""
+    """Gradients of samples at these coordinates."""
     count = concrete(x)[axis]
     x = catalogue.cast(x, dtype=places.dtype)
     shape = tuple([-1 if i == axis else 1 for i in range(len(concrete(x)))])
@@ -76,16 +76,16 @@ def _weighed(weights: Sequence[Value], parts: Sequence[Value]) -> Value:
 
 
 def _edge(a: Value, b: Value, parts: Sequence[Value]) -> Value:
-    """The slope at the first of three samples, of second order."""
+    """The second-order gradient at the first of three samples."""
     weights = -(a * 2.0 + b) / (a * (a + b)), (a + b) / (a * b), -a / (b * (a + b))
     return _weighed(weights, parts)
 
 
 def areas(y: Value, width: Value, *, axis: int) -> Value:
-    """The areas between neighbours along an axis by the trapezoidal rule.
+    """The trapezoid areas between adjacent samples along an axis.
 
     Args:
-        width: how far samples are apart, one number or one each; of the result's type.
+        width: the distance of samples, one number or one each; in the result's dtype.
     """
     count = concrete(y)[axis]
     before, after = cut(y, axis, 0, max(count - 1, 0)), cut(y, axis, min(count, 1), count)

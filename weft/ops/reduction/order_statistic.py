@@ -1,4 +1,4 @@
-"""What elements in order say: medians, modes, quantiles, extremes and their places."""
+"""Order statistics with indices: median, mode, quantile, minimum, maximum, top-k."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.ops.indexing.slicing import cut
 
 
 def nanmedian(x: Value, *, axis: int) -> tuple[Value, Value]:
-    """The middle one along an axis of those that are not NaN, and its place."""
+    """The median along an axis, ignoring NaN, and its index."""
     values, places = catalogue.sort.all(x, axis=axis)
     proper = catalogue.cast(catalogue.equal(x, x), dtype=types.int64)
     count = catalogue.sum(proper, axes=(axis,), keepdims=True)
@@ -29,7 +29,7 @@ def nanmedian(x: Value, *, axis: int) -> tuple[Value, Value]:
 
 
 def mode(x: Value, *, axis: int) -> tuple[Value, Value]:
-    """The most frequent element along an axis, of several the smallest, and its last place."""
+    """The most frequent element along an axis (the smallest in a tie), and its last index."""
     values, places = catalogue.sort.all(x, axis=axis)
     dims = concrete(x)
     shape = tuple([d if i == axis else 1 for i, d in enumerate(dims)])
@@ -44,7 +44,7 @@ def mode(x: Value, *, axis: int) -> tuple[Value, Value]:
 
 
 def nanquantile(x: Value, q: Value, *, axis: int, method: str) -> Value:
-    """`quantile` along an axis of the elements that are not NaN."""
+    """`quantile` along an axis, ignoring NaN."""
     proper = catalogue.cast(catalogue.equal(x, x), dtype=types.int64)
     count = catalogue.sum(proper, axes=(axis,), keepdims=True)
     ordered = catalogue.sort(x, axis=axis)
@@ -59,7 +59,7 @@ def nanquantile(x: Value, q: Value, *, axis: int, method: str) -> Value:
 
 
 def top(x: Value, *, k: int, axis: int, largest: bool) -> tuple[Value, Value]:
-    """The `k` largest or smallest elements along an axis, in order, and their places."""
+    """The `k` largest or smallest elements along an axis, sorted, and their indices."""
     if not x.shape:
         return catalogue.identity(x), constant_of(0, types.int64)
     last = len(x.shape) - 1
@@ -74,7 +74,7 @@ def top(x: Value, *, k: int, axis: int, largest: bool) -> tuple[Value, Value]:
 
 
 def ranked(x: Value, *, rank: int, axis: int, keepdims: bool, nan: bool) -> tuple[Value, Value]:
-    """The element of a rank in the order along an axis; NaN if there is one and `nan` is set."""
+    """The k-th element in sorted order along an axis; NaN if there is one and `nan` is set."""
     if not x.shape:
         return catalogue.identity(x), constant_of(0, types.int64)
     values, places = catalogue.sort.all(x, axis=axis)
@@ -90,14 +90,14 @@ def ranked(x: Value, *, rank: int, axis: int, keepdims: bool, nan: bool) -> tupl
 
 
 def quantile_at(x: Value, q: Value, *, axes: Any, keepdims: bool, method: str) -> Value:
-    """`ops.quantile_at` of probabilities, which are checked when known."""
+    """`ops.quantile_at`, with probabilities checked if known."""
     if len(known(q.shape)) > 1:
         raise ShapeError(f"quantile: expected a number or a vector as q{at_user_line()}")
     return ops.quantile_at(x, probability.chances(q, "quantile"), axes, keepdims, method)
 
 
 def running_extreme(x: Value, *, axis: int, largest: bool) -> tuple[Value, Value]:
-    """The running extreme, and the last place where it was met."""
+    """The cumulative maximum or minimum, and its last index."""
     if not x.shape:
         return catalogue.identity(x), constant_of(0, types.int64)
     best = (ops.cummax if largest else ops.cummin)(x, axis=axis)
@@ -112,7 +112,7 @@ def running_extreme(x: Value, *, axis: int, largest: bool) -> tuple[Value, Value
 
 
 def best(x: Value, *, axis: int, keepdims: bool, largest: bool) -> tuple[Value, Value]:
-    """The largest or smallest element along an axis, and its place."""
+    """The largest or smallest element along an axis, and its index."""
     find = catalogue.argmax if largest else catalogue.argmin
     places = find(x, axis=axis, keepdims=True)
     values = catalogue.take_along_axis(x, places, axis=axis)
@@ -122,7 +122,7 @@ def best(x: Value, *, axis: int, keepdims: bool, largest: bool) -> tuple[Value, 
 
 
 def place(x: Value, *, axis: int | None, keepdims: bool, largest: bool) -> Value:
-    """The place of the largest or smallest element, along an axis or in row-major order."""
+    """The index of the largest or smallest element, along an axis or in the flattened array."""
     find = catalogue.argmax if largest else catalogue.argmin
     if axis is not None and x.shape:
         return find(x, axis=axis, keepdims=keepdims)

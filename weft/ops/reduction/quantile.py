@@ -1,4 +1,4 @@
-"""Order statistics, differences, and reductions that pass over NaN."""
+"""Quantiles, differences, counts, and reductions that ignore NaN."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def quantile(
     keepdims: bool = False,
     method: str = "linear",
 ) -> Value:
-    """The numbers below which a part `q` of the elements lies, as `numpy.quantile`.
+    """The quantiles `q`, as in `numpy.quantile`.
 
-    Several `q` give a new first axis. NaN among the elements gives NaN. The gradient goes to the
-    elements that the result lies between. The shape must be known.
+    Several `q` give a new first axis. NaN among the elements gives NaN. Gradients flow to the
+    elements around the quantile. The shape must be known.
 
     Raises:
         GraphError: a `q` outside [0, 1], or an unknown method.
@@ -62,7 +62,7 @@ def quantile(
         )
     order, shape = _ordered(x, axes, keepdims)
     count = concrete(order)[-1]
-    # NaN comes last in the order.
+    # NaN is sorted last.
     last = cut(order, len(concrete(order)) - 1, count - 1, count)
     found = [select(isnan(last), last, _between(order, p, count, method)) for p in parts]
     ys = [catalogue.reshape(y, shape=shape) for y in found]
@@ -70,7 +70,7 @@ def quantile(
 
 
 def _ordered(x: Value, axes: Axes, keepdims: bool) -> tuple[Value, tuple[int, ...]]:
-    """The elements of `axes` in sorted rows, and the shape of one result a row.
+    """The elements of `axes` in sorted rows, and the shape of the results.
 
     Raises:
         ShapeError: no elements.
@@ -90,7 +90,7 @@ def _ordered(x: Value, axes: Axes, keepdims: bool) -> tuple[Value, tuple[int, ..
 
 
 def quantile_at(x: Value, q: Value, axes: Axes, keepdims: bool, method: str) -> Value:
-    """`quantile` for a scalar or vector `q`, between 0 and 1, that is a value of the graph too."""
+    """`quantile` for `q` as a graph value: a scalar or vector between 0 and 1."""
     order, shape = _ordered(x, axes, keepdims)
     axis, count = len(concrete(order)) - 1, concrete(order)[-1]
     place = q * constant_of(count - 1, q.dtype)
@@ -108,7 +108,7 @@ def quantile_at(x: Value, q: Value, axes: Axes, keepdims: bool, method: str) -> 
 
 
 def part_between(place: Value, low: Value, high: Value, method: str) -> Value:
-    """How far from `low` to `high`, the whole numbers around a place, its element lies."""
+    """The interpolation weight between `low` and `high`, the integers around a position."""
     return {
         "linear": place - low, "lower": low * 0, "higher": high - low,
         "nearest": catalogue.round(place) - low, "midpoint": catalogue.sign(high - low) * 0.5,
@@ -116,7 +116,7 @@ def part_between(place: Value, low: Value, high: Value, method: str) -> Value:
 
 
 def _between(order: Value, part: float, count: int, method: str) -> Value:
-    """The element of sorted rows at a place that may lie between two of them."""
+    """The element of sorted rows at a fractional position."""
     place = part * (count - 1)
     low, high = math.floor(place), math.ceil(place)
     axis = len(concrete(order)) - 1
@@ -127,18 +127,18 @@ def _between(order: Value, part: float, count: int, method: str) -> Value:
     first, second = (cut(order, axis, i, i + 1) for i in (low, high))
     if low == high or weight in (0.0, 1.0):
         return second if weight == 1.0 else first
-    # From the nearer end, as NumPy does it.
+    # From the nearer end, as in NumPy.
     step = second - first
     return first + step * weight if weight < 0.5 else second - step * (1 - weight)
 
 
 def median(x: Value, axes: Axes = None, keepdims: bool = False) -> Value:
-    """The middle element in order, or the mean of the two in the middle, as `numpy.median`."""
+    """The median: the middle element, or the mean of the middle two, as in `numpy.median`."""
     return quantile(x, 0.5, axes, keepdims, "midpoint")
 
 
 def ptp(x: Value, axes: Axes = None, keepdims: bool = False) -> Value:
-    """The distance from the smallest to the largest element."""
+    """The difference of the largest and the smallest element."""
     attrs: dict[str, Any] = {"axes": _axes(axes), "keepdims": keepdims}
     return reduce.max(x, **attrs) - reduce.min(x, **attrs)
 
@@ -147,9 +147,9 @@ def ptp(x: Value, axes: Axes = None, keepdims: bool = False) -> Value:
 
 
 def diff(x: Value, n: int = 1, axis: int = -1) -> Value:
-    """The `n`-th difference of neighbours along an axis; of booleans, whether they differ."""
+    """The `n`-th difference of adjacent elements along an axis; for booleans, not_equal."""
     at = axis_of("diff", x, axis)
-    for _ in range(min(n, concrete(x)[at])):  # then there is nothing left
+    for _ in range(min(n, concrete(x)[at])):  # then nothing is left
         size = concrete(x)[at]
         later, earlier = cut(x, at, min(1, size), size), cut(x, at, 0, max(size - 1, 0))
         x = not_equal(later, earlier) if x.dtype.kind == "b" else later - earlier
@@ -178,7 +178,7 @@ def bincount(x: Value, length: int, weights: Value | None = None) -> Value:
     return catalogue.scatter_add(zeros, flat, ones)
 
 
-# Reductions that pass over NaN
+# Reductions that ignore NaN
 
 
 def _instead(x: Value, value: float) -> Value:
@@ -188,29 +188,29 @@ def _instead(x: Value, value: float) -> Value:
 
 
 def nansum(x: Value, axes: Axes = None, keepdims: bool = False) -> Value:
-    """The sum of all that are not NaN."""
+    """The sum, ignoring NaN."""
     return reduce.sum(_instead(x, 0), axes=_axes(axes), keepdims=keepdims)
 
 
 def nanprod(x: Value, axes: Axes = None, keepdims: bool = False) -> Value:
-    """The product of all that are not NaN."""
+    """The product, ignoring NaN."""
     return reduce.prod(_instead(x, 1), axes=_axes(axes), keepdims=keepdims)
 
 
 def nanmean(x: Value, axes: Axes = None, keepdims: bool = False) -> Value:
-    """The mean of all that are not NaN; NaN where there is none."""
+    """The mean, ignoring NaN; NaN if there are no other elements."""
     proper = cast(catalogue.equal(x, x), dtype=x.dtype)
     count = reduce.sum(proper, axes=_axes(axes), keepdims=keepdims)
     return nansum(x, axes, keepdims) / count
 
 
 def nanmax(x: Value, axes: Axes = None, keepdims: bool = False) -> Value:
-    """The largest of all that are not NaN; NaN where there is none."""
+    """The maximum, ignoring NaN; NaN if there are no other elements."""
     return _nan_extreme(reduce.max, -math.inf, x, axes, keepdims)
 
 
 def nanmin(x: Value, axes: Axes = None, keepdims: bool = False) -> Value:
-    """The smallest of all that are not NaN; NaN where there is none."""
+    """The minimum, ignoring NaN; NaN if there are no other elements."""
     return _nan_extreme(reduce.min, math.inf, x, axes, keepdims)
 
 

@@ -1,7 +1,7 @@
 """Reductions over `axes` (`None`: all of them), with `keepdims` as in NumPy.
 
 Half precision accumulates in float32. A sum of n numbers is within n * eps * sum(|x|) of the exact
-one, whatever the order of summation; compiled kernels use many accumulators and do much better.
+one in any order of summation; compiled kernels use many accumulators and are much more accurate.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REDUCTION: Final[Mapping[str, Any]] = {"axes": None, "keepdims": False}
 
 # Shared parts
 def kept(y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
-    """`y`, a reduction of `x` over `axes`, with the reduced axes put back as 1."""
+    """`y`, a reduction of `x` over `axes`, with the reduced axes restored as 1."""
     if keepdims:
         return y
     if is_static(x.shape):
@@ -45,22 +45,22 @@ def kept(y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
 
 
 def spread(g: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
-    """`g`, a cotangent of a reduction of `x`, repeated to the shape of `x`."""
+    """`g`, a cotangent of a reduction of `x`, broadcast to the shape of `x`."""
     return catalogue.broadcast_to(kept(g, x, axes, keepdims), shape=shape_argument(x))
 
 
 def count(x: Any, axes: Axes) -> int:
-    """How many elements of `x` go into one element of its reduction over `axes`.
+    """The number of elements of `x` in each element of its reduction over `axes`.
 
     Raises:
-        ShapeError: a dimension that this takes is unknown.
+        ShapeError: a needed dimension is unknown.
     """
     dims = x.shape if x.shape is None else [x.shape[a] for a in normal_axes(axes, len(x.shape))]
     return math.prod(known(None if dims is None else tuple(dims)))
 
 
 def normal(x: Shape, *, axes: Axes, **attrs: Any) -> Mapping[str, Any]:
-    """Attributes with the axes as sorted numbers from 0."""
+    """Attributes with the axes sorted and not negative."""
     assert x is not None
     return {**attrs, "axes": normal_axes(axes, len(x))}
 
@@ -98,9 +98,9 @@ def _reduction(
 
     def run(x: Array, axes: Axes, keepdims: bool) -> Array:
         axis = None if axes is None else tuple(axes)
-        if ufunc.identity is None and not x.size:  # no results at all, as of (0, 0) over an axis
+        if ufunc.identity is None and not x.size:  # an empty result, as for (0, 0) over one axis
             return ufunc.reduce(x, axis=axis, keepdims=keepdims, initial=x.dtype.type(0))
-        # Not np.sum and the like, which take three times as long for small arrays.
+        # The ufuncs' reduce instead of np.sum, which takes three times as long for small arrays.
         return ufunc.reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
 
     return defop(
@@ -116,7 +116,7 @@ def _sum_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, .
 
 
 def _prod_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, ...]:
-    """The product of the others: of those before times those after, exact where some are zero."""
+    """The product of the other factors: those before times those after, correct even with zeros."""
     dims = concrete(x)
     gone = normal_axes(axes, len(dims))
     order = (*[i for i in range(len(dims)) if i not in gone], *gone)
@@ -143,7 +143,7 @@ prod = _reduction(
 )  # fmt: skip
 
 
-# Extremes
+# Minimum and maximum
 def _not_empty(x: Shape, axes: Axes = None, keepdims: bool = False) -> Shape:
     found = reduced_shape(x, axes, keepdims)
     assert x is not None and found is not None
@@ -153,7 +153,7 @@ def _not_empty(x: Shape, axes: Axes = None, keepdims: bool = False) -> Shape:
 
 
 def shared(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> Any:
-    """The cotangent of an extreme: winners share alike, as in TensorFlow."""
+    """The cotangent of a maximum or minimum: equal elements share it, as in TensorFlow."""
     winners = cast(equal(x, kept(y, x, axes, keepdims)), dtype=x.dtype)
     shares = winners / sum(winners, axes=axes, keepdims=True)
     return kept(g, x, axes, keepdims) * shares
@@ -207,8 +207,10 @@ elected = defop(
     lower=Composite(lambda x, y, batch: y), cases=_elected_cases,
     facts=IN_WIDEST,
 )  # fmt: skip
-"""`y`, one element of `x` (for each index of its first `batch` axes); all that equal it share the
-cotangent, NaN equalling NaN."""
+"""`y`, one element of `x` (for each index of its first `batch` axes).
+
+All elements equal to it share the cotangent; NaN counts as equal to NaN.
+"""
 
 any = _reduction("any", "maximum", np.logical_or, NO_GRADIENT, "b", empty=True, facts=AS_GIVEN)
 all = _reduction("all", "minimum", np.logical_and, NO_GRADIENT, "b", empty=True, facts=AS_GIVEN)

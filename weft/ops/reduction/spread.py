@@ -1,4 +1,4 @@
-"""Means of weighted numbers, and how far complex numbers are spread."""
+"""Weighted means, and the variance of complex numbers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from weft.ops.reduction.reduce import count
 
 @autocasting(Autocast.FLOAT32)
 def weighted_mean(x: Value, weights: Value, *, axes: tuple[int, ...]) -> Value:
-    """The mean over axes of numbers that count as much as their weights say."""
+    """The weighted mean over axes."""
     return catalogue.sum(x * weights, axes=axes) / catalogue.sum(weights, axes=axes)
 
 
 @autocasting(Autocast.FLOAT32)
 def variance_of(x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: float) -> Value:
-    """The variance of complex numbers: that of their real parts and that of the imaginary ones."""
+    """The variance of complex numbers: the sum of those of real and imaginary parts."""
     parts = [catalogue.real(x), catalogue.imag(x)]
     real, imag = (catalogue.variance(v, axes=axes, keepdims=keepdims, ddof=ddof) for v in parts)
     return real + imag
@@ -26,7 +26,7 @@ def variance_of(x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: float)
 
 @autocasting(Autocast.FLOAT32)
 def std_of(x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: float) -> Value:
-    """The root of `variance_of`; its slope where all x are equal is taken as 0."""
+    """The square root of `variance_of`; its gradient is 0 if all x are equal."""
     away = catalogue.abs(x - catalogue.mean(x, axes=axes, keepdims=True))
     free = math.sqrt(max(count(x, axes) - ddof, 0))
     return catalogue.norm(away, axes=axes, keepdims=keepdims) / constant_of(free, away.dtype)

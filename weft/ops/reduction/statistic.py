@@ -1,7 +1,7 @@
-"""Composites of reductions: means, variances, norms, and the logarithm of a sum of exponentials.
+"""Composite reductions: mean, variance, norm, logsumexp.
 
 They expand into reductions and elementwise steps that fuse into one kernel. Half precision is
-computed in float32 from end to end and rounded once.
+computed in float32 throughout and rounded once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["moments"]
 
 
 def in_wider(dtype: DType, expand: Rule) -> Rule:
-    """An `expand` of floating numbers that computes narrower ones in `dtype` and rounds once."""
+    """An `expand` that computes narrower floating-point dtypes in `dtype` and rounds once."""
 
     @functools.wraps(expand)
     def run(x: Any, *rest: Any, **attrs: Any) -> Any:
@@ -136,7 +136,7 @@ variance = _composite(
 )  # fmt: skip
 
 
-# std(x) = sqrt(variance(x)); its slope where all x are equal is taken as 0
+# std(x) = sqrt(variance(x)); its gradient is 0 if all x are equal
 def _std_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool, ddof: int) -> tuple[Any, ...]:
     zero = constant_of(0, y.dtype)
     flat = equal(y, zero)
@@ -162,7 +162,7 @@ def moments(x: Value, axes: Axes = None, keepdims: bool = False) -> tuple[Value,
     )
 
 
-# logsumexp(x) = m + log(sum(exp(x - m))), m the maximum where that is finite
+# logsumexp(x) = m + log(sum(exp(x - m))), m the maximum, if finite
 def _logsumexp_reference(x: Array, axes: Axes, keepdims: bool) -> Array:
     m = np.max(x, axis=normal_axes(axes, x.ndim), keepdims=True, initial=-np.inf)
     m = np.where(np.isfinite(m), m, 0.0)
@@ -212,7 +212,7 @@ def _norm_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool, ord: float) ->
         return (kept(g, x, axes, keepdims) * sign(x),)
     if ord == math.inf:
         return (shared(g, y, abs(x), axes, keepdims) * sign(x),)
-    flat = equal(y, constant_of(0, x.dtype))  # at the origin the slope is taken as 0
+    flat = equal(y, constant_of(0, x.dtype))  # the gradient at the origin is 0
     safe = select(flat, constant_of(1, x.dtype), y)
     return (kept(select(flat, constant_of(0, x.dtype), g / safe), x, axes, keepdims) * x,)
 

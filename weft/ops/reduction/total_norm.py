@@ -1,4 +1,4 @@
-"""Norms of all elements of several values, as of one vector; and values limited by them."""
+"""Total norms over several values, and clipping by them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def norm_of(xs: Sequence[Value], p: float, groups: Groups) -> Value:
     """The p-norm of all elements of all values.
 
     Args:
-        groups: for each value the numbers of the groups of ranks that have its other parts.
+        groups: for each value, the numbers of the process groups that hold its other parts.
     """
     kinds = dict.fromkeys(groups)
     parts = [
@@ -40,12 +40,12 @@ def norm_of(xs: Sequence[Value], p: float, groups: Groups) -> Value:
 
 
 def _part(sizes: Sequence[Value], p: float, groups: tuple[int, ...]) -> Value:
-    """What the norm of some absolute values is computed from: a maximum or a sum of powers."""
+    """The partial norm of some absolute values: a maximum or a sum of powers."""
     if p in (0, math.inf):
         most = catalogue.stack(*[_largest(s) for s in sizes])
         if p == math.inf:
             return _over_ranks(catalogue.max(most), "max", groups)
-        # in how many values there is something but 0, as in PyTorch
+        # the number of values that are not all zero, as in PyTorch
         some = catalogue.not_equal(_over_ranks(most, "max", groups), constant_of(0, most.dtype))
         return catalogue.sum(catalogue.cast(some, dtype=most.dtype))
     if p == 2:
@@ -56,7 +56,7 @@ def _part(sizes: Sequence[Value], p: float, groups: tuple[int, ...]) -> Value:
 
 
 def _largest(x: Value) -> Value:
-    """The largest of numbers that are not negative; 0 where there are none."""
+    """The largest of nonnegative numbers; 0 if there are none."""
     return catalogue.max(x) if size(known(x.shape)) else constant_of(0, x.dtype)
 
 
@@ -67,7 +67,7 @@ def _over_ranks(x: Value, reduction: str, groups: tuple[int, ...]) -> Value:
 
 
 def limited(most: Value, *grads: Value, p: float, groups: Groups) -> tuple[Value, ...]:
-    """The norm of values, and these scaled down where it exceeds `most`."""
+    """The total norm of values, and the values scaled down if it exceeds `most`."""
     total = norm_of(grads, p, groups)
     share = catalogue.cast(most, dtype=total.dtype) / (total + 1e-6)
     factor = catalogue.minimum(share, constant_of(1, total.dtype))
@@ -75,12 +75,12 @@ def limited(most: Value, *grads: Value, p: float, groups: Groups) -> tuple[Value
 
 
 def size_of_all(*xs: Value, p: float) -> Value:
-    """The norm of all elements of all values."""
+    """The Euclidean norm of all elements of all values."""
     return norm_of(xs, p, ((),) * len(xs))
 
 
 def bounded(most: Value, *grads: Value) -> tuple[Value, ...]:
-    """Values limited to `most` in magnitude."""
+    """Values clipped to `most` in magnitude."""
     found: list[Value] = []
     for g in grads:
         bound = catalogue.cast(most, dtype=g.dtype)
@@ -92,7 +92,7 @@ def unscaled(inverse: Value, *gs: Value, groups: tuple[int, ...]) -> tuple[Value
     """The gradients times a number, and whether all of them are finite.
 
     Args:
-        groups: numbers of the groups of ranks that have other parts of them.
+        groups: numbers of the process groups that hold other parts of them.
     """
     found = [g * catalogue.cast(inverse, dtype=g.dtype) for g in gs]
     finite = catalogue.all(catalogue.isfinite(found[0]))
@@ -106,10 +106,10 @@ def unscaled(inverse: Value, *gs: Value, groups: tuple[int, ...]) -> tuple[Value
 
 
 def scaled_to(x: Value, limit: Value, *, axes: Any, average: bool) -> Value:
-    """`x` scaled down to a length over axes of at most `limit`.
+    """`x` scaled down to a norm over axes of at most `limit`.
 
     Args:
-        average: whether the length is divided by the number of elements.
+        average: whether the norm is divided by the number of elements.
     """
     squares = catalogue.sum(catalogue.square(x), axes=axes, keepdims=True)
     above = catalogue.greater(squares, 0)
@@ -120,6 +120,6 @@ def scaled_to(x: Value, limit: Value, *, axes: Any, average: bool) -> Value:
 
 
 def share_of(norm: Value, limit: Value) -> Value:
-    """limit / max(norm, limit); NaN where the norm is not finite, so that it shows."""
+    """limit / max(norm, limit); NaN if the norm is not finite, so that this is noticed."""
     factor = limit * catalogue.minimum(1.0 / norm, 1.0 / limit)
     return catalogue.select(catalogue.isfinite(norm), factor, float("nan"))

@@ -1,1 +1,1 @@
-"""Operations over whole sequences."""
+"""Sequences: recurrent layers, CTC."""

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: how likely labels are, in order, at unknown times.
+"""Connectionist temporal classification (CTC): likelihoods of unaligned label sequences.
 
 Source: Graves et al., "Connectionist Temporal Classification" (2006), section 4.1.
 """
@@ -21,7 +21,7 @@ from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Facts
 
 NEVER: Final = -1e30
-"""The logarithm of the probability of what cannot be; finite, so that gradients are numbers."""
+"""The log probability of impossible paths; finite, so that gradients are not NaN."""
 
 
 def _dtype(logs: DType, labels: DType, steps: DType, lengths: DType, **_: Any) -> DType:
@@ -54,7 +54,7 @@ def _reference(logs: Array, labels: Array, steps: Array, lengths: Array, *, blan
     skips = np.zeros(places.shape, bool)
     skips[:, 2:] = (places[:, 2:] != blank) & (places[:, 2:] != places[:, :-2])
     alpha = np.full(places.shape, NEVER, logs.dtype)
-    alpha[:, 0] = 0.0  # before the first step, in front of the first blank
+    alpha[:, 0] = 0.0  # before the first step, ahead of the first blank
     for t, now in enumerate(logs):
         one, two = np.full_like(alpha, NEVER), np.full_like(alpha, NEVER)
         one[:, 1:], two[:, 2:] = alpha[:, :-1], alpha[:, :-2]
@@ -90,7 +90,7 @@ def _expand(logs: Value, labels: Value, steps: Value, lengths: Value, *, blank: 
 
 
 def _step(alpha: Value, emitted: Value, time: Value, skips: Value, steps: Value) -> Value:
-    """One time step: a path stays, goes one place on, or two where that is allowed."""
+    """One time step: a path stays, or advances by one label, or by two if allowed."""
     never = constant_of(NEVER, alpha.dtype)
     stay = catalogue.logaddexp(alpha, _later(alpha, 1))
     skip = catalogue.select(skips, _later(alpha, 2), never)
@@ -108,14 +108,14 @@ def _with_blanks(labels: Value, blank: int) -> Value:
 
 
 def _later(x: Value, by: int) -> Value:
-    """`x` moved `by` places to the right; what comes in cannot be."""
+    """`x` shifted right by `by`; new elements have probability 0."""
     n, size = known(x.shape)
     kept = catalogue.slice(x, begin=(0, 0), end=(n, max(size - by, 0)))
     return catalogue.pad(kept, paddings=((0, 0), (min(by, size), 0)), value=NEVER)
 
 
 def _skips(places: Value, blank: int) -> Value:
-    """Where a label may follow the one before it without a blank between."""
+    """Where a label may follow the previous one without a blank between."""
     n, size = known(places.shape)
     before = catalogue.slice(places, begin=(0, 0), end=(n, max(size - 2, 0)))
     before = catalogue.pad(before, paddings=((0, 0), (min(2, size), 0)), value=blank)
@@ -145,8 +145,8 @@ ctc_log_likelihood = defop(
     cases=_cases,
     facts=Facts(autocast=Autocast.FLOAT32),
 )
-"""The logarithm of the probability of labels, (N): of all paths that read as them, together.
+"""The log probability of label sequences, (N): the sum over all alignments.
 
-Inputs: logarithms of probabilities (T, N, C); labels (N, S); how many steps and how many labels
-count, (N). What cannot be, such as more labels than steps, has about `NEVER`.
+Inputs: log probabilities (T, N, C); labels (N, S); the numbers of steps and of labels, (N).
+Impossible sequences, such as more labels than steps, give about `NEVER`.
 """

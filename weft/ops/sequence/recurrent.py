@@ -1,11 +1,12 @@
-"""Recurrent layers over whole sequences, given the products of their inputs.
+"""Recurrent layers over whole sequences, given the matmuls of their inputs.
 
     i, f, o = sigmoid(z + h @ w.T)    n = tanh(z + h @ w.T)     (parts of the width, in order ifno)
     c = f * c + i * n                 h = o * tanh(c)
 
 Hochreiter and Schmidhuber, "Long Short-Term Memory" (1997), with the order of PyTorch: i, f, n, o.
-What all time steps share (products with the inputs, the gradient of weights) is one matrix product
-outside; here is what follows step by step. Activated gates and cells are outputs, for the gradient.
+Work that is common to all time steps (matmuls with the inputs, the gradient of weights) is one
+matmul outside; these operations do the rest step by step. Activated gates and cells are outputs,
+for the gradient.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _shape(
     return (*z[:2], w[1]), (*z[:2], w[1]), (*z[:2], w[0])
 
 
-# References: arrays with time in front
+# References, on arrays with time first
 
 
 def _timed(x: Array, batch_first: bool) -> Array:
@@ -140,7 +141,7 @@ def _reference_back(*arrays: Array, reverse: bool, batch_first: bool) -> tuple[A
 
 
 def _previous(first: Value, states: Value, reverse: bool, batch_first: bool) -> Value:
-    """The states before each step: `first`, then all but the last one."""
+    """The states before each step: `first`, then all but the last."""
     axis = 1 if batch_first else 0
     start = catalogue.expand_dims(first, axis=axis)
     dims = known(states.shape)
@@ -166,7 +167,7 @@ def _vjp(
 
 
 def _rows(*xs: Value) -> list[Value]:
-    """All steps of all sequences below each other."""
+    """All steps of all sequences, flattened to rows."""
     dims = [known(x.shape) for x in xs]
     return [catalogue.reshape(x, shape=(d[0] * d[1], d[2])) for x, d in zip(xs, dims, strict=True)]
 
@@ -175,7 +176,7 @@ def _expand_back(
     g: Value, g_cells: Value, w: Value, c: Value, cells: Value, gates: Value, *g_gates: Value,
     reverse: bool, batch_first: bool,
 ) -> tuple[Value, Value, Value]:  # fmt: skip
-    """Step by step, in operations."""
+    """Unrolled into operations, step by step."""
     axis = 1 if batch_first else 0
     steps, width = known(gates.shape)[axis], known(w.shape)[1]
     stacked = (g, g_cells, cells, gates, *g_gates)
@@ -255,12 +256,12 @@ lstm_sequence = defop(
     outputs=3,
     facts=IN_FLOAT32,
 )
-"""A layer of long short-term memory.
+"""An LSTM layer.
 
-Inputs: z, the products of the inputs and the biases (L, N, 4 * width), w (4 * width, width), and
-the states at first, h and c (N, width). Outputs: h and c after every step (L, N, width), and the
-gates after their functions (L, N, 4 * width). `batch_first` puts N in front of L in all of them;
-`reverse` begins with the last step.
+Inputs: z, the matmuls of the inputs plus biases (L, N, 4 * width), w (4 * width, width), and the
+initial states h and c (N, width). Outputs: h and c after every step (L, N, width), and the
+activated gates (L, N, 4 * width). `batch_first` puts N before L in all of them; `reverse` begins
+with the last step.
 """
 
 lstm_sequence_grad = defop(
@@ -277,5 +278,8 @@ lstm_sequence_grad = defop(
     outputs=3,
     facts=IN_FLOAT32,
 )
-"""Cotangents of z, h and c, from those of the outputs of `lstm_sequence` (that of the gates only
-where there is one), its inputs w and c, and its outputs cells and gates."""
+"""Cotangents of z, h and c, for `lstm_sequence`.
+
+Inputs: the cotangents of its first two outputs, its inputs w and c, its outputs cells and gates,
+and optionally the cotangent of the gates.
+"""

@@ -1,7 +1,7 @@
-"""Recurrent layers, one direction of one layer a call, and their single steps.
+"""Recurrent layers, one direction of one layer per call, and recurrent cells.
 
-The products of all time steps with the inputs are one product. Sequences are (L, N, width), or
-(N, L, width) with `batch_first`.
+The matmuls of all time steps with the inputs are one matmul. Sequences are (L, N, width), or (N, L,
+width) with `batch_first`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Step = Callable[..., tuple[Value, ...]]
 
 
 LOOPED: Final = 4
-"""Time steps from which they are a loop: fewer are written down one after the other."""
+"""Time steps from which a loop is used: fewer are unrolled."""
 
 
 def _product(x: Value, weight: Value, bias: Value | None) -> Value:
@@ -31,7 +31,7 @@ def _product(x: Value, weight: Value, bias: Value | None) -> Value:
 
 
 def _products(x: Value, weight: Value, bias: Value | None) -> Value:
-    """The products of all time steps with the inputs, in the shape of the sequence."""
+    """The matmuls of all time steps with the inputs, in the shape of the sequence."""
     *lead, width = known(x.shape)
     rows = _product(catalogue.reshape(x, shape=(math.prod(lead), width)), weight, bias)
     return catalogue.reshape(rows, shape=(*lead, known(weight.shape)[0]))
@@ -41,7 +41,7 @@ def _unrolled(
     step: Step, z: Value, carry: Sequence[Value], weights: Sequence[Value | None], reverse: bool,
     axis: int,
 ) -> tuple[Value, ...]:  # fmt: skip
-    """All states and the last carry, the time steps written down one after the other."""
+    """All states and the last carry, with the time steps unrolled."""
     steps = list(catalogue.unstack.all(z, count=known(z.shape)[axis], axis=axis))
     states: list[Value] = []
     for g in steps[::-1] if reverse else steps:
@@ -54,10 +54,10 @@ def _run(
     step: Step, z: Value, carry: Sequence[Value], weights: Sequence[Value | None], reverse: bool,
     batch_first: bool,
 ) -> tuple[Value, ...]:  # fmt: skip
-    """All states and the last carry; a loop where there are more than a few time steps.
+    """All states and the last carry; a loop if there are more than a few time steps.
 
     Args:
-        step: gives the next carry, the state first, from a step's product with the inputs.
+        step: returns the next carry, the state first, from a step's matmul with the inputs.
     """
     length = known(z.shape)[int(batch_first)]
     if length < LOOPED:
@@ -90,7 +90,7 @@ def _sum(a: Value | None, b: Value | None) -> Value | None:
 
 
 def _start(state: Value | None, x: Value, width: int, axis: int = -2) -> Value:
-    """The state at first: as given, or zeros; `axis` of x has the sequences."""
+    """The initial state: as given, or zeros; `axis` of x is the batch axis."""
     n = known(x.shape)[axis]
     if state is None:
         return catalogue.broadcast_to(constant_of(0, x.dtype), shape=(n, width))
@@ -167,7 +167,7 @@ def lstm(
 def _lstm_sequence(
     z: Value, h: Value, c: Value, w: Value, reverse: bool, batch_first: bool
 ) -> tuple[Value, Value, Value]:
-    """By the operation that runs all steps; half precision is computed in float32."""
+    """Run by one operation for all steps; half precision is computed in float32."""
     dtype, xs = z.dtype, [z, w, h, c]
     if dtype in HALVES:
         xs = [catalogue.cast(v, dtype=float32) for v in xs]

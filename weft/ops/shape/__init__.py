@@ -1,1 +1,1 @@
-"""The same elements in another shape or order."""
+"""Shape: creation, reshape, permutation, joining, padding."""

@@ -1,4 +1,4 @@
-"""Arrays from shapes and numbers: iota, arange, one_hot, band_part; and the shapes of arrays."""
+"""Arrays from shapes and numbers (iota, arange, one_hot, band_part), and shapes of arrays."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ rank_of = defop(
     facts=AS_GIVEN,
 )
 
-# Numbers in order
+# Ranges
 
 
 def _iota_dtype(*, dtype: Any, **_: Any) -> DType:
     found = as_dtype(dtype)
     if found.kind == "b":
-        raise DTypeError("dtype: expected a numeric element type, got bool")
+        raise DTypeError("dtype: expected a numeric dtype, got bool")
     return found
 
 
@@ -290,7 +290,7 @@ band_part = defop(
     ],
     facts=Facts(linear=True, batching=Batching.LEADING),
 )
-"""Keep entries at most `lower` below and `upper` above the diagonal; `None` keeps all of a side."""
+"""Keep entries at most `lower` below and `upper` above the diagonal; `None` keeps a whole side."""
 
 
 def tril(x: Value, k: int = 0) -> Value:
@@ -303,11 +303,11 @@ def triu(x: Value, k: int = 0) -> Value:
     return band_part(x, lower=-k)
 
 
-# Arrays of one number
+# Filled arrays
 
 
 def full(shape: Any, value: Any, dtype: Any = None) -> Value:
-    """An array of one number, which may be a value; so may the shape or a part of it."""
+    """An array filled with a number; the number and the shape, or parts of it, may be values."""
     scalar = value
     if not isinstance(value, Value):
         scalar = constant_of(value, None if dtype is None else as_dtype(dtype))
@@ -315,28 +315,28 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Value:
 
 
 def full_like(x: Value, value: Any) -> Value:
-    """An array of one number with the shape and element type of `x`."""
+    """An array filled with a number, with the shape and dtype of `x`."""
     return full(shape_argument(x), value, x.dtype)
 
 
 def zeros_like(x: Value) -> Value:
-    """Zeros with the shape and element type of `x`."""
+    """Zeros with the shape and dtype of `x`."""
     return full_like(x, 0)
 
 
 def is_zeros(x: Value) -> bool:
-    """Whether a value is known to hold nothing but zeros, as `zeros_like` makes it."""
+    """Whether a value is known to be all zeros, as from `zeros_like`."""
     node = x.node.inputs[0].node if x.node.op == "broadcast_to" else x.node
     return node.op == "constant" and not node.attrs["value"].array.any()
 
 
 def ones_like(x: Value) -> Value:
-    """Ones with the shape and element type of `x`."""
+    """Ones with the shape and dtype of `x`."""
     return full_like(x, 1)
 
 
 def eye(rows: Any, columns: Any = None, dtype: Any = float32) -> Value:
-    """The identity matrix of `rows` rows and as many columns, unless said otherwise."""
+    """The identity matrix; `columns` defaults to `rows`."""
     wide = rows if columns is None else columns
     diagonal = catalogue.equal(iota(shape=(rows, 1), axis=0), iota(shape=(1, wide), axis=1))
     return catalogue.cast(diagonal, dtype=dtype)

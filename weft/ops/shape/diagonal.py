@@ -1,4 +1,4 @@
-"""Diagonals of matrices: taken out, put in, and summed."""
+"""Diagonals of matrices: reading, writing and trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["diag", "diag_embed", "diagonal", "diagonal_update", "trace"]
 
 
 def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
-    """Elements `i, i + offset` along two axes, as a last axis in place of them; as in NumPy.
+    """The diagonal elements `i, i + offset` of two axes, as a new last axis, as in NumPy.
 
     Raises:
         ShapeError: a rank below 2, or the same axis twice; the shape must be known.
@@ -28,10 +28,10 @@ def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value
 def diagonal_update(
     x: Value, update: Value, offset: int = 0, axis1: int = 0, axis2: int = 1
 ) -> Value:
-    """`x` with what `diagonal` gives replaced by `update`, which broadcasts to it.
+    """`x` with a diagonal replaced by `update`, which broadcasts to it.
 
     Raises:
-        ShapeError: as `diagonal`, or an update that does not fit.
+        ShapeError: as for `diagonal`, or an update that does not fit.
     """
     flat, along, order = _flattened("diagonal_update", x, offset, axis1, axis2)
     dims = concrete(x)
@@ -44,7 +44,7 @@ def diagonal_update(
 def _flattened(
     name: str, x: Value, offset: int, axis1: int, axis2: int
 ) -> tuple[Value, dict[str, Any], tuple[int, ...]]:
-    """`x` with the two axes flattened at the end, where a diagonal is then, and the axes' order."""
+    """`x` with both axes flattened at the end, the slice of its diagonal, and the permutation."""
     dims = concrete(x)
     a, b = _two_axes(name, x, axis1, axis2)
     rest = [i for i in range(len(dims)) if i not in (a, b)]
@@ -76,14 +76,14 @@ def _two_axes(name: str, x: Value, axis1: int, axis2: int) -> tuple[int, int]:
 
 
 def _span(rows: int, columns: int, offset: int) -> tuple[int, int]:
-    """The first element of a diagonal of a matrix in row-major order, and how many it has."""
+    """The flat index of a diagonal's first element, and its length."""
     first = offset if offset >= 0 else -offset * columns
     count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
     return (first, count) if count > 0 else (0, 0)
 
 
 def diag_embed(x: Value, offset: int = 0) -> Value:
-    """Square matrices, zero but for the last axis of `x` on their diagonals.
+    """Square matrices with the last axis of `x` on their diagonals.
 
     Raises:
         ShapeError: a rank of 0; the shape must be known.
@@ -105,7 +105,7 @@ def diag_embed(x: Value, offset: int = 0) -> Value:
 
 
 def diag(x: Value, k: int = 0) -> Value:
-    """The `k`-th diagonal of a matrix, or the matrix with that diagonal of a vector.
+    """The `k`-th diagonal of a matrix; for a vector, the matrix with this diagonal.
 
     Raises:
         ShapeError: a rank other than 1 and 2; the shape must be known.
@@ -121,6 +121,5 @@ def trace(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value:
     """The sum of a diagonal along two axes.
 
     Raises:
-        ShapeError: as `diagonal`.
-    """
+        ShapeError: as for `diagonal`."""
     return catalogue.sum(diagonal(x, offset, axis1, axis2), axes=(-1,))

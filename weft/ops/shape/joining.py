@@ -1,4 +1,4 @@
-"""Operations that put arrays together and take them apart: concatenate, stack, split, unstack."""
+"""Joining and splitting arrays: concatenate, stack, split, unstack."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _concatenate_vjp(g: Value, y: Value, *xs: Value, axis: int) -> tuple[Value, 
 
 def _rank(x: Value) -> int:
     if x.shape is None:
-        return len(concrete(x))  # raises, so that it is asked again later
+        return len(concrete(x))  # raises, so that the rule is called again later
     return len(x.shape)
 
 

@@ -1,6 +1,6 @@
-"""Images as users write them, (N, C, spatial...), around operations that take channels last.
+"""Channels-first images, (N, C, spatial...), for operations that take channels last.
 
-The transposes of neighbouring layers cancel when the graph is simplified.
+The transposes of adjacent layers cancel when the graph is simplified.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def to_first(x: Value) -> Value:
 
 
 def channels_last(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of images (N, spatial..., C) as one of images (N, C, spatial...).
+    """Turn a function of images (N, spatial..., C) into one of images (N, C, spatial...).
 
     Its first argument and all its results are images.
     """

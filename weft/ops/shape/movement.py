@@ -1,4 +1,4 @@
-"""Elements in other places: rolled, repeated, axes moved, and grids of numbers."""
+"""Roll, repeat, move axes; and grids of numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def _shifts(x: Dims, shifts: Any, axes: Any) -> dict[int, int]:
-    """The shift of each axis that has one; several of one axis add up."""
+    """The shift of each axis; several for one axis add up."""
     by = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     along = (axes,) if isinstance(axes, int) else tuple(axes)
     if len(by) != len(along):
@@ -90,16 +90,16 @@ roll = defop(
     cases=_roll_cases,
     facts=Facts(linear=True, batching=Batching.AXES),
 )
-"""Elements moved by `shifts` along `axes`; those that leave at one end come in at the other."""
+"""Elements shifted by `shifts` along `axes`, with wrap-around."""
 
 # Axes
 
 
 def moveaxis(x: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
-    """The axes `source` moved to the places `destination`; the others keep their order.
+    """Move the axes `source` to the positions `destination`; the others keep their order.
 
     Raises:
-        ShapeError: axes outside the rank, named twice, or not as many places.
+        ShapeError: axes outside the rank or repeated, or different numbers of axes.
     """
     old, new = (
         [axis_of("moveaxis", x, a) for a in ((axes,) if isinstance(axes, int) else axes)]
@@ -119,7 +119,7 @@ def moveaxis(x: Value, source: int | Sequence[int], destination: int | Sequence[
 
 
 def swapaxes(x: Value, axis1: int, axis2: int) -> Value:
-    """Two axes in each other's place."""
+    """Swap two axes."""
     a, b = (axis_of("swapaxes", x, axis) for axis in (axis1, axis2))
     order = list(range(x.rank or 0))
     order[a], order[b] = order[b], order[a]
@@ -127,7 +127,7 @@ def swapaxes(x: Value, axis1: int, axis2: int) -> Value:
 
 
 def rot90(x: Value, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
-    """Turned by `k` quarter turns, from the first axis to the second."""
+    """Rotate by `k` quarter turns, from the first axis to the second."""
     a, b = (axis_of("rot90", x, axis) for axis in axes)
     for _ in range(k % 4):
         x = catalogue.flip(swapaxes(x, a, b), axes=(a,))
@@ -138,12 +138,12 @@ def rot90(x: Value, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Value:
 
 
 def repeat(x: Value, repeats: int | Sequence[int], axis: int | None = None) -> Value:
-    """Each element along an axis `repeats` times (a number, or one an element), as in NumPy.
+    """Repeat each element along an axis, as in NumPy; one number, or one for each element.
 
-    Without an axis, of all elements in row-major order.
+    Without an axis, the flattened array is repeated.
 
     Raises:
-        ShapeError: not as many repeats as elements; the shape must be known.
+        ShapeError: the numbers of repeats and elements differ; the shape must be known.
     """
     if axis is None:
         x, axis = catalogue.reshape(x, shape=(-1,)), 0
@@ -170,7 +170,7 @@ def broadcast_arrays(*xs: Value) -> tuple[Value, ...]:
 
 
 def meshgrid(*xs: Value, indexing: str = "xy") -> tuple[Value, ...]:
-    """Grids of coordinates from an axis of numbers each, in NumPy's two orders `xy` and `ij`.
+    """Coordinate grids from a vector for each axis, in NumPy's order `xy` or `ij`.
 
     Raises:
         ShapeError: values of a rank other than 0 and 1, or another order.
@@ -205,10 +205,9 @@ def tri(rows: int, columns: int | None = None, k: int = 0, dtype: Any = float32)
 def linspace(
     start: float | Value, stop: float | Value, num: int, endpoint: bool = True, dtype: Any = float32
 ) -> Value:
-    """`num` numbers from `start` to `stop`, which both occur if `endpoint`.
+    """`num` evenly spaced numbers from `start` to `stop`, inclusive if `endpoint`.
 
-    `start` and `stop` may be values of any shapes that broadcast, and get gradients; the new axis
-    is the first.
+    `start` and `stop` may be values that broadcast, and get gradients; the new axis is the first.
     """
     kind = as_dtype(dtype)
     if not isinstance(start, Value) and not isinstance(stop, Value):
@@ -223,7 +222,7 @@ def linspace(
 
 
 def _numbers(x: Array, dtype: DType) -> Value:
-    """Numbers as a constant of a type; integers are rounded down, as NumPy does."""
+    """Numbers as a constant of a dtype; integers are rounded down, as in NumPy."""
     return constant_of((np.floor(x) if dtype.is_integer else x).astype(dtype.numpy))
 
 
@@ -236,7 +235,7 @@ def logspace(
 
 
 def vander(x: Value, columns: int | None = None, increasing: bool = False) -> Value:
-    """Powers of a vector, a column each, the highest first unless `increasing`.
+    """The Vandermonde matrix of a vector, highest power first unless `increasing`.
 
     Raises:
         ShapeError: a rank other than 1.

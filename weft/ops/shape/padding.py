@@ -1,4 +1,4 @@
-"""Padding of dimensions by zeros, by what lies at the edge, and by cutting."""
+"""Padding by zeros or edge elements, and cropping."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.ops.indexing.gather import gather
 
 
 def padded(x: Value, pads: Any, mode: str, value: float = 0) -> Value:
-    """`x` with (low, high) more elements a dimension; negative numbers cut."""
+    """`x` with (low, high) more elements on each dimension; negative numbers crop."""
     if mode in ("constant", "circular"):
         cut = [(max(-low, 0), max(-high, 0)) for low, high in pads]
         if any(low or high for low, high in cut):
@@ -32,7 +32,7 @@ def padded(x: Value, pads: Any, mode: str, value: float = 0) -> Value:
 
 
 def _places(size: int, low: int, high: int, mode: str) -> np.ndarray[Any, Any]:
-    """Which element each element of a padded dimension is."""
+    """The source index of each element of a padded dimension."""
     at = np.arange(-low, size + high)
     if mode == "circular":
         return at % size

@@ -1,4 +1,4 @@
-"""Arrays in another shape or order: reshape, transpose, broadcast, flip, tile."""
+"""Reshape, transpose, broadcast, flip, tile."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from weft.ops.declaration.rule import (
 
 
 def dimension(x: Value, axis: int) -> Any:
-    """One dimension of `x`: a number where it is known, else the value that computes it."""
+    """A dimension of `x`: a number if known, otherwise the value that computes it."""
     dim = None if x.shape is None else x.shape[axis]
     return catalogue.shape_of(x)[axis] if dim is None else dim
 
@@ -40,7 +40,7 @@ def axis_of(name: str, x: Value, axis: int) -> int:
     """An axis of `x`, an argument of function `name`, counted from the front.
 
     Raises:
-        ShapeError: the rank is unknown, or the axis lies outside it; names the user's line.
+        ShapeError: the rank is unknown, or the axis is outside; names the user's line.
     """
     if x.rank is None:
         raise ShapeError(f"{name}: expected a known rank, got {x!r}{at_user_line()}")
@@ -224,7 +224,7 @@ transpose = defop(
 
 
 def _spread(x: Dim, y: Dim) -> Dim:
-    """A dimension `x` broadcast to one that is to be `y`, either of which may be unknown."""
+    """Dimension `x` broadcast to `y`; either may be unknown."""
     return x if y is None and x != 1 else y
 
 
@@ -285,7 +285,7 @@ def _sum_to_shape(x: Shape, *, shape: Any) -> Shape:
 
 
 def summed_axes(x: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ...]:
-    """Axes of a shape over which a cotangent is summed when `to` was broadcast to `x`."""
+    """The axes over which a cotangent is summed after `to` was broadcast to `x`."""
     lead = len(x) - len(to)
     spread = [lead + i for i, d in enumerate(to) if d == 1 and x[lead + i] != 1]
     return (*range(lead), *spread)
@@ -299,7 +299,7 @@ def _sum_to_reference(x: Array, shape: Any) -> Array:
 
 
 def _fast_sum_to(x: Array, shape: Any) -> Array:
-    """Rows are added up as a product with ones, five times as fast as by `np.sum`."""
+    """Rows are summed by a matmul with ones, five times as fast as `np.sum`."""
     axes = summed_axes(x.shape, shape if isinstance(shape, tuple) else (shape,))
     rows = math.prod(x.shape[: len(axes)])
     if axes != tuple(range(len(axes))) or x.dtype.kind != "f" or rows < 2 or not x.size:

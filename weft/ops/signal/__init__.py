@@ -1,1 +1,1 @@
-"""Signals: Fourier transforms, windows, overlapping pieces."""
+"""Signals: Fourier transforms, windows, short-time transforms."""

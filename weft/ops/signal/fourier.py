@@ -1,7 +1,7 @@
 """Discrete Fourier transforms, computed by NumPy; their gradients are Fourier transforms too.
 
 A transform is linear with a symmetric matrix, so its gradient is the same transform. Axes are
-counted from the end, so that these functions take an axis of examples in front.
+counted from the end, so that these functions take a leading batch axis.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _transform(x: Value, axes: tuple[int, ...], inverse: bool, norm: Any) -> Val
 
 
 def _forward(x: Value, axis: int, norm: Any) -> Value:
-    """The half of the transform of real numbers that says all of it."""
+    """The nonredundant half of the transform of real numbers."""
     dims = known(x.shape)
     count = dims[axis]
     kind = (complex_of(x.dtype), _with(dims, axis, count // 2 + 1))
@@ -48,12 +48,12 @@ def _forward(x: Value, axis: int, norm: Any) -> Value:
 
 
 def _backward(y: Value, axis: int, count: int, norm: Any) -> Value:
-    """`count` real numbers from the half of their transform."""
+    """`count` real numbers from half of their transform."""
     dims = known(y.shape)
     kind = (y.dtype.real, _with(dims, axis, count))
 
     def gradient(g: Any, *_: Any) -> list[Value]:
-        # Every element of the half but the first (and the middle one) stands for two.
+        # Every element of the half except the first (and the middle one) stands for two.
         twice = np.full(dims[axis], 2.0)
         twice[0] = 1.0
         if count % 2 == 0:
@@ -67,11 +67,11 @@ def _backward(y: Value, axis: int, count: int, norm: Any) -> Value:
 
 
 OTHER_NORM: Final = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
-"""The norm of the transform in the other direction, by each."""
+"""The `norm` of the inverse transform for each `norm`."""
 
 
 def complex_of(dtype: DType) -> DType:
-    """The complex type with numbers as exact as a real type's."""
+    """The complex dtype with the precision of a real dtype."""
     return types.complex64 if dtype is types.float32 else types.complex128
 
 
@@ -80,7 +80,7 @@ def _with(dims: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
 
 
 def _fit(x: Value, axis: int, size: int) -> Value:
-    """`x` with an axis cut, or filled with zeros, to a size."""
+    """`x` with an axis cropped or zero-padded to a size."""
     dims = known(x.shape)
     more = size - dims[axis]
     if more < 0:
@@ -92,14 +92,14 @@ def _fit(x: Value, axis: int, size: int) -> Value:
 
 
 def fftn(x: Value, *, sizes: Any, axes: tuple[int, ...], inverse: bool, norm: str) -> Value:
-    """The transform of complex numbers along axes, each cut or filled with zeros to its size."""
+    """The transform of complex numbers along axes, each cropped or zero-padded to its size."""
     for axis, size in zip(axes, sizes, strict=True):
         x = _fit(x, axis, size)
     return _transform(x, axes, inverse, norm) if axes else x
 
 
 def rfftn(x: Value, *, sizes: Any, axes: tuple[int, ...], norm: str) -> Value:
-    """The same of real numbers: the half along the last axis that says all of it."""
+    """The transform of real numbers: the nonredundant half along the last axis."""
     for axis, size in zip(axes, sizes, strict=True):
         x = _fit(x, axis, size)
     *others, last = axes
@@ -108,7 +108,7 @@ def rfftn(x: Value, *, sizes: Any, axes: tuple[int, ...], norm: str) -> Value:
 
 
 def irfftn(y: Value, *, sizes: tuple[int, ...], axes: tuple[int, ...], norm: str) -> Value:
-    """The inverse of `rfftn`: real numbers of these sizes."""
+    """The inverse of `rfftn`, with these sizes."""
     *others, last = axes
     *halves, count = sizes
     for axis, size in zip(axes, (*halves, count // 2 + 1), strict=True):

@@ -1,4 +1,4 @@
-"""Pieces of a signal: cut out at equal distances, transformed, and added up again."""
+"""Short-time Fourier transforms: frames of a signal, their transforms, and overlap-add."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from weft.ops.shape.padding import padded
 from weft.ops.signal.fourier import complex_of, fftn, irfftn, rfftn
 
 LEAST_SHARE: Final = 1e-11
-"""Below this, the weights of a sample count as none; PyTorch's limit."""
+"""Total weights of a sample below this count as 0; PyTorch's limit."""
 
 
 def pieces_of(x: Value, *, axis: int, size: int, step: int) -> Value:
-    """Pieces of `size` along an axis, each `step` after the one before, along a new last axis."""
+    """Frames of `size` along an axis, `step` apart, as a new last axis."""
     if not x.shape:
         return catalogue.reshape(x, shape=(1,))[:size]
     first = np.arange(0, concrete(x)[axis] - size + 1, step)
@@ -33,7 +33,7 @@ def pieces_of(x: Value, *, axis: int, size: int, step: int) -> Value:
 
 
 def overlapped(pieces: Value, *, hop: int) -> Value:
-    """The sum of pieces, shape (..., pieces, samples), each `hop` after the one before."""
+    """Overlap-add of frames, shape (..., frames, samples), `hop` apart."""
     *lead, count, size = concrete(pieces)
     places = constant_of((np.arange(count)[:, None] * hop + np.arange(size)).reshape(-1))
     flat = catalogue.reshape(pieces, shape=(*lead, count * size))
@@ -54,12 +54,12 @@ def _between_zeros(window: Value, size: int) -> Value:
 def stft(
     x: Value, window: Value, *, size: int, hop: int, pad_mode: str | None, onesided: bool, norm: str
 ) -> Value:
-    """Fourier transforms of pieces of signals: (..., frequencies, pieces).
+    """The short-time Fourier transform of signals: (..., frequencies, frames).
 
     Args:
-        window: weights of the type of `x`, with zeros to both sides up to `size`.
-        pad_mode: how a signal is continued by half a piece at its ends, if at all.
-        onesided: without the frequencies that follow from others, for real numbers.
+        window: weights in the dtype of `x`, zero-padded on both sides to `size`.
+        pad_mode: how to pad a signal by half a frame at its ends, if at all.
+        onesided: omit redundant frequencies of real signals.
     """
     rank = len(concrete(x))
     if pad_mode is not None:
@@ -77,10 +77,10 @@ def istft(
     y: Value, window: Value, *, dtype: DType, size: int, hop: int, onesided: bool, norm: str,
     span: tuple[int, int | None],
 ) -> Value:  # fmt: skip
-    """The samples of a span of the signal of which `stft` gave the transforms.
+    """The inverse of `stft`, for a range of samples.
 
     Args:
-        dtype: of the signal: real, unless its pieces are complex.
+        dtype: of the signal: real, unless its frames are complex.
 
     Raises:
         ValueError: when run, all weights of a sample are 0.
@@ -112,6 +112,6 @@ def _check_shares(shares: Any) -> Any:
 
 
 def _above_zero(shares: Value) -> Value:
-    """The sums of squared weights of samples, none of which may be 0."""
+    """The sums of squared weights of samples, which must not be 0."""
     kind = (shares.dtype, known(shares.shape))
     return call(_check_shares, shares, types_of=[kind], gradient=lambda g, *_: [g[0]])[0]

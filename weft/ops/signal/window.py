@@ -1,6 +1,6 @@
-"""Windows: weights that fade out to both ends, at places i = 0, 1, 2, ... up to n.
+"""Window functions: weights that fade out to both ends, at i = 0, 1, 2, ... up to n.
 
-Those that are 0 at both ends are 1 where there is a single weight.
+A single weight is 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TURN: Final = 2 * math.pi
 
 
 def cosines(i: Value, *, n: float, weights: Sequence[float]) -> Value:
-    """A sum of cosines over 0, 1, 2, ... whole turns, with these weights of alternating signs."""
+    """A cosine-sum window, with these weights and alternating signs."""
     if not n:
         return i + 1.0
     parts = [
@@ -28,14 +28,14 @@ def cosines(i: Value, *, n: float, weights: Sequence[float]) -> Value:
 
 
 def triangle(i: Value, *, n: float) -> Value:
-    """A triangle, 0 at both ends."""
+    """The Bartlett window: a triangle, 0 at both ends."""
     if not n:
         return i + 1.0
     return 1.0 - catalogue.abs(i * (2.0 / n) - 1.0)
 
 
 def bessel(i: Value, *, n: float, beta: float) -> Value:
-    """Bessel's `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1."""
+    """The Kaiser window: `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1."""
     if not n:
         return i + 1.0
     rest = 1.0 - catalogue.square(i * (2.0 / n) - 1.0)
@@ -44,7 +44,7 @@ def bessel(i: Value, *, n: float, beta: float) -> Value:
 
 
 def half_wave(i: Value, *, n: float) -> Value:
-    """Half a wave of the sine."""
+    """The cosine window: half a wave of the sine."""
     return catalogue.sin((i + 0.5) * (math.pi / (n + 1)))
 
 
@@ -54,5 +54,5 @@ def exponential(i: Value, *, n: float, center: float | None, tau: float) -> Valu
 
 
 def gaussian(i: Value, *, n: float, std: float) -> Value:
-    """A normal distribution of this deviation around the middle."""
+    """The Gaussian window with this standard deviation, around the middle."""
     return catalogue.exp(catalogue.square((i - n / 2) / std) * -0.5)

@@ -1,1 +1,1 @@
-"""Sparse matrices in compressed rows (CSR), and reductions of rows by segments."""
+"""Sparse matrices in CSR format, and segment reductions."""

@@ -1,7 +1,7 @@
-"""Compressed rows: `indptr[r]` to `indptr[r + 1]` are the positions of what belongs to row `r`.
+"""CSR index arrays: `indptr[r]` to `indptr[r + 1]` are the entries of row `r`.
 
-`csr_order` makes them from ids in any order, by counting; `csr_indptr` from ids that are sorted;
-`csr_rows` gives the sorted ids back. All int32, as sizes in one memory fit.
+`csr_order` makes them from ids in any order, by counting sort; `csr_indptr` from sorted ids;
+`csr_rows` returns the sorted ids. All are int32, as sizes in one memory fit.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ csr_order = defop(
     outputs=2,
     facts=AS_GIVEN,
 )
-"""`indptr` of ids below `size`, and the positions that sort them; equal ids keep their order.
+"""`indptr` of ids below `size`, and the indices that sort them, stably.
 
-With `spare` there is one more row, the last, to which negative ids belong.
+With `spare`, there is an additional last row for negative ids.
 """
 
 # csr_indptr: sorted ids
@@ -155,7 +155,7 @@ def check_indptr(indptr: Array, count: int) -> Array:
     """The same as int64.
 
     Raises:
-        OutOfRangeError: not from 0 to `count` without a decrease; the message names the first.
+        OutOfRangeError: not increasing from 0 to `count`; the message names the first bad entry.
     """
     found = indptr.astype(np.int64)
     low = np.concatenate(([0], found[:-1]))
@@ -169,12 +169,12 @@ def check_indptr(indptr: Array, count: int) -> Array:
 
 
 def indptr_text(position: int, value: int, count: int) -> str:
-    """What to say of a wrong entry of `indptr`."""
+    """The error message for a bad entry of `indptr`."""
     return f"indptr[{position}]: expected 0 first, no decrease, and {count} last, got {value}"
 
 
 def check_indptr_shape(indptr: Shape) -> Dim:
-    """How many rows an `indptr` has."""
+    """The number of rows of an `indptr`."""
     entries = vector(indptr, "indptr")
     if entries == 0:
         raise ShapeError("indptr: expected one entry more than rows, got shape (0,)")
@@ -220,4 +220,4 @@ csr_rows = defop(
     cases=_rows_cases,
     facts=AS_GIVEN,
 )
-"""The row of each of `size` positions, sorted: what `csr_indptr` was made of."""
+"""The row of each of `size` entries: the sorted ids, the inverse of `csr_indptr`."""

@@ -1,7 +1,7 @@
-"""Messages along the edges of a graph: what a graph layer does between its products.
+"""Message passing along the edges of a graph, for graph neural networks.
 
-An edge goes from node `edge_index[0, e]` to node `edge_index[1, e]`. Edges are put in the order of
-where they go, so that a node's messages are one row of a sparse matrix.
+An edge goes from node `edge_index[0, e]` to node `edge_index[1, e]`. Edges are sorted by target, so
+that a node's messages are one row of a sparse matrix.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from weft.ops.sparse.segment import identity_of, segment_max, segment_sum
 __all__ = ["attend", "convolve", "gathered_edges"]
 
 AGGREGATIONS: Final = ("add", "sum", "mean", "max")
-EMPTY: Final = 1e-16  # added to sums of softmax, so that a node without edges gets zeros
+EMPTY: Final = 1e-16  # added to softmax sums, so that a node without edges gets zeros
 
 
 class Edges(NamedTuple):
-    """Edges in the order of where they go."""
+    """Edges sorted by target."""
 
     indptr: Value
-    order: Value  # the position of each before
+    order: Value  # the original position of each
     source: Value
     target: Value
 
 
 def sorted_edges(edge_index: Value, sources: int, targets: int) -> Edges:
-    """The edges, after a check that both ends of each are there.
+    """The edges, after a check that both nodes of each exist.
 
     Raises:
         DTypeError, ShapeError: edges that are not integers of shape (2, edges).
-        OutOfRangeError: when computed, an edge from or to a node that is not there.
+        OutOfRangeError: when computed, an edge from or to a node that does not exist.
     """
     dims = concrete(edge_index)
     if not edge_index.dtype.is_integer:
@@ -65,7 +65,7 @@ def _checked(edge_index: Value, row: int, nodes: int) -> Value:
 
 
 def _column(x: Value, like: Value) -> Value:
-    """A number a node beside rows of `like`."""
+    """A number for each node, shaped to broadcast with rows of `like`."""
     return catalogue.reshape(x, shape=(-1, *[1] * (len(concrete(like)) - 1)))
 
 
@@ -81,13 +81,13 @@ def convolve(
     self_weight: float | None = 1.0,
     normalize: bool = True,
 ) -> Value:
-    """`D^-1/2 (A + I) D^-1/2 x` (Kipf and Welling, 2017), without the matrix being made.
+    """`D^-1/2 (A + I) D^-1/2 x` (Kipf and Welling, 2017), without building the matrix.
 
     Args:
         x: (nodes, ...).
-        weight: (edges), of ones where it is left out.
-        self_weight: of the edge from a node to itself where it has none; `None` adds none.
-        normalize: whether to divide by the roots of degrees D.
+        weight: (edges); ones by default.
+        self_weight: of the self loop added to a node without one; `None` adds none.
+        normalize: whether to divide by the square roots of the degrees D.
     """
     nodes = concrete(x)[0]
     edges = sorted_edges(edge_index, nodes, nodes)
@@ -105,7 +105,7 @@ def convolve(
 
 
 def _apart(weight: Value, edges: Edges, fill: float) -> tuple[Value, Value]:
-    """Weights of edges between two nodes, and of each node's edge to itself, which may be new."""
+    """Weights of edges between different nodes, and of each node's self loop."""
     loop = catalogue.equal(edges.source, edges.target)
     is_loop = catalogue.cast(loop, dtype=weight.dtype)
     has_own = catalogue.greater(segment_max(is_loop, edges.indptr), 0)
@@ -129,7 +129,7 @@ def _propagated(x: Value, weight: Value, own: Value | None, edges: Edges) -> Val
 
 
 def gathered_edges(x: Value, edge_index: Value, *, nodes: int, aggr: str) -> Value:
-    """For each of `nodes`, the sum, mean or maximum of what edges bring from rows of `x`.
+    """For each of `nodes`, the sum, mean or maximum of the rows of `x` at its incoming edges.
 
     Raises:
         ArgumentError: another `aggr`.
@@ -162,12 +162,12 @@ def attend(
 
     Args:
         x: (nodes, heads, features).
-        by_source, by_target: (nodes, heads); the leaky ReLU of a sum of both, of an edge's ends,
-            is the logarithm of its weight.
-        keep: (edges, heads), factors of the weights: dropout's.
-        keep_own: (nodes, heads), the same for edges from a node to itself.
+        by_source, by_target: (nodes, heads); the attention logit of an edge is the leaky ReLU of
+            the sum of both at its ends.
+        keep: (edges, heads), dropout factors of the weights.
+        keep_own: (nodes, heads), the same for self loops.
         slope: of the leaky ReLU.
-        self_loops: whether each node has one edge to itself in place of those it has.
+        self_loops: whether each node gets one self loop in place of its own.
     """
     nodes = concrete(x)[0]
     edges = sorted_edges(edge_index, nodes, nodes)

@@ -1,10 +1,11 @@
-"""Products of sparse matrices, in compressed rows, with dense ones.
+"""Matmuls of sparse CSR matrices with dense ones.
 
     csr_matmul           y[r] = sum over e in row r of values[e] * x[indices[e]]
     csr_sampled_matmul   y[e] = <g[r], x[indices[e]]> for e in row r: gradient by the values
 
-`values` are numbers, or rows of them, one for each head: entries of `x` then belong to heads along
-their first axes. The transposed product, the gradient by `x`, is one with the rows sorted by index.
+`values` are numbers, or rows with one number for each head; then the first axis of the rows of `x`
+is the head. The transposed product, the gradient with respect to `x`, is one with the rows sorted
+by index.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _dtype(indptr: DType, indices: DType, first: DType, x: DType, **_: Any) -> D
 
 
 def _fault(node: Node, position: int, value: int) -> str:
-    """A bad index, or a bad entry of `indptr`, whose positions come after those of indices."""
+    """The message for a bad index or, at positions after those of indices, entry of `indptr`."""
     edges, rows = known(node.inputs[1].shape)[0], known(node.inputs[3].shape)[0]
     if position >= edges:
         return indptr_text(position - edges, value, edges)
@@ -54,14 +55,14 @@ def _fault(node: Node, position: int, value: int) -> str:
 def _transposed(
     indptr: Value, indices: Value, values: Value, x: Value, like: Value, heads: int
 ) -> Value:
-    """The product of the transposed matrix with `x`; it has as many rows as `like`."""
+    """The product of the transposed matrix with `x`, with as many rows as `like`."""
     columns, order = csr_order.all(indices, size=dimension(like, 0))
     rows = csr_rows(indptr, size=dimension(indices, 0))
     return csr_matmul(columns, gather(rows, order), gather(values, order), x, heads=heads)
 
 
 def _references(indptr: Array, indices: Array, rows: int) -> tuple[Array, Array]:
-    """For every entry its row and its column."""
+    """The row and column of every entry."""
     bounds = check_indptr(indptr, len(indices))
     columns = check_indices(indices, rows)
     return np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), columns

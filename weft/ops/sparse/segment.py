@@ -1,7 +1,7 @@
 """Reductions of rows by segments: `y[r] = reduce(x[indptr[r] : indptr[r + 1]])`.
 
-With an `order`, of `x[order]`, which is not made. Rows are taken in their order, so the result does
-not depend on the number of threads. With `spare` the last segment is left out.
+With an `order`, they reduce `x[order]`, without making it. Rows are reduced in order, so the result
+does not depend on the number of threads. With `spare`, the last segment is dropped.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _shape(x: Shape, indptr: Shape, *order: Shape, spare: bool, **_: Any) -> Sha
 
 
 def _fault(node: Node, position: int, value: int) -> str:
-    """A bad entry of `indptr`, or of an order, after whose positions those of `indptr` come."""
+    """The error message for a bad entry of an order or of `indptr`, whose positions come after."""
     x, _, *order = node.inputs
     if not order:
         return indptr_text(position, value, known(x.shape)[0])
@@ -75,7 +75,7 @@ def _fault(node: Node, position: int, value: int) -> str:
 
 
 def _beside_spare(y: Value, spare: bool) -> Value:
-    """With a row of zeros for the segment that is left out."""
+    """Append a row of zeros for the dropped segment."""
     if not spare:
         return y
     if y.rank is None:
@@ -97,7 +97,7 @@ def _sum_vjp(
 def _extreme_vjp(
     g: Value, y: Value, x: Value, indptr: Value, *order: Value, spare: bool, initial: float
 ) -> tuple[Any, ...]:
-    """Winners share alike, as in a reduction."""
+    """Equal elements share the gradient, as in a reduction."""
     found = gather(x, order[0]) if order else x
     rows = csr_rows(indptr, size=dimension(found, 0))
     most = gather(_beside_spare(y, spare), rows)
@@ -166,17 +166,17 @@ def _segment(name: str, combine: str, ufunc: np.ufunc, vjp: Any) -> Op:
 
 
 segment_sum = _segment("segment_sum", "add", np.add, _sum_vjp)
-"""Sums by segment; an empty one is 0."""
+"""The sum of each segment; 0 if empty."""
 segment_max = _segment("segment_max", "maximum", np.maximum, _extreme_vjp)
-"""The largest of every column of a segment; an empty one is `initial`."""
+"""The maximum of each segment, by column; `initial` if empty."""
 segment_min = _segment("segment_min", "minimum", np.minimum, _extreme_vjp)
 
 
-# Written in others: reductions by ids, one a row, which need not be sorted
+# Composites: reductions by ids, one for each row, in any order
 
 
 def _counts(x: Value, ids: Value, size: Any) -> Value:
-    """How many rows each segment has, and at least 1; beside a row of `x`."""
+    """The number of rows of each segment, at least 1, shaped to broadcast with `x`."""
     ones = full([dimension(ids, 0)], 1, x.dtype)
     found = catalogue.scatter_add(full([size], 0, x.dtype), ids, ones)
     most = catalogue.maximum(found, constant_of(1, x.dtype))
@@ -199,7 +199,7 @@ def _extreme(
 
 
 def identity_of(reduce: str, dtype: DType) -> float:
-    """What a reduction of nothing is; of `max` and `min`, the type's lowest or highest number."""
+    """The result for empty segments; for `max` and `min` the dtype's lowest or highest number."""
     if reduce not in ("max", "min"):
         return 1 if reduce == "prod" else 0
     if dtype.is_floating:
@@ -209,9 +209,9 @@ def identity_of(reduce: str, dtype: DType) -> float:
     return int(bounds.min if reduce == "max" else bounds.max)
 
 
-# unsorted_segment_sum: a scatter, or for many rows that are wide a sum of sorted rows
+# unsorted_segment_sum: a scatter, or for many wide rows a sum of sorted rows
 
-MANY: Final = 1 << 16  # rows, from which sorting pays: it takes 3.5 ns a row, and no thread waits
+MANY: Final = 1 << 16  # rows from which sorting pays off: 3.5 ns per row, no waiting
 LINE: Final = 64  # bytes of a row; a shorter one is no faster to read than its id
 
 
@@ -243,7 +243,7 @@ def _unsorted_expand(x: Value, ids: Value, *, size: int, drop: bool) -> Value:
 
 
 def _kept(x: Value, ids: Value) -> Value:
-    """Rows of `x`; zeros in place of those whose id is negative."""
+    """Rows of `x`, with zeros for those whose id is negative."""
     if x.rank is None:
         raise UnknownShapeError("unsorted_segment_sum: expected a known rank")
     flags = catalogue.greater_equal(ids, constant_of(0, ids.dtype))
@@ -283,22 +283,23 @@ unsorted_segment_sum = defop(
     cases=_unsorted_cases,
     facts=Facts(autocast=Autocast.WIDEST, linear=True, cancels=True),
 )
-"""Sums of the rows of one id, in the order of rows; ids need not be sorted.
+"""Sums of rows by id, in row order; ids need not be sorted.
 
-With `drop`, rows of negative ids do not count.
+With `drop`, rows with negative ids are ignored.
 """
 
 
 def reduce_by_ids(
     x: Value, ids: Value, size: Any, reduce: str, is_sorted: bool = False, initial: float | None = 0
 ) -> Value:
-    """Rows of `x` with one id, combined: `sum`, `mean`, `prod`, `max` or `min`.
+    """Rows of `x` reduced by id: `sum`, `mean`, `prod`, `max` or `min`.
 
     Args:
-        ids: shape (rows,); one outside [0, size) is an error when computed, and so is a decrease
-            if they are said to be sorted.
-        size: how many segments there are.
-        initial: of empty segments, for `max` and `min`; `None`: the lowest or highest number.
+        ids: shape (rows,); when computed, one outside [0, size) is an error, and so is a decrease
+            if they are declared sorted.
+        size: the number of segments.
+        initial: the value of empty segments for `max` and `min`; by default the lowest or highest
+            number.
     """
     if reduce in ("max", "min"):
         op = segment_max if reduce == "max" else segment_min
@@ -313,7 +314,7 @@ def reduce_by_ids(
 
 
 def softmax_by_ids(x: Value, ids: Value, size: Any, is_sorted: bool = False) -> Value:
-    """`x`, of which every column of a segment becomes its softmax."""
+    """The softmax of each column of each segment."""
     highest = reduce_by_ids(catalogue.stop_gradient(x), ids, size, "max", is_sorted)
     powers = catalogue.exp(x - gather(highest, ids))
     return powers / gather(reduce_by_ids(powers, ids, size, "sum", is_sorted), ids)

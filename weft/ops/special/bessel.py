@@ -1,7 +1,7 @@
 """Modified Bessel functions of the first kind, order 0 and 1, computed in float64.
 
-float32 and half precision are rounded once from it; in float64 errors are at most 8 units in the
-last place, measured against 40 digits up to 1000.
+float32 and half precision are rounded once from it. In float64 errors are at most 8 ulp, measured
+against 40 digits up to 1000.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _scaled_rule(order: int) -> Callable[..., Any]:
 
 
 def _series(x: float, order: int) -> float:
-    """exp(-|x|) I(x) by its power series, whose terms have one sign, or far out by Hankel's."""
+    """exp(-|x|) I(x) by its power series, whose terms have one sign, or for large x by Hankel's."""
     if not math.isfinite(x):
         return math.nan if math.isnan(x) else 0.0
     a, terms = math.fabs(x), [1.0]
@@ -177,7 +177,7 @@ def i1(x: Value) -> Value:
 
 
 def _grown(scaled: Value, x: Value, infinite: Value) -> Value:
-    """`scaled * exp(|x|)`, and `infinite` beyond all numbers, where `scaled` may be 0."""
-    growth = exp(abs(x) * 0.5)  # twice, as the whole may overflow where the product does not
+    """`scaled * exp(|x|)`, and `infinite` for infinite x, where `scaled` may be 0."""
+    growth = exp(abs(x) * 0.5)  # in two steps, as exp(|x|) may overflow where the product does not
     end = equal(growth, constant_of(math.inf, x.dtype))
     return select(end, infinite, scaled * growth * growth)

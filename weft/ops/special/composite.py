@@ -1,4 +1,4 @@
-"""Special functions that are written in others."""
+"""Special functions composed of others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def gammasgn(x: Value) -> Value:
 
 
 def gamma(x: Value) -> Value:
-    """The gamma function: `(x - 1)!` of whole numbers."""
+    """The gamma function: `(x - 1)!` for integers."""
     found = _gamma_sign_at(x) * catalogue.exp(catalogue.lgamma(x))
     below = catalogue.less(x, _number(0, x))
     pole = catalogue.logical_and(below, catalogue.equal(catalogue.floor(x), x))
@@ -37,7 +37,7 @@ def gamma(x: Value) -> Value:
 
 
 def _gamma_sign_at(x: Value) -> Value:
-    """The sign of `gamma`, which is infinite at 0 and has the sign of that."""
+    """The sign of `gamma`; at 0 it is the sign of the zero."""
     zero = catalogue.equal(x, _number(0, x))
     return catalogue.select(zero, catalogue.copysign(_number(1, x), x), gammasgn(x))
 
@@ -57,7 +57,7 @@ def _sign_of_three(x: Value, y: Value) -> Value:
 
 
 def multigammaln(a: Value, *, d: int) -> Value:
-    """The logarithm of the gamma function of `d` dimensions."""
+    """The logarithm of the multivariate gamma function of `d` dimensions."""
     wide = (*concrete(a), d)
     check_room("multigammaln", wide, a.dtype)
     steps = iota(shape=(d,), dtype=a.dtype) * _number(0.5, a)
@@ -67,7 +67,7 @@ def multigammaln(a: Value, *, d: int) -> Value:
 
 
 def xlog1py(x: Value, y: Value) -> Value:
-    """`x * log1p(y)`, and 0 where `x` is 0, whatever `y` is but NaN."""
+    """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
     zero = _number(0, x)
     infinite = catalogue.equal(y, _number(math.inf, y))
     without = catalogue.logical_or(catalogue.less_equal(y, _number(-1, y)), infinite)
@@ -76,7 +76,7 @@ def xlog1py(x: Value, y: Value) -> Value:
 
 
 def entr(x: Value) -> Value:
-    """`-x * log(x)`, 0 at 0, and minus infinity below."""
+    """`-x * log(x)`; 0 at 0, and minus infinity below."""
     zero, least = _number(0, x), _number(-math.inf, x)
     above = catalogue.greater(x, zero)
     inner = catalogue.select(above, x, _number(1, x))

@@ -1,4 +1,4 @@
-"""Special functions that need more than one formula: the inverse error function."""
+"""The inverse error function."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from weft.ops.declaration.fact import IN_FLOAT32
 from weft.ops.declaration.numeric import FLOATS, draw, widened
 from weft.ops.declaration.rule import broadcast_shape, floating
 
-# Giles, "Approximating the erfinv function" (GPU Computing Gems, 2012): x times a polynomial in
-# w = -log(1 - x**2), a range at a time: (w below this, root of w or not, centre, coefficients).
+# Giles, "Approximating the erfinv function" (GPU Computing Gems, 2012): x times a polynomial in w =
+# -log(1 - x**2) for each range: (upper bound of w, whether of its root, center, coefficients).
 SINGLE: Final = (
     (5.0, False, 2.5, (
         2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
@@ -76,7 +76,7 @@ def _erfinv_rule(b: Any, x: Any) -> Any:
 
 
 def _inverse(x: float) -> float:
-    """Newton's method on the logarithm of the complement, which is exact near 1."""
+    """Newton's method on the logarithm of the complement, which is accurate near 1."""
     if not -1 < x < 1:
         return math.copysign(math.inf, x) if abs(x) == 1 else math.nan
     rest = 1 - abs(x)
@@ -101,7 +101,7 @@ def _erfinv_reference(x: Array) -> Array:
 
 
 def _fast_erfinv(x: Array) -> Array:
-    """What the compiled form computes; beyond the first range only where there is something."""
+    """The compiled form on arrays; further ranges are computed only where needed."""
     flat = x.reshape(-1)
     ranges = DOUBLE if x.dtype == np.float64 else SINGLE
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Special functions that SciPy computes where it is installed, with their gradients."""
+"""Special functions computed by SciPy, if installed, with gradients."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def hosted(name: str, *xs: Value) -> Value:
 
 
 def _neighbours(name: str, sign: int) -> Slope:
-    """Half the difference (or sum) of the functions of neighbouring orders."""
+    """Half the difference (or sum) of the functions of adjacent orders."""
 
     def slope(y: Value, n: Value, x: Value) -> Value:
         lower, upper = hosted(name, n - 1, x), hosted(name, n + 1, x)
@@ -50,7 +50,7 @@ def _neighbours(name: str, sign: int) -> Slope:
 
 
 def _second(name: str, first: str) -> Slope:
-    """The slope of the function of order 1: half the difference of those of orders 0 and 2."""
+    """The derivative of the function of order 1: half the difference of those of orders 0 and 2."""
 
     def slope(y: Value, x: Value) -> Value:
         return (hosted(first, x) - hosted(name, _number(2, x), x)) * _number(0.5, x)
@@ -100,4 +100,4 @@ SLOPES: Final[Mapping[str, tuple[Slope | None, ...]]] = {
     "erf": (lambda y, x: _bell(x),),
     "erfc": (lambda y, x: -_bell(x),),
 }
-"""Derivatives by each argument, `None` where there is no formula."""
+"""Derivatives with respect to each argument, `None` if there is no formula."""

@@ -1,4 +1,4 @@
-"""Functions of real numbers beyond the elementary ones, exact where NumPy's are."""
+"""Further functions of real numbers, exact where NumPy's are."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _number(b: Any, value: float, like: Any) -> Any:
     return b.const(value, like.dtype)
 
 
-# Signs and neighbours
+# Signs and adjacent floats
 
 
 def _negative(b: Any, x: Any) -> Any:
@@ -56,7 +56,7 @@ def _negative(b: Any, x: Any) -> Any:
 
 
 signbit = elementwise("signbit", _negative, np.signbit, NO_GRADIENT, dtype=to_bool("f"))
-"""Whether a number is negative, -0.0 and NaN by their sign bits."""
+"""Whether the sign bit is set, also for -0.0 and NaN."""
 
 
 def _copysign_rule(b: Any, x: Any, y: Any) -> Any:
@@ -97,11 +97,14 @@ nextafter = defop(
     cases=_nextafter_cases,
     partial=True,
 )
-"""The next number of the type after `x` towards `y`; it moves with `x`, unless they are equal."""
+"""The next number of the dtype after `x` towards `y`.
+
+Its gradient is that of `x`, or 0 if both are equal.
+"""
 
 # Logarithms and powers of 2 and 10
 
-# 1 / ln(2) and 1 / ln(10), each as a number of the type and what it lacks
+# 1 / ln(2) and 1 / ln(10), each as a rounded number and its rounding error
 _PER_LN2: Final = {
     8: (1.4426950408889634, 2.0355273740931033e-17),
     4: (1.4426950216293335, 1.9259629911266175e-08),
@@ -127,7 +130,7 @@ def _in_float32(rule: Any) -> Any:
 
 
 def _times(b: Any, x: Any, constant: tuple[float, float]) -> Any:
-    """The product with a constant that is known to twice the precision."""
+    """The product with a constant in double-double precision."""
     high, low = (_number(b, c, x) for c in constant)
     product = x * high
     return product + b.fma(x, low, b.fma(x, high, -product))
@@ -171,9 +174,9 @@ def exp2(x: Value) -> Value:
 
 @_in_float32
 def _cbrt_rule(b: Any, x: Any) -> Any:
-    """A first guess by logarithms, then a step of Newton's method, with one rounding."""
+    """An initial guess by logarithms, then a step of Newton's method, with one rounding."""
     size = b.abs(x)
-    # What rounding took from a small cube would be subnormal, and so 0.
+    # The rounding error of a small cube would be subnormal, and so 0.
     small = b.less(size, _number(b, 2.0**-60, x))
     a = b.select(small, size * 2.0**60, size)
     y = b.exp(b.log(a) * (1 / 3))
@@ -193,7 +196,7 @@ cbrt = elementwise(
 
 @_in_float32
 def _hypot_rule(b: Any, x: Any, y: Any) -> Any:
-    """Scaled by the larger, so that squares neither overflow nor vanish; infinity beats NaN."""
+    """Scaled by the larger, so that squares neither overflow nor underflow; infinity beats NaN."""
     x, y = b.abs(x), b.abs(y)
     large, small = b.maximum(x, y), b.minimum(x, y)
     infinity, zero = _number(b, math.inf, x), _number(b, 0, x)
@@ -209,11 +212,11 @@ def _hypot_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
 
 
 hypot = binary("hypot", _hypot_rule, np.hypot, _hypot_vjp, "f", low=0.25)
-"""`sqrt(x * x + y * y)` without overflow on the way; the slope at 0, 0 is 0."""
+"""`sqrt(x * x + y * y)` without intermediate overflow; the gradient at 0, 0 is 0."""
 
 
 def _logaddexp_rule(b: Any, x: Any, y: Any) -> Any:
-    distance = b.select(b.equal(x, y), _number(b, 0, x), b.abs(x - y))  # also of infinities
+    distance = b.select(b.equal(x, y), _number(b, 0, x), b.abs(x - y))  # also for infinities
     return b.maximum(x, y) + b.log1p(b.exp(-distance))
 
 
@@ -226,7 +229,7 @@ def _logaddexp_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
 def _logaddexp_reference(x: Array, y: Array) -> Any:
     if x.dtype.kind != "c":
         return np.logaddexp(x, y)
-    first = np.where(x.real >= y.real, x, y)  # nothing overflows then
+    first = np.where(x.real >= y.real, x, y)  # then nothing overflows
     return first + np.log1p(np.exp(np.where(x.real >= y.real, y, x) - first))
 
 
@@ -237,12 +240,12 @@ logaddexp = binary(
 
 
 def fmax(x: Value, y: Value) -> Value:
-    """The larger one; where one is NaN, the other."""
+    """The larger one; if one is NaN, the other."""
     return _unless_nan(maximum(x, y), x, y)
 
 
 def fmin(x: Value, y: Value) -> Value:
-    """The smaller one; where one is NaN, the other."""
+    """The smaller one; if one is NaN, the other."""
     return _unless_nan(minimum(x, y), x, y)
 
 
@@ -258,9 +261,9 @@ def heaviside(x: Value, y: Value) -> Value:
 
 
 def xlogy(x: Value, y: Value) -> Value:
-    """`x * log(y)`, and 0 where `x` is 0, whatever `y` is but NaN.
+    """`x * log(y)`, and 0 where `x` is 0, unless `y` is NaN.
 
-    The slope in `x` at 0 is `log(y)`; 0 where that is infinite or not a number.
+    The derivative in `x` at 0 is `log(y)`, or 0 if that is infinite or NaN.
     """
     zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
     without = logical_or(less_equal(y, zero), equal(y, constant_of(np.inf, y.dtype)))
@@ -269,7 +272,7 @@ def xlogy(x: Value, y: Value) -> Value:
 
 
 def lerp(start: Value, end: Value, weight: Any) -> Value:
-    """`start + weight * (end - start)`, exact at weights of 0 and 1."""
+    """`start + weight * (end - start)`, exact at weights 0 and 1."""
     part = weight if isinstance(weight, Value) else constant_of(weight, start.dtype)
     distance = end - start
     near = less(catalogue.abs(part), constant_of(0.5, part.dtype.real))
@@ -292,7 +295,7 @@ def rad2deg(x: Value) -> Value:
 def logit(x: Value, epsilon: float | None = None) -> Value:
     """`log(x / (1 - x))`, the inverse of `sigmoid`; `epsilon` clips `x` to [epsilon, 1 - epsilon].
 
-    Around 1/2, where the logarithms would cancel, it is `2 * atanh(2x - 1)`.
+    Near 1/2, where the logarithms would cancel, it is computed as `2 * atanh(2x - 1)`.
     """
     if epsilon is not None:
         x = catalogue.clip(x, epsilon, 1 - epsilon)
@@ -305,11 +308,11 @@ def logit(x: Value, epsilon: float | None = None) -> Value:
 
 
 _SINC_SERIES: Final = 0.05
-"""Below this angle the series up to the 6th power is exact to 1e-16, and so are its slopes."""
+"""Below this angle, the series up to the 6th power and its derivatives are accurate to 1e-16."""
 
 
 def sinc(x: Value) -> Value:
-    """`sin(pi x) / (pi x)`, 1 at 0 with its slopes of every order there; 0 at whole numbers."""
+    """`sin(pi x) / (pi x)`; 1 at 0 with derivatives of every order; 0 at other integers."""
     angle = x * math.pi
     small = less(catalogue.abs(angle), constant_of(_SINC_SERIES, x.dtype))
     one, zero = constant_of(1, x.dtype), constant_of(0, x.dtype)
@@ -325,9 +328,9 @@ def sinc(x: Value) -> Value:
 def nan_to_num(
     x: Value, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Value:
-    """`x` with NaN and infinities replaced; infinities by the type's largest numbers if `None`.
+    """`x` with NaN and infinities replaced; by default infinities by the dtype's limits.
 
-    Of complex numbers, so are both parts.
+    For complex numbers, both parts are replaced.
     """
     if x.dtype.is_complex:
         parts = [nan_to_num(part(x), nan, posinf, neginf) for part in (real, imag)]

@@ -1,1 +1,1 @@
-"""Tensors made from data, shapes and numbers."""
+"""Creation of tensors from data, shapes and numbers."""

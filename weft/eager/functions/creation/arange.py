@@ -1,4 +1,4 @@
-"""Numbers in order, grids and index pairs."""
+"""Ranges, grids and index pairs."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def arange(
     start: Any, end: Any = None, step: Any = 1, *,
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Numbers from `start` (0) to before `end`, `step` apart; int64 if all three are integers.
+    """Numbers from `start` (0) up to but without `end`, in steps; int64 if all three are integers.
 
     Raises:
-        ShapeError: `step` is 0, or leads away from `end`, or the limits are not finite.
-        DTypeError: a type of truth values, or ends of whole numbers that int64 does not hold.
+        ShapeError: `step` is 0 or has the wrong sign, or the limits are not finite.
+        DTypeError: the dtype is bool, or int64 cannot hold the limits.
 
     Example:
         >>> import weft as wf
@@ -100,10 +100,10 @@ def arange(
 
 
 def _check_ends(name: str, held: DType, dtype: Any, *ends: Any) -> None:
-    """Refuse truth values in order, and ends of whole numbers that `held` lacks.
+    """Refuse bool, and integer limits that `held` cannot hold.
 
     Raises:
-        DTypeError: names the type or the end.
+        DTypeError: names the dtype or the limit.
     """
     kind = None if dtype is None else as_dtype(dtype)
     if kind is bool_:
@@ -120,12 +120,12 @@ def range(
     start: Any, end: Any = None, step: Any = 1, *,
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Numbers from `start` to `end`, which is among them, `step` apart; `arange` leaves it out.
+    """Numbers from `start` to `end` inclusive, in steps; `arange` excludes the end.
 
     Raises:
         ShapeError: as for `arange`.
 
-    It warns that it does, as in PyTorch.
+    It warns about this difference, as in PyTorch.
     """
     text = "range: its last number makes it another one than Python's range, use arange()"
     warn(text)
@@ -143,7 +143,7 @@ def range(
 
 
 def _number(x: Any) -> Any:
-    """A Python number, from one or from a tensor or array of one element."""
+    """A Python number, from one or from a one-element tensor or array."""
     return x.item() if hasattr(x, "item") else x
 
 
@@ -156,10 +156,10 @@ def linspace(
     start: Any, end: Any, steps: int, *,
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`steps` numbers equally far apart, from `start` to `end`, both included.
+    """`steps` evenly spaced numbers from `start` to `end`, both inclusive.
 
     Raises:
-        DTypeError: a type of truth values, or one that does not hold the ends.
+        DTypeError: the dtype is bool or cannot hold the limits.
 
     >>> import weft as wf
     >>> wf.linspace(0, 1, 5).tolist()
@@ -171,15 +171,15 @@ def linspace(
     if kind.is_integer or kind is bool_:
         _check_ends("linspace", kind, kind, *ends)
     for x in ends:
-        element(x, kind)  # refuses what the type does not hold
+        element(x, kind)  # refuses what the dtype cannot hold
     return _from(_even("linspace", start, end, steps, kind), kind, requires_grad)
 
 
 def _kind(dtype: Any, *numbers: Any) -> DType:
-    """The type that is given, or the default one: of complex numbers, if one is complex.
+    """The given dtype, or the default one: complex if a number is complex.
 
     Raises:
-        DTypeError: a number is complex, and the type that is given is not.
+        DTypeError: a number is complex, but the given dtype is not.
     """
     if not any([isinstance(_number(x), complex) for x in numbers]):
         return floating(dtype)
@@ -229,7 +229,7 @@ def eye(
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
 ) -> Tensor:
-    """Rows and columns of the lower triangle of a matrix, up to a diagonal: shape (2, count).
+    """Row and column indices of a matrix's lower triangle up to a diagonal: shape (2, count).
 
     >>> import weft as wf
     >>> wf.tril_indices(2, 2).tolist()
@@ -243,14 +243,14 @@ def tril_indices(
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
 ) -> Tensor:
-    """Rows and columns of the upper triangle of a matrix, from a diagonal on: shape (2, count)."""
+    """Row and column indices of a matrix's upper triangle from a diagonal on: shape (2, count)."""
     check_device(device)
     dims((row, col), "triu_indices")
     return _from(triangle("triu_indices", row, col, offset, False), as_dtype(dtype), False)
 
 
 def triangle(name: str, row: int, col: int, offset: int, lower: bool) -> Array:
-    """Rows and columns of what is not above, or not below, a diagonal of a matrix: (2, count).
+    """Row and column indices of a triangle of a matrix: shape (2, count).
 
     Raises:
         OutOfMemoryError: there are too many.
@@ -268,7 +268,7 @@ def triangle(name: str, row: int, col: int, offset: int, lower: bool) -> Array:
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid from the coordinates along each of its axes (vectors or scalars).
+    """Coordinate tensors of a grid, from the coordinates along each axis (vectors or scalars).
 
     Args:
         indexing: `"ij"`: the first axis follows the first tensor; `"xy"`: the second does.

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of `data`: nested lists, numbers, an array, or a tensor.
 
-    Python's floats become the default type (float32), integers int64; arrays keep their type.
+    Python floats get the default dtype (float32), integers int64; arrays keep their dtype.
 
     Raises:
         ShapeError: nested lists of unequal lengths.
-        DTypeError: no numbers, numbers beside lists, or such as `dtype` cannot hold.
+        DTypeError: no numbers, numbers mixed with lists, or numbers that `dtype` cannot hold.
 
     Example:
         >>> import weft as wf
@@ -60,7 +60,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` itself where it is a tensor, an array's memory where the type fits, or a copy.
+    """`data` itself if it is a tensor; an array's memory if the dtype fits; otherwise a copy.
 
     >>> import numpy as np
     >>> import weft as wf
@@ -79,12 +79,12 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 def from_numpy(array: Array) -> Tensor:
     """A tensor that shares the memory of an array.
 
-    In-place changes of the tensor appear in the array at once. What is computed from the tensor has
-    the elements that the array has when the line runs, even if it is filled again before anybody
-    looks.
+    In-place changes of the tensor appear in the array at once. An operation on the tensor reads the
+    elements that the array has when its line runs, even if the array changes before the result is
+    read.
 
     Raises:
-        DTypeError: no array, elements that are no numbers, or another machine's byte order.
+        DTypeError: no array, no numeric dtype, or a foreign byte order.
 
     Example:
         >>> import numpy as np
@@ -108,14 +108,14 @@ def from_numpy(array: Array) -> Tensor:
 
 
 def warn_of_read_only(name: str, array: Array) -> None:
-    """Tell who makes a tensor of memory that cannot be written to."""
+    """Warn about a tensor on read-only memory."""
     if not array.flags.writeable:
         text = f"{name}: the memory is read-only: changes of the tensor will not appear in it"
         warn(text)
 
 
 def finished(lazy: Lazy, requires_grad: bool) -> Tensor:
-    """A new tensor, which needs a gradient if that is asked for."""
+    """A new tensor, with `requires_grad` as given."""
     x = wrap(lazy)
     return x.requires_grad_() if requires_grad else x
 
@@ -124,7 +124,7 @@ def finished(lazy: Lazy, requires_grad: bool) -> Tensor:
 
 
 def dims(size: Sequence[Any], name: str) -> tuple[int, ...]:
-    """A shape given as several numbers, or as one sequence of them.
+    """A shape given as several integers or as one sequence.
 
     Raises:
         DTypeError: something else.
@@ -143,7 +143,7 @@ def dims(size: Sequence[Any], name: str) -> tuple[int, ...]:
 
 
 def given(shape: Sequence[Any], size: Any, name: str) -> tuple[int, ...]:
-    """A shape that may come under its name, too.
+    """A shape, which may also be given as `size`.
 
     Raises:
         ShapeError: as `dims`.
@@ -152,12 +152,12 @@ def given(shape: Sequence[Any], size: Any, name: str) -> tuple[int, ...]:
 
 
 def of_type(kind: DType, given: tuple[Any, ...], size: Any, device: Any) -> Tensor:
-    """What PyTorch's oldest constructors make: of a list's elements, or of a shape, not filled.
+    """PyTorch's legacy constructors: from a list, or uninitialized with a shape.
 
-    A tensor is the same tensor, and an array keeps its memory, where the type is `kind`.
+    A tensor is returned as it is, and an array's memory is shared, if the dtype is `kind`.
 
     Raises:
-        DTypeError: a tensor of another type, a number that is no dimension, or too many arguments.
+        DTypeError: a tensor of another dtype, a number that is no dimension, or too many arguments.
     """
     first: Any = given[0] if given else ()
     if not given or isinstance(first, Size) or all([_is_dimension(n) for n in given]):
@@ -186,7 +186,7 @@ def _is_index(x: Any) -> bool:
 
 
 def floating(dtype: Any) -> DType:
-    """An element type that is given, or the default one."""
+    """The given dtype, or the default one."""
     return promotion.get_default_dtype() if dtype is None else as_dtype(dtype)
 
 
@@ -200,7 +200,7 @@ def zeros(
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Zeros of a shape, given as numbers or as one sequence.
+    """Zeros with a shape given as integers or as one sequence.
 
     >>> import weft as wf
     >>> wf.zeros(2, 3).shape, wf.zeros((2, 3), dtype=wf.int64).dtype
@@ -218,7 +218,7 @@ def ones(
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Ones of a shape, given as numbers or as one sequence."""
+    """Ones with a shape given as integers or as one sequence."""
     check_device(device)
     check_arrangement(layout, memory_format)
     static = {"value": 1, "shape": given(shape, size, "ones"), "dtype": floating(dtype)}
@@ -231,12 +231,12 @@ def empty(
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of a shape whose elements are not said."""
+    """An uninitialized tensor."""
     check_device(device)
     check_arrangement(layout, memory_format)
-    if trace.now.depth:  # a traced function may fill what it has made, but nothing from outside
+    if trace.now.depth:  # a traced function may fill only what it has created
         return zeros(*shape, size=size, dtype=dtype, requires_grad=requires_grad)
-    # Fresh zeros cost nothing before they are touched, and surprise nobody.
+    # Fresh zeros cost nothing before they are touched, and are deterministic.
     array = memory_pool.zeros(given(shape, size, "empty"), floating(dtype).numpy)
     return finished(leaf(array), requires_grad)
 
@@ -245,7 +245,7 @@ def full(
     size: Any, fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     *, layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of one number, whose type is that of the number unless `dtype` is given.
+    """A tensor filled with a number, whose dtype is the number's unless `dtype` is given.
 
     >>> import weft as wf
     >>> wf.full((2,), 7).tolist()
@@ -259,7 +259,7 @@ def full(
 
 
 def filled(value: Any, shape: tuple[int, ...], dtype: DType | None) -> Lazy:
-    """A number, or a tensor of one element, in every place of a shape."""
+    """A number or one-element tensor, expanded to a shape."""
     if isinstance(value, Handle):
         x = copied(value.lazy, dtype)
         x = record(REGISTRY["reshape"], (x,), {"shape": ()})[0]
@@ -276,7 +276,7 @@ def _typed_like(x: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
 def scalar_tensor(
     s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of rank 0, of the default floating type unless `dtype` is given.
+    """A tensor of rank 0, with the default floating-point dtype unless `dtype` is given.
 
     >>> import weft as wf
     >>> wf.scalar_tensor(3)
@@ -289,7 +289,7 @@ def zeros_like(
     x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
     layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Zeros with the shape and element type of `x`."""
+    """Zeros with the shape and dtype of `x`."""
     shape, kind = _typed_like(x, dtype)
     return zeros(
         shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
@@ -301,7 +301,7 @@ def ones_like(
     x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
     layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Ones with the shape and element type of `x`."""
+    """Ones with the shape and dtype of `x`."""
     shape, kind = _typed_like(x, dtype)
     return ones(
         shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
@@ -313,7 +313,7 @@ def empty_like(
     x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
     layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor with the shape and element type of `x` whose elements are not said."""
+    """An uninitialized tensor with the shape and dtype of `x`."""
     shape, kind = _typed_like(x, dtype)
     return empty(
         shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
@@ -325,7 +325,7 @@ def full_like(
     x: Any, fill_value: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
     layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """One number in the shape and element type of `x`."""
+    """A tensor filled with a number, with the shape and dtype of `x`."""
     shape, kind = _typed_like(x, dtype)
     return full(
         shape, fill_value, kind, device, requires_grad, layout=layout, memory_format=memory_format
@@ -333,7 +333,7 @@ def full_like(
 
 
 class Methods(Handle):
-    """The constructor, and new tensors that take their element type from a tensor."""
+    """The constructor, and methods for new tensors with the dtype of a tensor."""
 
     def __init__(self, *given: Any, size: Any = None, device: Any = None) -> None:
         like = given[0].lazy.type.dtype if given and isinstance(given[0], Handle) else None
@@ -343,7 +343,7 @@ class Methods(Handle):
             self.lend()
 
     def new(self, *given: Any, size: Any = None, device: Any = None) -> Tensor:
-        """A tensor of the same element type: of a list's elements, or of a shape, not filled.
+        """A tensor of the same dtype: from a list, or uninitialized with a shape.
 
         >>> import weft as wf
         >>> wf.ones(2).new([3, 4]).tolist(), tuple(wf.ones(2).new(2, 3).shape)
@@ -354,24 +354,24 @@ class Methods(Handle):
     def new_tensor(
         self, data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
-        """A tensor with a copy of `data`, of this one's element type."""
+        """A tensor with a copy of `data` and this tensor's dtype."""
         return tensor(data, dtype or self.lazy.type.dtype, device, requires_grad)
 
     def new_zeros(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-        """Zeros of another shape and the same element type; `options` are those of `zeros`."""
+        """Zeros with another shape and the same dtype; `options` as for `zeros`."""
         return zeros(*size, dtype=dtype or self.lazy.type.dtype, **options)
 
     def new_ones(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-        """Ones of another shape and the same element type; `options` are those of `ones`."""
+        """Ones with another shape and the same dtype; `options` as for `ones`."""
         return ones(*size, dtype=dtype or self.lazy.type.dtype, **options)
 
     def new_empty(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
-        """A tensor of another shape and the same element type whose elements are not said.
+        """An uninitialized tensor with another shape and the same dtype.
 
-        `options` are those of `empty`.
+        `options` as for `empty`.
         """
         return empty(*size, dtype=dtype or self.lazy.type.dtype, **options)
 
     def new_full(self, size: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Tensor:
-        """One number in another shape and the same element type; `options` are those of `full`."""
+        """A number, expanded to another shape, with the same dtype; `options` as for `full`."""
         return full(size, fill_value, dtype or self.lazy.type.dtype, **options)

@@ -1,4 +1,4 @@
-"""Tensors that share the memory of other objects, or copy it where that cannot be."""
+"""Tensors that share the memory of other objects, or copy it if they cannot."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ __all__ = ["asarray", "from_file", "frombuffer"]
 def frombuffer(
     buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
 ) -> Tensor:
-    """A vector that shares the memory of an object with Python's buffer protocol.
+    """A vector that shares the memory of an object with the buffer protocol.
 
     Args:
-        count: how many elements; -1: all that are left.
-        offset: how many bytes are left out at the begin.
+        count: how many elements; -1 for all that are left.
+        offset: how many bytes to skip at the start.
 
     Raises:
-        AliasError: no such object, or not as many bytes as are asked for.
+        AliasError: no such object, or too few bytes.
 
     Example:
         >>> import weft as wf
@@ -70,10 +70,10 @@ def from_file(
     filename: str | os.PathLike[str], shared: bool = False, size: int = 0, *, dtype: Any = None,
     device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A vector whose memory is a file's, mapped.
+    """A vector on a memory-mapped file.
 
     Args:
-        shared: whether changes are written to the file, which is made, or grows, to hold `size`.
+        shared: whether changes are written to the file, which is created or extended to `size`.
         size: how many elements.
 
     Raises:
@@ -82,7 +82,7 @@ def from_file(
     check_device(device)
     kind = floating(dtype)
     path = pathlib.Path(filename)
-    flush()  # what others that show the file have yet to write
+    flush()  # pending changes of other tensors on the file
     if shared and (not path.exists() or path.stat().st_size < size * kind.size):
         with path.open("ab") as file:
             file.truncate(size * kind.size)
@@ -101,11 +101,11 @@ def asarray(
     """A tensor from a tensor, an array, a DLPack capsule, a buffer, numbers or lists of them.
 
     Args:
-        copy: `True` copies, `False` shares memory, `None` shares it where that can be.
-        requires_grad: as a tensor that is given, if not said; `False` detaches the result from it.
+        copy: `True` copies, `False` shares memory, `None` shares it if possible.
+        requires_grad: by default as the given tensor; `False` detaches the result from it.
 
     Raises:
-        AliasError: memory is to be shared that cannot be.
+        AliasError: `copy=False`, but memory cannot be shared.
 
     Example:
         >>> import numpy as np
@@ -134,7 +134,7 @@ def asarray(
 
 
 def _shared(obj: Any, dtype: DType | None) -> Any:
-    """A tensor with the memory of an object; `None` where it has none to share."""
+    """A tensor on the memory of an object; `None` if it has none to share."""
     if isinstance(obj, Handle):
         return obj
     if is_capsule(obj):
@@ -149,7 +149,7 @@ def _shared(obj: Any, dtype: DType | None) -> Any:
 
 
 def _buffered(obj: Any, dtype: DType | None) -> Array | None:
-    """What an object with a buffer holds, as elements of a type, its own if none is given."""
+    """The elements of an object's buffer as a dtype, by default its own."""
     if dtype is None or isinstance(obj, np.generic):
         return None
     try:

@@ -1,4 +1,4 @@
-"""PyTorch's old names of tensors of one element type: `wf.LongTensor([1, 2])`."""
+"""PyTorch's legacy tensor types: `wf.LongTensor([1, 2])`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = [
 
 
 class _Typed(type):
-    """What makes tensors of one element type, and knows them."""
+    """A tensor type: constructs tensors of one dtype, and recognizes them in `isinstance`."""
 
     dtype: DType
 
     def __call__(cls, *given: Any, size: Any = None, device: Any = None) -> Tensor:
-        """A tensor of a list's elements, or of a shape whose elements are not said."""
+        """A tensor from a list, or an uninitialized one with a shape."""
         return of_type(cls.dtype, given, size, device)
 
     def __new__(mcs, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> _Typed:
@@ -97,6 +97,6 @@ class ByteTensor(metaclass=_Typed):
 
 
 class BoolTensor(metaclass=_Typed):
-    """Tensors of truth values."""
+    """Tensors of bool."""
 
     dtype = types.bool_

@@ -28,11 +28,11 @@ _bessel = recorded(formulas.bessel)
 def _window(
     name: str, length: int, periodic: bool, shape: Any, dtype: Any, requires_grad: bool
 ) -> Tensor:
-    """Weights `shape(i, n=n)` at i = 0 ... n; without the last one where `periodic`.
+    """Weights `shape(i, n=n)` at i = 0 ... n, without the last one if `periodic`.
 
     Raises:
         ShapeError: a negative length.
-        DTypeError: a type that is not floating.
+        DTypeError: the dtype is not floating-point.
     """
     kind = floating(dtype)
     if length < 0:
@@ -50,10 +50,10 @@ def hann_window(
     window_length: int, periodic: bool = True, *,
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Half of 1 - cos over a whole turn.
+    """The Hann window, `(1 - cos(t)) / 2` over one period.
 
     Args:
-        periodic: as one of a row of windows, whose first weight is also the last; or symmetric.
+        periodic: without the last weight, as in a sequence of windows; otherwise symmetric.
 
     >>> import weft as wf
     >>> wf.hann_window(4).tolist()
@@ -68,7 +68,7 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *,
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`alpha - beta * cos` over a whole turn; see `hann_window`."""
+    """The Hamming window, `alpha - beta * cos(t)` over one period; see `hann_window`."""
     shape = partial(_cosines, weights=(alpha, beta))
     return _window("window", window_length, periodic, shape, dtype, requires_grad)
 
@@ -77,7 +77,7 @@ def blackman_window(
     window_length: int, periodic: bool = True, *,
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`0.42 - 0.5 cos + 0.08 cos` over one turn and over two; see `hann_window`."""
+    """The Blackman window, `0.42 - 0.5 * cos(t) + 0.08 * cos(2 * t)`; see `hann_window`."""
     shape = partial(_cosines, weights=(0.42, 0.5, 0.08))
     return _window("blackman_window", window_length, periodic, shape, dtype, requires_grad)
 
@@ -86,7 +86,7 @@ def bartlett_window(
     window_length: int, periodic: bool = True, *,
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A triangle, 0 at both ends; see `hann_window`."""
+    """The Bartlett window: a triangle, 0 at both ends; see `hann_window`."""
     return _window("bartlett_window", window_length, periodic, _triangle, dtype, requires_grad)
 
 
@@ -94,6 +94,6 @@ def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *,
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Bessel's `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1; see `hann_window`."""
+    """The Kaiser window, `i0(beta * sqrt(1 - x**2)) / i0(beta)` on [-1, 1]; see `hann_window`."""
     shape = partial(_bessel, beta=float(beta))
     return _window("kaiser_window", window_length, periodic, shape, dtype, requires_grad)

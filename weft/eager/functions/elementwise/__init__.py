@@ -1,1 +1,1 @@
-"""Functions of single elements, with broadcasting."""
+"""Elementwise functions, with broadcasting."""

@@ -1,4 +1,4 @@
-"""Activations of neural networks, as functions and methods; `weft.nn.functional` has them all."""
+"""Activations as functions and methods; `weft.nn.functional` has them all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ hardshrink_of: Final = recorded(ops.hardshrink)
 
 
 def leaky_relu(x: Any, negative_slope: float = 0.01) -> Tensor:
-    """`x`, times a slope where it is negative."""
+    """`x`, scaled by a slope where it is negative."""
     return leaky_relu_of.on(kind_of(x), *promoted(x, floats=True), alpha=float(negative_slope))
 
 
@@ -44,10 +44,10 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
 
 
 def gelu(x: Any, approximate: str = "none") -> Tensor:
-    """`x` times the part of a normal distribution that is below it.
+    """`x` times the normal cumulative distribution function at `x`.
 
     Args:
-        approximate: `"none"`, or `"tanh"` for the formula with `tanh`.
+        approximate: `"none"`, or `"tanh"` for the approximation by `tanh`.
 
     Raises:
         DTypeError: another approximation.

@@ -43,8 +43,8 @@ __all__ = [
     "true_divide", "xlogy",
 ]  # fmt: skip
 
-# x ** 2 and the like are part of the program's structure, because they have programs of their own
-# (a product, a square root); any other exponent is an input, like every other number.
+# Exponents such as 2 are part of the program's structure, because they compile to something simpler
+# (a multiplication, a square root). Any other exponent is an input, like every number.
 EXPONENTS: Final = frozenset({-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4})
 
 
@@ -62,11 +62,11 @@ def add(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
 
 
 def _times(name: str, x: Any, other: Any, alpha: Any) -> Any:
-    """`alpha * other`, in the type that the result has.
+    """`alpha * other`, in the dtype of the result.
 
     Raises:
-        DTypeError: a factor of a kind that the result has not: with a fraction for integers, a
-            complex one for real numbers, a truth value for numbers.
+        DTypeError: a factor that the result's dtype cannot hold: a fraction for integers, a complex
+            one for real numbers, a boolean for numbers.
     """
     if type(alpha) is int and alpha == 1:
         return other
@@ -78,7 +78,7 @@ def _times(name: str, x: Any, other: Any, alpha: Any) -> Any:
         text = f"{name}: expected a number as alpha for a result of {kind}, got {alpha}"
         raise DTypeError(text + at_user_line())
     if isinstance(alpha, float) and not kind.is_inexact:
-        text = f"{name}: expected a whole number as alpha for a result of {kind}, got {alpha}"
+        text = f"{name}: expected an integer as alpha for a result of {kind}, got {alpha}"
         raise DTypeError(text + at_user_line())
     alpha = factor_of(name, "alpha", alpha, kind)
     if kind is bool_:
@@ -87,10 +87,10 @@ def _times(name: str, x: Any, other: Any, alpha: Any) -> Any:
 
 
 def factor_of(function: str, name: str, factor: Any, dtype: DType) -> Any:
-    """A factor of results of `dtype`; a whole one as an integer for integers.
+    """A factor for results of `dtype`; an integral float becomes an integer for integers.
 
     Raises:
-        DTypeError: one with a fraction for integers, or a complex one for real numbers.
+        DTypeError: a fraction for integers, or a complex factor for real numbers.
     """
     if isinstance(factor, builtins.complex) and not dtype.is_complex:
         expected = "a real number"
@@ -99,7 +99,7 @@ def factor_of(function: str, name: str, factor: Any, dtype: DType) -> Any:
     elif factor.is_integer():
         return int(factor)
     else:
-        expected = "a whole number"
+        expected = "an integer"
     raise DTypeError(
         f"{function}: expected {expected} as {name} for a result of {dtype}, got {factor}"
         f"{at_user_line()}"
@@ -110,7 +110,7 @@ def subtract(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """`x - alpha * other`, elementwise with broadcasting.
 
     Raises:
-        DTypeError: of booleans, for which there is `logical_xor`.
+        DTypeError: booleans; use `logical_xor`.
     """
     return plain_subtract(x, _times("subtract", x, other, alpha))
 
@@ -124,11 +124,11 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """`x / other`, elementwise with broadcasting.
 
     Args:
-        rounding_mode: `None` (integers become floating first), `"trunc"` or `"floor"`.
+        rounding_mode: `None` (integers become floating-point first), `"trunc"` or `"floor"`.
 
     Raises:
         DTypeError: another rounding mode.
-        DivisionError: whole numbers are divided by 0, and the quotients rounded.
+        DivisionError: integers are divided by 0 with rounding.
     """
     if rounding_mode is None:
         return plain_divide(x, other)
@@ -176,14 +176,14 @@ pow = power
 
 
 def float_power(x: Any, exponent: Any) -> Tensor:
-    """`x` to a power in float64, or complex128 where one is complex."""
+    """`x` to a power in float64, or in complex128 if one is complex."""
     both = [lazy_of(x), lazy_of(exponent)]
     dtype = complex128 if any([v.type.dtype.is_complex for v in both]) else float64
     both = [lazy_of(v, dtype) for v in (x, exponent)]  # a number is not rounded to float32 first
     return power(*[wrap(cast(v, dtype), kind_of(x, exponent)) for v in both])
 
 
-# Extremes and others of two
+# Minimum, maximum and others of two
 
 plain_maximum: Final = of_two("maximum")
 plain_minimum: Final = of_two("minimum")
@@ -196,13 +196,13 @@ _minimum = recorded(combination.minimum)
 
 
 def maximum(x: Any, other: Any) -> Tensor:
-    """The larger one, elementwise with broadcasting; equal ones share the gradient."""
+    """The larger element, with broadcasting; equal elements share the gradient."""
     floats = promoted(x, other)[0].type.dtype.is_floating
     return both(_maximum, x, other) if floats else plain_maximum(x, other)
 
 
 def minimum(x: Any, other: Any) -> Tensor:
-    """The smaller one, elementwise with broadcasting; equal ones share the gradient."""
+    """The smaller element, with broadcasting; equal elements share the gradient."""
     floats = promoted(x, other)[0].type.dtype.is_floating
     return both(_minimum, x, other) if floats else plain_minimum(x, other)
 
@@ -222,13 +222,13 @@ _heaviside: Final = recorded(ops.heaviside)
 
 
 def fmax(x: Any, other: Any) -> Tensor:
-    """The larger one, elementwise; where one is NaN, the other."""
+    """The larger element; if one is NaN, the other."""
     floats = promoted(x, other)[0].type.dtype.is_floating
     return both(_fmax, x, other) if floats else plain_maximum(x, other)
 
 
 def fmin(x: Any, other: Any) -> Tensor:
-    """The smaller one, elementwise; where one is NaN, the other."""
+    """The smaller element; if one is NaN, the other."""
     floats = promoted(x, other)[0].type.dtype.is_floating
     return both(_fmin, x, other) if floats else plain_minimum(x, other)
 
@@ -237,7 +237,7 @@ def heaviside(x: Any, values: Any) -> Tensor:
     """0 where `x` is negative, 1 where it is positive, `values` where it is 0.
 
     Raises:
-        DTypeError: complex numbers, or tensors of two types.
+        DTypeError: complex numbers, or tensors of two dtypes.
     """
     kinds = [y.lazy.type.dtype for y in (x, values) if isinstance(y, Handle) and y.rules is TORCH]
     if len(set(kinds)) > 1 or any([kind.is_complex for kind in kinds]):
@@ -263,7 +263,7 @@ not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 
 
 def equal(x: Any, other: Any) -> builtins.bool:
-    """Whether two tensors have one shape and equal elements; `eq` compares elementwise."""
+    """Whether two tensors have the same shape and elements; `eq` compares elementwise."""
     a, b = lazy_of(x), lazy_of(other)
     return a.type.shape == b.type.shape and builtins.bool(np.all(array_of(a) == array_of(b)))
 

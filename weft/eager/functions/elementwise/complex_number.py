@@ -1,4 +1,4 @@
-"""Complex numbers: their parts, and tensors made of parts."""
+"""Complex numbers: their parts, and tensors built from parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ angle: Final = of_floats("angle", angle_of)
 
 
 def real(x: Tensor) -> Tensor:
-    """A view of the real parts; a tensor of real numbers itself."""
+    """A view of the real parts; a real tensor is returned as is."""
     x = tensor_of("real", x)
     return show_view(x, Half(imaginary=False)) if x.dtype.is_complex else x
 
@@ -53,7 +53,7 @@ def imag(x: Tensor) -> Tensor:
 
 
 def conj(x: Tensor) -> Tensor:
-    """The complex conjugates; a tensor of real numbers itself."""
+    """The complex conjugate; a real tensor is returned as is."""
     x = tensor_of("conj", x)
     return _conj(x) if x.dtype.is_complex else x
 
@@ -62,7 +62,7 @@ conj_physical = conj
 
 
 def adjoint(x: Any) -> Tensor:
-    """Matrices transposed and conjugated.
+    """The conjugate transpose of matrices.
 
     Raises:
         ShapeError: a rank below 2.
@@ -71,10 +71,10 @@ def adjoint(x: Any) -> Tensor:
 
 
 def complex(real: Any, imag: Any) -> Tensor:
-    """Complex numbers of real and imaginary parts.
+    """Complex numbers from real and imaginary parts.
 
     Raises:
-        DTypeError: parts that are no floating numbers, or of two types.
+        DTypeError: parts that are not floating-point, or of two dtypes.
 
     >>> import weft as wf
     >>> wf.complex(wf.tensor([1.0]), wf.tensor([2.0])).tolist()
@@ -94,7 +94,7 @@ def _check_parts(name: str, *parts: Any) -> None:
 
 
 def polar(abs: Any, angle: Any) -> Tensor:
-    """Complex numbers of magnitudes and angles.
+    """Complex numbers from magnitudes and angles.
 
     Raises:
         DTypeError: as for `complex`.
@@ -107,7 +107,7 @@ _polar = recorded(combination.polar)
 
 
 def view_as_real(x: Tensor) -> Tensor:
-    """A view of the real and imaginary parts side by side along a new last axis.
+    """A real view, with the real and imaginary parts along a new last axis.
 
     Raises:
         DTypeError: real numbers.
@@ -119,11 +119,11 @@ def view_as_real(x: Tensor) -> Tensor:
 
 
 def view_as_complex(x: Tensor) -> Tensor:
-    """A view as complex numbers of parts that lie side by side along the last axis.
+    """A complex view of real and imaginary parts along the last axis.
 
     Raises:
         DTypeError: no real floating-point numbers.
-        ShapeError: the last axis has not two elements, or they do not lie side by side.
+        ShapeError: the last axis does not have two elements, or they are not adjacent in memory.
     """
     x = tensor_of("view_as_complex", x)
     if x.dtype.name not in ("float32", "float64"):
@@ -158,17 +158,17 @@ def isreal(x: Any) -> Tensor:
 
 
 def is_conj(x: Tensor) -> bool:
-    """Whether conjugation waits to be done: never."""
+    """Whether conjugation is lazy: never."""
     return False
 
 
 def is_neg(x: Tensor) -> bool:
-    """Whether a change of sign waits to be done: never."""
+    """Whether negation is lazy: never."""
     return False
 
 
 def resolve_conj(x: Tensor) -> Tensor:
-    """The tensor itself: conjugation never waits to be done."""
+    """The tensor itself: conjugation is never lazy."""
     return x
 
 
@@ -200,7 +200,7 @@ class Methods(Handle):
 
     @property
     def H(self) -> Tensor:
-        """A matrix with rows and columns exchanged, conjugated.
+        """The conjugate transpose of a matrix.
 
         Raises:
             ShapeError: no matrix.
@@ -211,5 +211,5 @@ class Methods(Handle):
 
     @property
     def mH(self) -> Tensor:
-        """The last two axes in each other's place, conjugated."""
+        """The last two axes swapped, conjugated."""
         return adjoint(self)

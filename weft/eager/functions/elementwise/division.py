@@ -1,4 +1,4 @@
-"""Quotients and rests of whole numbers, of which a divisor of 0 is an error."""
+"""Quotients and remainders of integers; a divisor of 0 raises."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from weft.ops.base import at_user_line
 from weft.ops.boundary import host
 from weft.ops.elementwise import combination
 
-ZERO: Final = "expected divisors of whole numbers other than 0"
+ZERO: Final = "expected integer divisors other than 0"
 
 
 def dividing(name: str, operator: bool = False) -> Binary:
-    """`of_two` of a quotient or rest; NumPy's arrays give 0 where they divide by 0, as in NumPy.
+    """`of_two` for quotients and remainders; arrays give 0 for a divisor of 0, as in NumPy.
 
-    The function raises `DivisionError`, for a tensor of divisors when it is computed.
+    The function raises `DivisionError`; for a tensor of divisors, when it is computed.
     """
     plain = of_two(name, operator=operator)
 
@@ -37,10 +37,10 @@ def dividing(name: str, operator: bool = False) -> Binary:
 
 
 def divisor(name: str, x: Any, other: Any) -> Any:
-    """What `x` is divided by, checked where both are whole numbers.
+    """The divisor of `x`, checked if both are integers.
 
     Raises:
-        DivisionError: it is 0; of a tensor, when it is computed.
+        DivisionError: it is 0; for a tensor, when it is computed.
     """
     if isinstance(other, Handle):
         whole = _is_whole(other) and other.rules is TORCH

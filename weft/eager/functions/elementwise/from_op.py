@@ -1,4 +1,4 @@
-"""Functions of tensors made from catalogue operations, one kind of operation after the other."""
+"""Builds functions of tensors from catalogue operations, by kind of operation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Unary = Callable[[Any], "Tensor"]
 
 
 def takes(x: Any) -> bool:
-    """Whether it can stand beside a tensor in an operation."""
+    """Whether it can be an operand beside a tensor."""
     return isinstance(x, Handle | np.ndarray | np.generic | int | float | complex | list | tuple)
 
 
@@ -54,7 +54,7 @@ def _asked(op: Op, x: Any, other: Any, floats: bool) -> Any:
 
 
 def _with_number_first(plans: Plans, x: Any, other: Handle, at: FrameType) -> Lazy | None:
-    """The value of `1.0 - other`, where its plan is known."""
+    """The value of `1.0 - other`, if its plan is cached."""
     b = other.shown if other.window is None else other.lazy
     plan, numbers = plans.get((other.rules, x.__class__, id(b.type))) or (None, None)
     a = None if numbers is None else numbers.get(x)
@@ -62,11 +62,11 @@ def _with_number_first(plans: Plans, x: Any, other: Handle, at: FrameType) -> La
 
 
 def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
-    """A catalogue operation of two inputs.
+    """A binary catalogue operation.
 
     Args:
-        floats: integers become floating first.
-        operator: of other operands it is `NotImplemented`, so that Python asks them.
+        floats: integers become floating-point first.
+        operator: return `NotImplemented` for unknown operands, so that Python tries their operator.
     """
     op: Op = REGISTRY[name]
     plans = plans_of(op)
@@ -105,7 +105,7 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
 
 
 def of_one(name: str, floats: bool = False) -> Unary:
-    """A catalogue operation of one input; `floats`: integers become floating first."""
+    """A unary catalogue operation; with `floats`, integers become floating-point first."""
     op: Op = REGISTRY[name]
     plans = plans_of(op)
 
@@ -127,7 +127,7 @@ def of_one(name: str, floats: bool = False) -> Unary:
 
 
 def of_bools(function: Unary, dtype: DType) -> Unary:
-    """`function` also of truth values, as numbers; the result is of `dtype` then, as in PyTorch."""
+    """`function`, extended to booleans as numbers; the result then has `dtype`, as in PyTorch."""
 
     def either(x: Any) -> Tensor:
         if isinstance(x, Handle) and x.lazy.type.dtype is bool_ and x.rules is TORCH:
@@ -141,9 +141,10 @@ def of_bools(function: Unary, dtype: DType) -> Unary:
 
 @functools.cache
 def of_op(op: Op) -> Callable[..., Any]:
-    """Any operation of the catalogue as a function of tensors; attributes are keywords.
+    """Any catalogue operation as a function of tensors; attributes are keywords.
 
-    Inputs of an elementwise one become of one type first, floating if it takes no integers.
+    Inputs of an elementwise operation are promoted to one dtype, floating-point if it takes no
+    integers.
     """
     together = isinstance(op.lower, Elementwise)
     floats = together and not _takes_integers(op)
@@ -167,7 +168,7 @@ def _takes_integers(op: Op) -> bool:
 
 
 def of_floats(name: str, function: Callable[..., Value], arity: int = 1) -> Callable[..., Tensor]:
-    """A composite whose inputs become floating first; half precision is rounded once."""
+    """A composite whose inputs become floating-point first; half precision is rounded once."""
     run = recorded(in_float32(function))
 
     def single(x: Any) -> Tensor:
@@ -184,7 +185,7 @@ def of_floats(name: str, function: Callable[..., Value], arity: int = 1) -> Call
 
 
 def with_attributes(name: str) -> Recorded:
-    """A catalogue operation of one input as a recorded function; attributes are keywords."""
+    """A unary catalogue operation as a recorded function; attributes are keywords."""
     op: Op = REGISTRY[name]
 
     def function(x: Value, **attrs: Any) -> Value:
@@ -195,13 +196,13 @@ def with_attributes(name: str) -> Recorded:
 
 
 def both(run: Any, x: Any, other: Any, floats: bool = False) -> Tensor:
-    """A recorded function of two inputs, which are promoted to their common type first."""
+    """A recorded binary function, whose inputs are promoted to their common dtype."""
     like = kind_of(x, other)
     return run.on(like, *promoted(x, other, floats=floats))
 
 
 def rounding(name: str) -> Unary:
-    """A catalogue operation on floating numbers that leaves whole ones as they are."""
+    """A catalogue operation on floating-point numbers that returns integers unchanged."""
     op: Op = REGISTRY[name]
     same = REGISTRY["identity"]
 
@@ -218,7 +219,7 @@ def rounding(name: str) -> Unary:
 
 
 def logic(name: str) -> Binary:
-    """A catalogue operation on truth values; numbers other than 0 are true."""
+    """A catalogue operation on booleans; numbers other than 0 are true."""
     op: Op = REGISTRY[name]
 
     def function(x: Any, other: Any) -> Tensor:

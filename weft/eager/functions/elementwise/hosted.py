@@ -19,13 +19,13 @@ def _run(*xs: Value, name: str) -> Value:
 
 
 def run_hosted(name: str, given: Sequence[Handle], shown: str) -> Any:
-    """A function of `scipy.special` of tensors of one floating type.
+    """A function of `scipy.special` on tensors of one floating-point dtype.
 
     Args:
-        shown: the name to use in messages.
+        shown: the name in error messages.
 
     Raises:
-        UndefinedRuleError: a gradient by an argument for which there is no formula.
+        UndefinedRuleError: a gradient with respect to an argument without a formula.
         ConfigError: SciPy is not installed.
     """
     for x, slope in zip(given, SLOPES[name], strict=True):

@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Handle)
 
 
 def changing(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The method that gives a tensor the value of `function(tensor, ...)`."""
+    """The in-place method for `function(tensor, ...)`."""
 
     def method(self: T, *args: Any, **options: Any) -> T:
         found = function(self, *args, **options)
@@ -44,12 +44,12 @@ def _filled(x: Value, value: Value) -> Value:
 class Methods(Handle):
     """In-place changes.
 
-    All raise `GradientError` for a leaf that needs a gradient outside `no_grad()`, `DTypeError`
-    where the result is of a kind that does not fit, and `ShapeError` where it is larger.
+    All raise `GradientError` for a leaf that requires grad outside `no_grad()`, `DTypeError` if the
+    result's dtype does not fit, and `ShapeError` if it is larger.
     """
 
     def fill_(self, value: Any) -> Any:
-        """Every element becomes `value`."""
+        """Fill with `value`."""
         lazy = self.lazy
         filler = (
             value.lazy if isinstance(value, Handle) else element(value, lazy.type.dtype, self.rules)
@@ -62,26 +62,26 @@ class Methods(Handle):
         return write(self, _filled.record((self, cast(filler, lazy.type.dtype)), {})[0], "fill_")
 
     def zero_(self) -> Any:
-        """Every element becomes 0."""
+        """Fill with 0."""
         return self.fill_(0)
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
-        """The elements of another tensor, which may have another type and broadcasts.
+        """Copy the elements of another tensor, which may have another dtype and broadcasts.
 
         Args:
-            non_blocking: of no influence.
+            non_blocking: no effect.
         """
         source = converted(lazy_of(src), self.lazy.type.dtype)
         return write(self, _filled.record((self, source), {})[0], "copy_")
 
     def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Any:
-        """`fill_value` on the main diagonal.
+        """Fill the main diagonal with `fill_value`.
 
         Args:
-            wrap: of a matrix that is higher than wide, go on from the top below its end.
+            wrap: in a tall matrix, start the diagonal again below its end.
 
         Raises:
-            ShapeError: rank below 2, or dimensions of more than two axes that differ.
+            ShapeError: a rank below 2, or above 2 with different sizes.
         """
         dims = dims_of(self)
         if len(dims) < 2 or (len(dims) > 2 and len(set(dims)) > 1):
@@ -97,7 +97,7 @@ class Methods(Handle):
         return tensor
 
     def masked_fill_(self, mask: Any, value: Any) -> Any:
-        """`value` where the mask holds."""
+        """Fill with `value` where the mask is true."""
         return write(self, selection.masked_fill(self, mask, value).lazy, "masked_fill_")
 
     __iadd__ = changing(operator.PLUS, "+=")

@@ -1,4 +1,4 @@
-"""Numbers taken apart: common divisors and multiples, powers of 2, positions in a shape."""
+"""Common divisors and multiples, powers of 2, and unraveled indices."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def _whole(x: Value, y: Value, *, name: str) -> Value:
 
 
 def _of_integers(name: str) -> Callable[[Any, Any], Tensor]:
-    """A function of two whole numbers.
+    """A function of two integers.
 
     Raises:
-        DTypeError: numbers that are not whole.
+        DTypeError: numbers that are no integers.
     """
 
     def function(x: Any, other: Any) -> Tensor:
@@ -63,14 +63,14 @@ def _of_integers(name: str) -> Callable[[Any, Any], Tensor]:
 
 
 gcd: Final = _of_integers("gcd")
-gcd.__doc__ = """The greatest common divisor of two whole numbers.
+gcd.__doc__ = """The greatest common divisor of two integers.
 
 >>> import weft as wf
 >>> wf.gcd(wf.tensor([12, 7]), wf.tensor([18, 14])).tolist()
 [6, 7]
 """
 lcm: Final = _of_integers("lcm")
-lcm.__doc__ = "The least common multiple of two whole numbers."
+lcm.__doc__ = "The least common multiple of two integers."
 
 
 def ldexp(x: Any, other: Any) -> Tensor:
@@ -92,7 +92,7 @@ def _frexp(x: Value) -> tuple[Value, ...]:
 
 
 def frexp(x: Any) -> Frexp:
-    """Each number as a mantissa from 0.5 to below 1 times a power of 2.
+    """The mantissa (at least 0.5 and below 1) and the exponent of 2 of each number.
 
     >>> import weft as wf
     >>> found = wf.frexp(wf.tensor([6.0]))
@@ -103,7 +103,7 @@ def frexp(x: Any) -> Frexp:
 
 
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
-    """Positions counted in row-major order as one index for each axis of a shape.
+    """Row-major positions as one index for each axis of a shape.
 
     >>> import weft as wf
     >>> [i.tolist() for i in wf.unravel_index(wf.tensor([5, 2]), (2, 3))]
@@ -111,12 +111,12 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """
     dims = sizes("unravel_index", (shape,))
     inner = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
-    parts = zip(inner, dims, strict=True)  # of an empty shape there is no index to take apart
+    parts = zip(inner, dims, strict=True)  # an empty shape has no indices
     return tuple([remainder(floor_divide(indices, n or 1), d or 1) for n, d in parts])
 
 
 class Methods(Handle):
-    """Numbers taken apart, as methods."""
+    """The methods of this module."""
 
     def gcd_(self, other: Any) -> Any:
         """`gcd`, in place."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 
-# As functions of the same names, but of operands that they do not take they are `NotImplemented`
+# Like the functions of the same names, but `NotImplemented` for operands that these refuse
 PLUS: Final = of_two("add", operator=True)
 MINUS: Final = of_two("subtract", operator=True)
 TIMES: Final = of_two("multiply", operator=True)

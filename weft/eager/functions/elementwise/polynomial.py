@@ -1,4 +1,4 @@
-"""Orthogonal polynomials by their recurrences, where PyTorch has them in `torch.special`."""
+"""The orthogonal polynomials of `torch.special`, by their recurrences."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 First = Callable[[Any], Any]
-Step = Callable[
-    [int, Any, Any, Any], Any
-]  # from k, x and those of degree k and k - 1, degree k + 1
+Step = Callable[[int, Any, Any, Any], Any]  # degree k + 1 from k, x and degrees k and k - 1
 
-# Abramowitz and Stegun, table 22.7. Of degree 0 all are 1; here is degree 1, and how it goes on.
+# Abramowitz and Stegun, table 22.7. Degree 0 is 1 for all; each entry has degree 1 and the
+# recurrence.
 CHEBYSHEV: Final[Step] = lambda k, x, p, q: 2 * x * p - q  # noqa: E731
 RECURRENCES: Final[Mapping[str, tuple[First, Step]]] = {
     "chebyshev_polynomial_t": (lambda x: x, CHEBYSHEV),
@@ -43,17 +42,17 @@ RECURRENCES: Final[Mapping[str, tuple[First, Step]]] = {
 }
 
 HIGHEST: Final = 100_000
-"""The recurrences take a step a degree."""
+"""The recurrences take one step per degree."""
 
 
 def polynomial(name: str, shifted: bool = False) -> Callable[[Any, Any], Tensor]:
-    """A function of arguments and degrees, which broadcast; of negative degrees, it is 0.
+    """A function of arguments and degrees, which broadcast; 0 for negative degrees.
 
     Args:
-        shifted: of `2 * x - 1` instead of x.
+        shifted: evaluate at `2 * x - 1` instead of x.
 
     Raises:
-        OutOfRangeError: when it is computed, a degree is above `HIGHEST`.
+        OutOfRangeError: when computed, a degree above `HIGHEST`.
     """
 
     def function(input: Any, n: Any) -> Tensor:
@@ -84,7 +83,7 @@ def _values(name: str, shifted: bool, x: Array, n: Array) -> Array:
     wide = 2 * wide - 1 if shifted else wide
     before, last = np.ones_like(wide), first(wide)
     found = np.where(degrees == 0, 1.0, np.where(degrees == 1, last, 0.0))
-    with np.errstate(all="ignore"):  # what overflows at the highest degree is not asked for
+    with np.errstate(all="ignore"):  # an overflow at degrees that are not asked for does not matter
         for k in range(1, highest):
             before, last = last, step(k, wide, last, before)
             found = np.where(degrees == k + 1, last, found)

@@ -1,4 +1,4 @@
-"""Elements changed by functions of Python, one after the other: slow, as in PyTorch."""
+"""Python functions applied to each element: slow, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from weft.ops.base import at_user_line
 
 
 def _mapped(x: Handle, name: str, others: tuple[Any, ...], function: Callable[..., Any]) -> Any:
-    """`x` with what a function gives for each of its elements, and for those of others beside it.
+    """`x` with a function applied to each element and the corresponding elements of others.
 
     Raises:
-        DTypeError: no function, or one that gives no numbers.
+        DTypeError: no function, or one that returns no numbers.
         ShapeError: others that do not broadcast to the shape of `x`.
-        GradientError: a tensor needs a gradient, which would not flow.
+        GradientError: a tensor requires grad, which would be lost.
     """
     if not callable(function):
         raise DTypeError(f"{name}: expected a function, got {function!r}{at_user_line()}")
@@ -48,10 +48,10 @@ def _mapped(x: Handle, name: str, others: tuple[Any, ...], function: Callable[..
 
 
 class Methods(Handle):
-    """Functions of Python for each element, as methods."""
+    """The methods of this module."""
 
     def apply_(self, function: Callable[[Any], Any]) -> Any:
-        """Each element becomes `function(element)`.
+        """Replace each element by `function(element)`.
 
         >>> import weft as wf
         >>> wf.arange(3).apply_(lambda a: a * a).tolist()
@@ -60,7 +60,7 @@ class Methods(Handle):
         return _mapped(self, "apply_", (), function)
 
     def map_(self, other: Any, function: Callable[[Any, Any], Any]) -> Any:
-        """Each element becomes `function(element, element of other)`; `other` broadcasts."""
+        """Replace each element by `function(element, element of other)`; `other` broadcasts."""
         return _mapped(self, "map_", (other,), function)
 
     def map2_(self, first: Any, second: Any, function: Callable[[Any, Any, Any], Any]) -> Any:

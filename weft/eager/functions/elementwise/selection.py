@@ -1,4 +1,4 @@
-"""Choosing between values: `where`, masks, limits, and mixtures of several tensors."""
+"""Selection between values: `where`, masks, clamping and interpolation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SELECT = REGISTRY["select"]
 
 
 def chosen(condition: Any, x: Any, other: Any) -> Tensor:
-    """`x` where the condition holds, `other` elsewhere, elementwise with broadcasting."""
+    """`x` where the condition is true, `other` elsewhere, with broadcasting."""
     like = kind_of(condition, x, other)
     a, b = promoted(x, other)
     return wrap(record(SELECT, (truth(condition), a, b), {})[0], like)
@@ -41,7 +41,7 @@ def check_mask(name: str, mask: Any) -> None:
     """Refuse bytes as a mask, as PyTorch does.
 
     Raises:
-        DTypeError: names the type.
+        DTypeError: names the dtype.
     """
     if isinstance(mask, Handle) and mask.rules is TORCH and mask.lazy.type.dtype is not bool_:
         raise DTypeError(
@@ -56,11 +56,11 @@ def truth(x: Any) -> Lazy:
 
 
 def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
-    """`value` where the mask holds, `x` elsewhere; the element type stays that of `x`.
+    """`value` where the mask is true, `x` elsewhere; the dtype stays that of `x`.
 
     Raises:
-        DTypeError: a value of a kind that does not fit or of more than one element, or a mask of
-            numbers.
+        DTypeError: a value whose dtype does not fit or with more than one element, or a mask that
+            is not boolean.
     """
     check_mask("masked_fill", mask)
     lazy = lazy_of(x)
@@ -84,7 +84,7 @@ def _clip(x: Value, low: Value, high: Value) -> Value:
 
 
 def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
-    """`x`, or the limit that it goes beyond; limits are numbers or tensors.
+    """`x` clamped to limits, which are numbers or tensors.
 
     Raises:
         DTypeError: no limit is given.
@@ -102,17 +102,17 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
 def clip(
     x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
 ) -> Tensor:
-    """`clamp`, under NumPy's name and with NumPy's names of the limits too."""
+    """`clamp` under NumPy's name, also with NumPy's argument names."""
     return clamp(x, a_min if min is None else min, a_max if max is None else max)
 
 
 def clamp_min(x: Any, min: Any) -> Tensor:
-    """`x`, or the limit where that is larger."""
+    """`x`, but at least the limit."""
     return maximum(x, min)
 
 
 def clamp_max(x: Any, max: Any) -> Tensor:
-    """`x`, or the limit where that is smaller."""
+    """`x`, but at most the limit."""
     return minimum(x, max)
 
 
@@ -125,10 +125,10 @@ def _lerp(start: Value, end: Value, weight: Value) -> Value:
 
 
 def lerp(x: Any, end: Any, weight: Any) -> Tensor:
-    """`x + weight * (end - x)`, of half precision in float32.
+    """`x + weight * (end - x)`, computed in float32 for half precision.
 
     Raises:
-        DTypeError: tensors of different element types.
+        DTypeError: tensors of different dtypes.
     """
     check_same_type("lerp", x, end)
     if isinstance(x, Handle) and x.lazy.type.dtype in (bfloat16, float16):
@@ -151,7 +151,7 @@ def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """`x + value * tensor1 * tensor2`, elementwise with broadcasting.
 
     Raises:
-        DTypeError: a factor of a kind that the result has not.
+        DTypeError: a factor that the result's dtype cannot hold.
     """
     like = kind_of(x, tensor1, tensor2)
     inputs = promoted(x, tensor1, tensor2)
@@ -164,7 +164,7 @@ def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """`x + value * tensor1 / tensor2`, elementwise with broadcasting.
 
     Raises:
-        DTypeError: integers are to be divided by integers, as PyTorch did by rounding.
+        DTypeError: integers divided by integers.
     """
     like = kind_of(x, tensor1, tensor2)
     if not any([y.type.dtype.is_inexact for y in promoted(tensor1, tensor2)]):

@@ -1,4 +1,4 @@
-"""Functions of one number, on every element of a tensor."""
+"""Unary elementwise functions."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ fix = trunc
 
 
 def round(x: Any, *, decimals: int = 0) -> Tensor:
-    """Rounded to a number of decimals; halves to the even neighbour."""
+    """Round to a number of decimals; halves round to even."""
     if not decimals:
         return _round(x)
     scale = 10.0 ** builtins.abs(decimals)
@@ -91,7 +91,7 @@ def round(x: Any, *, decimals: int = 0) -> Tensor:
 
 
 def frac(x: Any) -> Tensor:
-    """What `trunc` cuts off."""
+    """The fractional part: `x - trunc(x)`."""
     return subtract(x, trunc(x))
 
 
@@ -111,7 +111,7 @@ def _logit(x: Value, *, eps: float | None) -> Value:
 
 
 def logit(x: Any, eps: float | None = None) -> Tensor:
-    """`log(x / (1 - x))`; `eps` clips `x` to [eps, 1 - eps] first."""
+    """`log(x / (1 - x))`; `eps` clamps `x` to [eps, 1 - eps] first."""
     return _logit.on(kind_of(x), *promoted(x, floats=True), eps=eps)
 
 
@@ -123,7 +123,7 @@ def _nan_to_num(x: Value, *, nan: float, posinf: Any, neginf: Any) -> Value:
 def nan_to_num(
     x: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """NaN replaced by a number (0), infinities by numbers (the largest ones of the type)."""
+    """Replace NaN by a number (0), and infinities by numbers (the dtype's limits)."""
     return _nan_to_num(x, nan=nan or 0.0, posinf=posinf, neginf=neginf)
 
 

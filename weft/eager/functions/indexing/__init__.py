@@ -1,1 +1,1 @@
-"""Elements by their positions."""
+"""Indexing: elements by their positions."""

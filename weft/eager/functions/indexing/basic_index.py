@@ -1,4 +1,4 @@
-"""Integers and slices between brackets, as lenses."""
+"""Basic indexing, by integers and slices, as views."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.ops.indexing.subscript import FIRST
 
 
 def _copied(array: Array, entries: tuple[Any, ...]) -> Lazy:
-    """The part of an array that is there already: nothing needs to be recorded."""
+    """The part of an array that is computed already: nothing needs to be recorded."""
     try:
         part = array[entries]
     except IndexError as error:
@@ -29,12 +29,12 @@ def _copied(array: Array, entries: tuple[Any, ...]) -> Lazy:
 
 
 def out_of_range(error: Exception, dims: tuple[int, ...]) -> OutOfRangeError:
-    """NumPy's error of a subscript as one of ours."""
+    """NumPy's indexing error as one of ours."""
     return OutOfRangeError(f"x[...]: {error}, x has shape {text(dims)}{at_user_line()}")
 
 
 class Part:
-    """A basic subscript as a lens; it is read in full only where it is recorded."""
+    """A basic index as a lens; it is parsed in full only when it is recorded."""
 
     __slots__ = ("entries",)
     detached: ClassVar[bool] = False
@@ -60,10 +60,10 @@ class Part:
 
 
 def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
-    """A basic subscript in normal form.
+    """A basic index in normal form.
 
-    The index of `x[i]` is an input of the program where `x` is there already, as in a loop over the
-    rows of a parameter; elsewhere its number lets the compiler fuse the slice.
+    The index of `x[i]` is an input of the program if `x` is computed already, as in a loop over the
+    rows of a parameter. Otherwise it is a constant, so that the compiler can fuse the slice.
     """
     dims = known(x.type.shape)
     if x.array is not None and len(entries) == 1 and type(entries[0]) is int:
@@ -83,7 +83,7 @@ def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
             at = _index(entry, dims, axis)
             where = range(at, at + 1)
         else:
-            where = range(dims[axis])[entry] or range(0)  # an empty one may start before 0
+            where = range(dims[axis])[entry] or range(0)  # an empty slice may start before 0
             shape.append(len(where))
         begin.append(where.start)
         end.append(where.stop if where.stop >= 0 else FIRST)
@@ -93,7 +93,7 @@ def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
 
 
 def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> list[Any]:
-    """The subscripts with `...` written out as full slices."""
+    """The subscripts with `...` expanded to full slices."""
     named = sum([e is not None and e is not ... for e in entries])
     dots = [i for i, e in enumerate(entries) if e is ...]
     if named > len(dims) or len(dots) > 1:

@@ -1,4 +1,4 @@
-"""Elements by their positions: gathering and scattering."""
+"""Gather and scatter."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def indices(name: str, index: Any) -> Lazy:
-    """Positions as a value.
+    """Indices as a value.
 
     Raises:
         DTypeError: they are no integers.
@@ -77,10 +77,10 @@ def _gathered(x: Value, index: Value, *, axis: int, from_end: bool) -> Value:
 
 
 def gather(x: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Tensor:
-    """The elements of `x` at `index` along an axis, each at its own place of the other axes.
+    """The elements of `x` at `index` along an axis, position by position on the other axes.
 
     Args:
-        sparse_grad: of no influence.
+        sparse_grad: no effect.
 
     Raises:
         ShapeError: an index of another rank, or larger than `x` on another axis.
@@ -99,15 +99,15 @@ def _gather(x: Any, dim: Any, index: Any, from_end: bool) -> Tensor:
 
 
 def _row(lazy: Lazy) -> Lazy:
-    """A scalar as a vector of one element, which is what it is to functions along an axis."""
+    """A scalar as a vector of one element, as functions along an axis treat it."""
     return lazy if lazy.type.shape else lazy_of(wrap(lazy).reshape(1))
 
 
 def check_places(name: str, dims: tuple[int, ...], places: tuple[int, ...], axis: int) -> None:
-    """Positions along an axis must be of the rank of `x`, and fit into its other axes.
+    """Check that indices along an axis have the rank of `x` and fit into its other axes.
 
     Raises:
-        ShapeError: they are not.
+        ShapeError: they do not.
     """
     pairs = enumerate(zip(places, dims, strict=False))
     if len(dims) != len(places) or not all(i == axis or n <= d for i, (n, d) in pairs):
@@ -118,10 +118,10 @@ def check_places(name: str, dims: tuple[int, ...], places: tuple[int, ...], axis
 
 
 def take_along_dim(x: Any, indices: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """The elements at `indices` along an axis, where other axes broadcast; without one, of all.
+    """The elements at `indices` along an axis, with the others broadcast; without one, flattened.
 
     Raises:
-        DTypeError: tensors of indices that are not int64, which NumPy's functions take.
+        DTypeError: index tensors that are not int64.
         ShapeError: indices of another rank.
     """
     kind = lazy_of(indices).type.dtype
@@ -159,7 +159,7 @@ def _along(x: Value, index: Value, axis: int, from_end: bool) -> Value:
 
 
 def take(x: Any, index: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """The elements at `index`: of all in row-major order, or along an axis as in NumPy.
+    """The elements at `index` in the flattened tensor, or along an axis as in NumPy.
 
     Raises:
         OutOfRangeError: when computed, an index outside the elements.
@@ -170,7 +170,7 @@ def take(x: Any, index: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
 
 
 def index_select(x: Any, dim: Any, index: Any) -> Tensor:
-    """The parts of `x` at a vector of indices along an axis.
+    """The slices of `x` at a vector of indices along an axis.
 
     Raises:
         ShapeError: an index of rank above 1.
@@ -206,7 +206,7 @@ def _scattered(x: Value, index: Value, source: Value, *, axis: int, combine: str
 
 def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str) -> Tensor:
     check_same_type(name, x, source)
-    if combine != "set" and lazy_of(x).type.dtype is bool_:  # a product is "and", a sum "or"
+    if combine != "set" and lazy_of(x).type.dtype is bool_:  # a product is "and", a sum is "or"
         bytes_, put = (wrap(as_type(lazy_of(y, bool_), uint8), kind_of(x)) for y in (x, source))
         both = {"multiply": "min", "add": "max"}.get(combine, combine)
         return _scatter(name, bytes_, dim, index, put, both).bool()
@@ -230,10 +230,10 @@ def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str)
 def scatter(
     x: Any, dim: Any, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
-    """`x` with the elements of `src` put at `index` along an axis; the counterpart of `gather`.
+    """`x` with the elements of `src` written at `index` along an axis; the inverse of `gather`.
 
     Args:
-        reduce: `"add"` or `"multiply"` combines them with what is there.
+        reduce: `"add"` or `"multiply"` combines them with the elements of `x`.
 
     Raises:
         DTypeError: another `reduce`.
@@ -259,11 +259,11 @@ def scatter_add(x: Any, dim: Any, index: Any, src: Any) -> Tensor:
 def scatter_reduce(
     x: Any, dim: Any, index: Any, src: Any, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """`x` with the elements of `src` combined at `index` along an axis.
+    """`x` with the elements of `src` reduced into `index` along an axis.
 
     Args:
         reduce: `sum`, `prod`, `mean`, `amax` or `amin`.
-        include_self: whether the elements of `x` that others are put at count as well.
+        include_self: whether the elements of `x` at these indices count as well.
 
     Raises:
         DTypeError: another `reduce`.
@@ -284,7 +284,7 @@ def scatter_reduce(
     total = _scatter("scatter_reduce", start, dim, index, src, combine)
     if reduce != "mean":
         return total
-    none = total.new_zeros(total.shape, dtype=int64)  # a small type may not hold the counts
+    none = total.new_zeros(total.shape, dtype=int64)  # a small dtype may not hold the counts
     met = _scatter("scatter_reduce", none, dim, index, 1, "add")
     count = met + 1 if include_self else met.clamp(min=1)
     return total / count if total.dtype.is_inexact else floor_divide(total, count).to(total.dtype)
@@ -303,7 +303,7 @@ def _put_rows(
 def at_rows(
     name: str, x: Any, dim: Any, index: Any, source: Any, combine: str, from_end: bool = False
 ) -> Tensor:
-    """`x` with parts of `source` put at, or combined with, a vector of indices along an axis."""
+    """`x` with slices of `source` written or reduced at a vector of indices along an axis."""
     lazy, places = _row(lazy_of(x)), _row(indices(name, index))
     at = axis_of(name, dim, rank_of(lazy))
     updates = as_type(lazy_of(source, lazy.type.dtype), lazy.type.dtype)
@@ -320,10 +320,10 @@ def at_rows(
 
 
 def index_add(x: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
-    """`x` with parts of `source`, times `alpha`, added at a vector of indices along an axis.
+    """`x` with slices of `source`, times `alpha`, added at a vector of indices along an axis.
 
     Raises:
-        DTypeError: a source of another element type, or an `alpha` that it cannot be multiplied by.
+        DTypeError: a source of another dtype, or an `alpha` that the dtype cannot hold.
     """
     check_same_type("index_add", x, source)
     alpha = factor_of("index_add", "alpha", alpha, lazy_of(x).type.dtype)
@@ -331,10 +331,10 @@ def index_add(x: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> T
 
 
 def index_copy(x: Any, dim: Any, index: Any, source: Any) -> Tensor:
-    """`x` with parts of `source` at a vector of indices along an axis.
+    """`x` with slices of `source` at a vector of indices along an axis.
 
     Raises:
-        DTypeError: a source of another element type.
+        DTypeError: a source of another dtype.
     """
     check_same_type("index_copy", x, source)
     return at_rows("index_copy", x, dim, index, source, "set")
@@ -346,7 +346,8 @@ def index_fill(x: Any, dim: Any, index: Any, value: Any) -> Tensor:
 
 
 def where(condition: Any, x: Any = None, other: Any = None) -> Any:
-    """`x` where the condition holds, `other` elsewhere; without them, the positions where it does.
+    """`x` where the condition is true, `other` elsewhere; without them, the indices where it is
+    true.
 
     Raises:
         DTypeError: only one of the two is given.
@@ -359,10 +360,10 @@ def where(condition: Any, x: Any = None, other: Any = None) -> Any:
 
 
 class Methods(Handle):
-    """Elements by their positions, as methods."""
+    """The methods of this module."""
 
     def where(self, condition: Any, other: Any) -> Tensor:
-        """The tensor where the condition holds, `other` elsewhere."""
+        """The tensor where the condition is true, `other` elsewhere."""
         return chosen(condition, self, other)
 
     def scatter_(
@@ -397,10 +398,10 @@ class Methods(Handle):
         return write(self, found.lazy, "scatter_reduce_")
 
     def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
-        """`self[indices] = values`, or added to what is there.
+        """`self[indices] = values`, or `+=`.
 
         Raises:
-            DTypeError: values of another element type.
+            DTypeError: values of another dtype.
         """
         check_same_type("index_put_", self, values)
         (add_at if accumulate else put)(self, tuple(indices), values)

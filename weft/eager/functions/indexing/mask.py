@@ -1,6 +1,6 @@
-"""Positions of what is not 0, and elements where a mask holds.
+"""`nonzero`, and elements selected by a mask.
 
-Where the values decide the shape of the result, they are looked at.
+If values decide the shape of the result, they are computed and read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
-    """The positions of all elements that are not 0: a row each, or a vector an axis."""
+    """The indices of nonzero elements: a row for each, or a vector for each axis."""
     array = array_of(lazy_of(x))
     found = np.atleast_1d(array).nonzero()
     if as_tuple:
@@ -43,9 +43,9 @@ def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
 
 
 def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Tensor:
-    """`nonzero` of a known number of rows: those beyond it are left out, rows of a number fill up.
+    """`nonzero` with a given number of rows: truncated, or padded with `fill_value`.
 
-    So it can be traced.
+    Its shape is static, so it can be traced.
 
     Raises:
         ShapeError: a negative size.
@@ -75,17 +75,17 @@ def _rows(size: int, fill: int, array: Array) -> Array:
 
 
 def argwhere(x: Any) -> Tensor:
-    """`nonzero`: a row for each element that is not 0."""
+    """`nonzero`: a row for each nonzero element."""
     return nonzero(x)
 
 
 def flatnonzero(x: Any) -> Tensor:
-    """The numbers, in row-major order, of all elements that are not 0."""
+    """The row-major positions of all nonzero elements."""
     return wrap(leaf(np.flatnonzero(array_of(lazy_of(x)))), kind_of(x))
 
 
 def masked_select(x: Any, mask: Any) -> Tensor:
-    """The elements where the mask holds, in row-major order; the two broadcast."""
+    """The elements where the mask is true, in row-major order; the two broadcast."""
     check_mask("masked_select", mask)
     shape = broadcast_shapes(dims_of(x), dims_of(mask))
     holds = np.broadcast_to(array_of(lazy_of(mask)), shape).astype(bool)
@@ -112,12 +112,12 @@ def _masked_where(x: Value, mask: Value, source: Value) -> Value:
 
 
 def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
-    """`x` with the elements of `source`, in order, where the mask holds; the two broadcast.
+    """`x` with the elements of `source`, in order, where the mask is true; the two broadcast.
 
     Raises:
         ShapeError: the source has too few elements.
-        OutOfRangeError: when computed, it has, where the mask is an argument of a traced function.
-        DTypeError: a source of another element type.
+        OutOfRangeError: the same, when computed, if the mask is an argument of a traced function.
+        DTypeError: a source of another dtype.
     """
     check_mask("masked_scatter", mask)
     check_same_type("masked_scatter", x, source)

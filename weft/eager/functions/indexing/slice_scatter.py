@@ -1,4 +1,4 @@
-"""Tensors with one part replaced, which strides or index tensors choose."""
+"""Tensors with one part replaced, selected by strides or index tensors."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = [
 
 
 def _replaced(name: str, x: Any, place: Callable[[Any], Any], src: Any) -> Tensor:
-    """`x` with `src` for the part that `place` is a view of.
+    """`x` with `src` in place of the part that the view `place` covers.
 
     Raises:
-        ShapeError: `src` is not of the part's shape.
+        ShapeError: `src` does not have the part's shape.
     """
     found = (x if isinstance(x, Handle) else wrap(lazy_of(x))).kind.clone(x)
     view = place(found)
@@ -45,7 +45,7 @@ def _replaced(name: str, x: Any, place: Callable[[Any], Any], src: Any) -> Tenso
 
 
 def fill(x: Any, value: Any) -> Tensor:
-    """A number, or a tensor of one, in the shape and element type of `x`."""
+    """A number or one-element tensor with the shape and dtype of `x`."""
     return (x if isinstance(x, Handle) else wrap(lazy_of(x))).kind.clone(x).fill_(value)
 
 
@@ -73,20 +73,20 @@ def diagonal_scatter(x: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int
 def as_strided_scatter(
     x: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None
 ) -> Tensor:
-    """`x` with `src` for the elements that `as_strided` gives."""
+    """`x` with `src` in place of the elements that `as_strided` selects."""
     lens = strided("as_strided_scatter", x, size, stride, int(storage_offset or 0))
     return put(x, wrap(leaf(lens.places())), src)
 
 
 def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
-    """`x` with the elements of `source` at positions counted in row-major order.
+    """`x` with the elements of `source` at row-major positions.
 
     Args:
-        accumulate: add them to what is there.
+        accumulate: add them instead of replacing.
 
     Raises:
-        ShapeError: not as many elements as positions.
-        DTypeError: elements of another type.
+        ShapeError: the numbers of elements and positions differ.
+        DTypeError: elements of another dtype.
     """
     check_same_type("put", x, source)
     if math.prod(dims_of(index)) != math.prod(dims_of(source)):
@@ -100,18 +100,18 @@ def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
 
 
 def index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-    """`x` with `values` at `x[indices]`, or added to what is there."""
+    """`x` with `values` at `x[indices]`, or added there."""
     return x.clone().index_put_(indices, values, accumulate)
 
 
 def index_reduce(
     x: Any, dim: Any, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """`x` with parts of `source` combined at a vector of indices along an axis.
+    """`x` with slices of `source` reduced into a vector of indices along an axis.
 
     Args:
         reduce: `prod`, `mean`, `amax` or `amin`.
-        include_self: whether the elements of `x` that others are put at count as well.
+        include_self: whether the elements of `x` at these indices count as well.
 
     Raises:
         DTypeError: another `reduce`.
@@ -128,7 +128,7 @@ def index_reduce(
 
 
 class Methods(Handle):
-    """Tensors with one part replaced, as methods."""
+    """The methods of this module."""
 
     def put_(self, index: Any, source: Any, accumulate: bool = False) -> Any:
         """`put` in place."""

@@ -1,7 +1,7 @@
-"""`x[key]` and `x[key] = value`: NumPy's subscripts on tensors.
+"""`x[key]` and `x[key] = value`: NumPy's indexing on tensors.
 
-Integers and slices give views. Arrays of indices and masks copy; how many elements of a mask hold
-decides the shape, so masks are looked at.
+Integers and slices give views; index arrays and masks copy. A mask's values decide the shape of the
+result, so masks are computed and read.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 RESHAPE: Final = REGISTRY["reshape"]
 _BASIC: Final = (int, slice, type(None), type(Ellipsis))
-_ARRAY: Final = "array"  # stands for an index array in a key that is part of the structure
+_ARRAY: Final = "array"  # stands for an index array in a key of the program's structure
 UPDATES: Final = frozenset({pasted, with_row})
-MOST_UPDATES: Final = 8  # in a row, of a tensor that is not computed yet; then it is
+MOST_UPDATES: Final = 8  # in a row to a pending tensor, which is then computed
 
 
 def get(x: Handle, key: Any) -> Tensor:
@@ -50,7 +50,7 @@ def get(x: Handle, key: Any) -> Tensor:
 
     Raises:
         OutOfRangeError: an integer outside its dimension, or more subscripts than dimensions.
-        SubscriptError: something that is no subscript.
+        SubscriptError: an invalid subscript.
     """
     entries = _entries(key, x.rules is TORCH)
     if _is_basic(entries):
@@ -74,8 +74,8 @@ def put(x: Handle, key: Any, value: Any) -> None:
     """`x[key] = value`, where the value broadcasts to `x[key]`.
 
     Raises:
-        GradientError: `x` is a leaf that needs a gradient, outside `no_grad()`.
-        OutOfRangeError, ShapeError, DTypeError: as `get`, or a value that does not fit.
+        GradientError: `x` is a leaf that requires grad, outside `no_grad()`.
+        OutOfRangeError, ShapeError, DTypeError: as for `get`, or the value does not fit.
     """
     check_writable(x, "x[...] = value")
     entries = _entries(key, x.rules is TORCH)
@@ -103,7 +103,7 @@ def put(x: Handle, key: Any, value: Any) -> None:
 
 
 def accumulate(x: Handle, key: Any, value: Any) -> None:
-    """`x[key] += value`, where what is named several times gets all of them."""
+    """`x[key] += value`; repeated indices accumulate."""
     check_writable(x, "index_put_")
     arrays, static = _advanced(x.lazy, _entries(key, x.rules is TORCH))
     inputs = (x, _update(x, value), *arrays)
@@ -114,7 +114,7 @@ def accumulate(x: Handle, key: Any, value: Any) -> None:
 
 
 def _entries(key: Any, torch: bool) -> tuple[Any, ...]:
-    """The subscripts, with integers of NumPy and of scalar tensors as Python's."""
+    """The subscripts, with NumPy integers and scalar tensors as Python integers."""
     if torch and isinstance(key, list) and _is_sequence(cast("list[Any]", key)):
         text = (
             "a list of subscripts is a tuple of them here, as in PyTorch, where that is deprecated"
@@ -123,19 +123,19 @@ def _entries(key: Any, torch: bool) -> tuple[Any, ...]:
         key = tuple(cast("list[Any]", key))
     given = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
     found: list[Any] = []
-    for e in given:  # no comprehension: a warning names the line that is so many frames up
+    for e in given:  # no comprehension: its frame would shift the line that a warning names
         found.append(_mask_of(e) if torch and isinstance(e, Handle) else e)
     return tuple([e if type(e) in _BASIC and type(e) is not slice else _entry(e) for e in found])
 
 
 def _is_sequence(key: list[Any]) -> bool:
-    """Whether PyTorch takes a list for subscripts of several axes, not for numbers of one."""
+    """Whether PyTorch treats a list as a tuple of subscripts instead of an index array."""
     kinds = (Handle, list, tuple, slice, np.ndarray, type(None), type(Ellipsis))
     return len(key) < 32 and any([isinstance(e, kinds) for e in key])
 
 
 def _mask_of(entry: Any) -> Any:
-    """A tensor of bytes as the mask that it is to PyTorch."""
+    """A uint8 tensor as a mask, as in PyTorch."""
     if entry.lazy.type.dtype is not uint8:
         return entry
     text = "a uint8 tensor is a mask here, as in PyTorch, where that is deprecated; use bool()"
@@ -165,15 +165,15 @@ def _entry(entry: Any) -> Any:
 
 
 def _is_split(entries: tuple[Any, ...]) -> bool:
-    """Whether integers come with arrays and with slices: where the new axes go is in doubt."""
+    """Whether integers are mixed with arrays and slices: the place of new axes is ambiguous."""
     kinds = {_BASIC.index(type(e)) if type(e) in _BASIC else _ARRAY for e in entries}
     return 0 in kinds and _ARRAY in kinds and len(kinds) > 2
 
 
 def _without_integers(x: Handle, entries: tuple[Any, ...]) -> tuple[Handle, tuple[Any, ...]]:
-    """The part of `x` that integers select, and the other subscripts: integers come first.
+    """The part of `x` that integers select, and the other subscripts: integers are applied first.
 
-    In PyTorch they are no arrays of indices, so they do not decide where the axes of those go.
+    In PyTorch integers are no index arrays, so they do not affect where the axes of those go.
     """
     first: list[Any] = []
     for e in entries:
@@ -190,7 +190,7 @@ def _is_basic(entries: tuple[Any, ...]) -> bool:
 
 
 def _is_integer(entry: Any) -> bool:
-    """Whether it is a scalar tensor of an integer, or no array."""
+    """Whether it is a scalar integer tensor, or no array."""
     if isinstance(entry, Handle):
         return entry.lazy.type.shape == ()
     return type(entry) in _BASIC
@@ -203,7 +203,7 @@ def _is_mask(entry: Any) -> bool:
 
 
 def _bounds(entry: slice) -> slice:
-    """A slice whose bounds are Python's integers."""
+    """A slice whose bounds are Python integers."""
     parts = (entry.start, entry.stop, entry.step)
     try:
         return slice(*[None if v is None else operator.index(v) for v in parts])
@@ -221,7 +221,7 @@ def _is_scalar_mask(entry: Any) -> bool:
 
 
 def _without_scalar_masks(x: Handle, entries: tuple[Any, ...]) -> tuple[Handle, tuple[Any, ...]]:
-    """`x` with a new axis for each mask of rank 0, which becomes indices: of one part, or none."""
+    """`x` with a new axis for each mask of rank 0, which becomes an array of one or no index."""
     first: list[Any] = []
     rest: list[Any] = []
     for e in entries:
@@ -263,7 +263,7 @@ def _key(key: tuple[Any, ...], arrays: Sequence[Any]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """A subscript of scalar tensors that are not computed yet, as a lens."""
+    """A subscript with pending scalar tensors, as a lens."""
 
     arrays: tuple[Lazy, ...]
     key: tuple[Any, ...]
@@ -284,7 +284,7 @@ class Picked:
 
 
 def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any, ...]]:
-    """Index arrays as values, and the rest of the subscript as a key of the structure."""
+    """Index arrays as values, and the rest of the subscript as a key of the program's structure."""
     arrays: list[Lazy] = []
     static: list[Any] = []
     dims = known(x.type.shape)
@@ -333,7 +333,7 @@ def _check_together(arrays: list[Lazy]) -> None:
 
 
 def _consumed(entries: tuple[Any, ...]) -> int:
-    """How many dimensions the subscripts beside `...` are for."""
+    """How many dimensions the subscripts besides `...` consume."""
     rest = [e for e in entries if e is not None and e is not ...]
     return sum([e.ndim if _is_mask(e) else 1 for e in rest])
 
@@ -353,7 +353,7 @@ def _indices(entry: Any, dims: tuple[int, ...]) -> Lazy:
 
 def _check_mask(mask: Array, dims: tuple[int, ...], axis: int) -> None:
     part = dims[axis : axis + mask.ndim]
-    # As in NumPy, an axis of the mask without elements holds nowhere.
+    # As in NumPy, an empty axis of the mask selects nothing.
     fits = [m in (0, d) for m, d in zip(mask.shape, part, strict=False)]
     if len(part) != mask.ndim or not all(fits):
         raise OutOfRangeError(
@@ -366,12 +366,12 @@ def _check_mask(mask: Array, dims: tuple[int, ...], axis: int) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as NumPy takes it, only to look at its shape."""
+    """A value as NumPy takes it, to find its shape."""
     return np.empty(known(value.lazy.type.shape), bool) if isinstance(value, Handle) else value
 
 
 def _update(x: Handle, value: Any) -> Lazy:
-    """What is assigned, as the element type of the tensor."""
+    """The assigned value, cast to the dtype of the tensor."""
     dtype = x.lazy.type.dtype
     if isinstance(value, bool | int | float | complex):
         return number(value, dtype, x.rules)
@@ -383,7 +383,7 @@ def _update(x: Handle, value: Any) -> Lazy:
 
 
 def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
-    """Whether `value` is `x[key]` already, as at the end of `x[key] += 1`."""
+    """Whether `value` is `x[key]` itself, as at the end of `x[key] += 1`."""
     view = value.window if isinstance(value, Handle) else None
     if view is None or view.base is not x or view.is_stale():
         return False
@@ -394,7 +394,7 @@ def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
 
 
 def _put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
-    """Write plain data into memory that nobody else reads, instead of recording the change."""
+    """Write plain data into memory that nothing else reads, instead of recording the change."""
     plain = value.array if isinstance(value, Handle) and value.at_hand else value
     if isinstance(plain, Handle):
         return False
@@ -414,7 +414,7 @@ def _put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
 
 
 def _updates(lazy: Lazy) -> int:
-    """How many assignments in a row a value waits for, as far as they count."""
+    """How many consecutive assignments a value depends on, up to the limit."""
     count = 0
     while count < MOST_UPDATES and lazy.array is None and lazy.record is not None:
         if lazy.tracked or trace.now.depth or lazy.record.plan.called not in UPDATES:

@@ -1,4 +1,4 @@
-"""Factorisations of matrices, by LAPACK where NumPy has them; each with its gradient."""
+"""Matrix factorizations, by LAPACK where NumPy has them, with gradients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["cholesky", "geqrf", "lu", "lu_unpack", "orgqr", "ormqr", "qr", "svd"
 
 
 class Cholesky(NamedTuple):
-    """A triangular factor, and 0 where there is one, else the order of the first bad minor."""
+    """A triangular factor, and 0; or the order of the first minor that is not positive."""
 
     L: Tensor
     info: Tensor
@@ -60,14 +60,14 @@ class Turned(NamedTuple):
 
 
 class LU(NamedTuple):
-    """Both triangular factors in one matrix, and the exchanges of rows, counted from 1."""
+    """Both triangular factors in one matrix, and the pivots, counted from 1."""
 
     LU: Tensor
     pivots: Tensor
 
 
 class CheckedLU(NamedTuple):
-    """`LU`, and the first column (counted from 1) without a pivot, 0 where each has one."""
+    """`LU`, and 0 or the first column without a pivot, counted from 1."""
 
     LU: Tensor
     pivots: Tensor
@@ -82,7 +82,7 @@ class LDL(NamedTuple):
 
 
 class CheckedLDL(NamedTuple):
-    """`LDL`, and the first column (counted from 1) that is 0, 0 where none is."""
+    """`LDL`, and 0 or the first column of zeros, counted from 1."""
 
     LD: Tensor
     pivots: Tensor
@@ -98,7 +98,7 @@ class PLU(NamedTuple):
 
 
 class Reflections(NamedTuple):
-    """Reflections below the diagonal of an upper triangular matrix, and their scales."""
+    """Householder reflectors below the diagonal of an upper triangular matrix, and their scales."""
 
     a: Tensor
     tau: Tensor
@@ -120,10 +120,10 @@ _ldl = recorded(symmetric_factorization.ldl, differentiable=False)
 
 
 def cholesky(x: Any, upper: bool = False) -> Tensor:
-    """Lower triangular `l` with `l @ l.T` equal to each symmetric positive definite matrix.
+    """The lower triangular `l` with `l @ l.T == x` for symmetric positive definite matrices.
 
     Args:
-        upper: the upper triangular factor instead.
+        upper: return the upper triangular factor instead.
 
     Raises:
         ShapeError: no square matrices.
@@ -133,10 +133,10 @@ def cholesky(x: Any, upper: bool = False) -> Tensor:
 
 
 def cholesky_ex(x: Any, *, upper: bool = False, check_errors: bool = False) -> Cholesky:
-    """`cholesky`, saying where there is none instead of raising: it is zeros there.
+    """`cholesky` with status codes instead of errors; a missing factor is zeros.
 
     Args:
-        check_errors: raise all the same.
+        check_errors: raise errors all the same.
     """
     lazy = matrices("cholesky_ex", x, square=True)
     found, info = _cholesky_ex.on(kind_of(x), lazy)
@@ -146,9 +146,9 @@ def cholesky_ex(x: Any, *, upper: bool = False, check_errors: bool = False) -> C
 
 
 def eigh(A: Any, UPLO: str = "L") -> Eigen:
-    """Eigenvalues in increasing order and eigenvectors of symmetric (Hermitian) matrices.
+    """Eigenvalues in ascending order and eigenvectors of symmetric (Hermitian) matrices.
 
-    Gradients are infinite where eigenvalues are equal, if eigenvectors matter.
+    Gradients through eigenvectors are infinite if eigenvalues are equal.
 
     Args:
         UPLO: which triangle is read: `"L"` or `"U"`.
@@ -158,7 +158,7 @@ def eigh(A: Any, UPLO: str = "L") -> Eigen:
 
 
 def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of symmetric (Hermitian) matrices in increasing order."""
+    """Eigenvalues of symmetric (Hermitian) matrices in ascending order."""
     lazy = matrices("eigvalsh", A, square=True)
     return _eigvalsh.on(kind_of(A), lazy, uplo=_triangle(UPLO), whole=True)
 
@@ -180,21 +180,21 @@ def eigvals(A: Any) -> Tensor:
 
 
 def ldl_factor(A: Any, *, hermitian: bool = False) -> LDL:
-    """`l` and `d` with `A == l @ d @ l.T` of symmetric matrices, up to exchanges of rows.
+    """`l` and `d` with `A == l @ d @ l.T` for symmetric matrices, up to row pivoting.
 
     Only the lower triangle is read. `ldl_solve` takes the result; it has no gradient.
 
     Args:
-        hermitian: `l.mH` in place of `l.T`, where numbers are complex.
+        hermitian: use `l.mH` instead of `l.T` for complex numbers.
     """
     return LDL(*ldl_factor_ex(A, hermitian=hermitian)[:2])
 
 
 def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False) -> CheckedLDL:
-    """`ldl_factor`, and where `d` is singular.
+    """`ldl_factor` with status codes that tell where `d` is singular.
 
     Args:
-        check_errors: of no influence: there are factors all the same.
+        check_errors: no effect: factors always exist.
     """
     lazy = matrices("ldl_factor", A, square=True)
     return CheckedLDL(*_ldl.on(kind_of(A), lazy, hermitian=hermitian))
@@ -211,8 +211,8 @@ def qr_of(A: Any, mode: str = "reduced") -> QR:
     """An orthogonal (unitary) and an upper triangular factor.
 
     Args:
-        mode: `"complete"` gives a square `Q`, which has a gradient only for matrices that are not
-            tall; `"r"` an empty one.
+        mode: `"complete"` gives a square `Q`, with a gradient only if matrices are not tall; `"r"`
+            gives an empty `Q`.
     """
     lazy = matrices("qr", A)
     if mode not in ("reduced", "complete", "r"):
@@ -223,7 +223,7 @@ def qr_of(A: Any, mode: str = "reduced") -> QR:
 
 
 def qr(x: Any, some: bool = True) -> QR:
-    """`linalg.qr` under its older name; `some` is the mode `"reduced"`."""
+    """`linalg.qr` under its older name; `some` means the mode `"reduced"`."""
     return qr_of(x, "reduced" if some else "complete")
 
 
@@ -231,8 +231,8 @@ def svd_of(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> 
     """Singular values and vectors: `A == U * S @ Vh`.
 
     Args:
-        full_matrices: square `U` and `Vh`, of which gradients see the first vectors only.
-        driver: of no influence: it chooses between algorithms on other devices.
+        full_matrices: square `U` and `Vh`; gradients flow through the first vectors only.
+        driver: no effect; it selects algorithms on other devices.
     """
     return SVD(*_svd.on(kind_of(A), matrices("svd", A), full_matrices=full_matrices))
 
@@ -241,8 +241,8 @@ def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Turned:
     """`linalg.svd` under its older name, with right singular vectors as columns.
 
     Args:
-        some: no more vectors than singular values.
-        compute_uv: `False`: the vectors are zeros.
+        some: return no more vectors than singular values.
+        compute_uv: if false, the vectors are zeros.
     """
     if compute_uv:
         u, s, vh = svd_of(x, not some)
@@ -253,7 +253,7 @@ def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Turned:
 
 
 def svdvals(A: Any, *, driver: str | None = None) -> Tensor:
-    """Singular values in decreasing order."""
+    """Singular values in descending order."""
     return _svdvals.on(kind_of(A), matrices("svdvals", A))
 
 
@@ -263,7 +263,7 @@ def _orgqr(a: Value, tau: Value) -> Value:
 
 
 def orgqr(x: Any, tau: Any) -> Tensor:
-    """The first columns of the product of the reflections that `geqrf` gives.
+    """The first columns of the product of the Householder reflectors from `geqrf`.
 
     Raises:
         ShapeError: more columns than rows, or more scales than columns.
@@ -286,14 +286,14 @@ def _ormqr(a: Value, tau: Value, other: Value, *, left: bool, transpose: bool) -
 
 
 def ormqr(x: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Tensor:
-    """The product of the orthogonal factor, as the reflections that `geqrf` gives, and matrices.
+    """Multiply matrices by the orthogonal factor, given as Householder reflectors from `geqrf`.
 
     Args:
-        x: reflections, shape (..., m, k).
+        x: reflectors, shape (..., m, k).
         tau: their scales.
         other: the matrices, of m rows.
-        left: `False`: the factor stands to the right of the matrices, of m columns.
-        transpose: the transposed (and conjugate) factor.
+        left: if false, multiply from the right; the matrices have m columns.
+        transpose: use the (conjugate) transpose of the factor.
 
     Raises:
         ShapeError: shapes that do not fit.
@@ -314,7 +314,7 @@ _geqrf = recorded(factorization.reflections, differentiable=False)
 
 
 def geqrf(x: Any) -> Reflections:
-    """The reflections of which `qr` makes its orthogonal factor; without a gradient."""
+    """The Householder reflectors of `qr`'s orthogonal factor; without a gradient."""
     found = _geqrf.on(kind_of(x), matrices("geqrf", x))
     return Reflections(*[undefined("geqrf", y, x) for y in found])
 
@@ -326,10 +326,10 @@ _first_singular = recorded(elimination.first_singular, differentiable=False)
 
 
 def lu_factor(A: Any, *, pivot: bool = True) -> LU:
-    """Both triangular factors in one matrix, and the exchanges of rows.
+    """Both triangular factors in one matrix, and the pivots.
 
     Raises:
-        DTypeError: without pivots, which would not be exact.
+        DTypeError: `pivot=False`, which would not be accurate.
     """
     lazy = matrices("lu_factor", A)
     if not pivot:
@@ -338,7 +338,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> LU:
 
 
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> CheckedLU:
-    """`lu_factor`, and which column has no pivot."""
+    """`lu_factor` with status codes that tell which column has no pivot."""
     found = lu_factor(A, pivot=pivot)
     return CheckedLU(*found, _first_singular.on(kind_of(A), matrices("lu_factor_ex", A)))
 
@@ -349,7 +349,7 @@ def lu(x: Any, pivot: bool = True, get_infos: bool = False) -> LU | CheckedLU:
 
 
 def check_pivots(name: str, pivots: Any) -> None:
-    """Refuse what `lu_factor` does not give.
+    """Refuse pivots that are not from `lu_factor`.
 
     Raises:
         DTypeError: pivots that are not int32.
@@ -375,15 +375,15 @@ def _unpacked(both: Value, pivots: Value) -> tuple[Value, ...]:
 def lu_unpack(
     LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> PLU:
-    """The factors that `lu_factor` gives, each as a matrix of its own.
+    """The permutation and both triangular factors of a result of `lu_factor`.
 
     Args:
-        unpack_data: `False`: the triangular factors are empty.
-        unpack_pivots: `False`: the permutation is empty.
+        unpack_data: if false, the triangular factors are empty.
+        unpack_pivots: if false, the permutation is empty.
 
     Raises:
         DTypeError: pivots that are not int32.
-        UserOpError: when computed, pivots that are no rows.
+        UserOpError: when computed, pivots that are no row numbers.
     """
     lazy = matrices("lu_unpack", LU_data)
     check_pivots("lu_unpack", LU_pivots)

@@ -1,4 +1,4 @@
-"""The largest singular values and their vectors, from products with random vectors.
+"""Low-rank approximation: the largest singular values and vectors, by random projections.
 
 Source: Halko, Martinsson and Tropp, "Finding Structure with Randomness" (2011), algorithms 4.4 and
 5.1.
@@ -26,13 +26,13 @@ __all__ = ["pca_lowrank", "svd_lowrank"]
 
 
 def svd_lowrank(A: Any, q: int | None = 6, niter: int = 2, M: Any = None) -> Turned:
-    """About the `q` largest singular values of matrices, with their vectors as columns.
+    """Approximately the `q` largest singular values of matrices, with their vectors as columns.
 
     Args:
         A: shape (..., m, n).
-        q: how many, somewhat more than the rank that the matrices nearly have; at most min(m, n).
-        niter: how often products are repeated, which makes the result more exact.
-        M: what is subtracted from `A` first.
+        q: how many, slightly more than the approximate rank; at most min(m, n).
+        niter: number of power iterations; more are more accurate.
+        M: subtracted from `A` first.
 
     Raises:
         ShapeError: no matrices, or a `q` or `niter` that there cannot be.
@@ -64,13 +64,13 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int = 2, M: Any = None) -> Tur
 
 
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Turned:
-    """About the `q` main components of rows of data: `svd_lowrank` of what is centred.
+    """Approximately the `q` principal components of rows of data: `svd_lowrank` of centered data.
 
     Args:
         A: shape (..., rows, columns).
-        q: how many; at most 6 and what there are by default.
+        q: how many; by default min(6, rows, columns).
         center: whether to subtract each column's mean.
-        niter: as of `svd_lowrank`.
+        niter: as for `svd_lowrank`.
 
     Raises:
         ShapeError: no matrices, or a `q` or `niter` that there cannot be.

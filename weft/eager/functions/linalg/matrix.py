@@ -1,4 +1,4 @@
-"""What functions of matrices take: tensors of floating numbers, of which two axes are matrices."""
+"""Argument checks of functions of matrices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REAL: Final = (float32, float64)
 
 
 def numbers(name: str, x: Any, dtype: Any = None) -> Lazy:
-    """A tensor of floating or complex numbers, converted to `dtype` if given.
+    """A floating-point or complex tensor, converted to `dtype` if given.
 
     Raises:
         DTypeError: integers or booleans.
@@ -31,11 +31,11 @@ def numbers(name: str, x: Any, dtype: Any = None) -> Lazy:
 
 
 def matrices(name: str, x: Any, square: bool = False) -> Lazy:
-    """Matrices as LAPACK takes them.
+    """Check that matrices are such as LAPACK takes.
 
     Raises:
-        DTypeError: elements that are not of single or double precision.
-        ShapeError: no matrices, or none that are square where such are needed.
+        DTypeError: neither single nor double precision.
+        ShapeError: no matrices, or not square if they have to be.
     """
     lazy = numbers(name, x)
     dtype = lazy.type.dtype
@@ -52,7 +52,7 @@ def matrices(name: str, x: Any, square: bool = False) -> Lazy:
 
 
 def equations(name: str, a: Any, b: Any, vector: bool, left: bool = True) -> tuple[Lazy, Lazy]:
-    """Both sides of linear equations, of one element type.
+    """Both sides of linear equations, promoted to one dtype.
 
     Args:
         vector: whether `b` is one vector for each matrix, and not a matrix.
@@ -73,6 +73,6 @@ def equations(name: str, a: Any, b: Any, vector: bool, left: bool = True) -> tup
 
 
 def are_vectors(a: Any, b: Any) -> bool:
-    """Whether right sides are one vector for each matrix, as NumPy and PyTorch decide it."""
+    """Whether right sides are one vector for each matrix, by the rule of NumPy and PyTorch."""
     left, right = dims_of(a), dims_of(b)
     return len(right) == 1 or (len(left) - 1 == len(right) and right == left[:-1])

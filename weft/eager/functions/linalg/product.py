@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and arrays of them."""
+"""Matmul, dot products and their relatives."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ _matmul = recorded(vector_product.matmul)
 WIDE: Final = {
     types.bool_, types.int8, types.int16, types.uint8, types.uint16, types.uint32, types.uint64,
 }  # fmt: skip
-"""Products that have no kernel are computed in int64, whose bits are those of uint64."""
+"""Dtypes without a kernel are computed in int64, whose bits equal those of uint64."""
 
 
 def _product(run: Recorded, like: Any, *xs: Any, **static: Any) -> Tensor:
-    """A product of values of one type; of small integers by way of int64."""
+    """A matmul of values of one dtype; small integers are computed in int64."""
     if not xs:
         raise ShapeError(f"einsum: expected at least one operand, got none{at_user_line()}")
     lazies = under_autocast(ops.matmul, promoted(*xs))
@@ -65,7 +65,7 @@ def _product(run: Recorded, like: Any, *xs: Any, **static: Any) -> Tensor:
 
 
 def matmul(x: Any, other: Any) -> Tensor:
-    """The matrix product; axes before the last two broadcast, vectors count as a row or a column.
+    """The matrix product; leading axes broadcast, vectors count as a row or a column.
 
     Raises:
         ShapeError: a scalar, or inner dimensions that differ.
@@ -102,7 +102,7 @@ def mm(x: Any, mat2: Any) -> Tensor:
 
 
 def bmm(x: Any, mat2: Any) -> Tensor:
-    """The products of as many pairs of matrices.
+    """Batched matmul: the products of pairs of matrices.
 
     Raises:
         ShapeError: other ranks, or dimensions that differ.
@@ -123,7 +123,7 @@ def mv(x: Any, vec: Any) -> Tensor:
 
 
 def dot(x: Any, other: Any) -> Tensor:
-    """The sum of the products of two vectors.
+    """The dot product of two vectors.
 
     Raises:
         ShapeError: other ranks, or lengths that differ.
@@ -133,7 +133,7 @@ def dot(x: Any, other: Any) -> Tensor:
 
 
 def vdot(x: Any, other: Any) -> Tensor:
-    """The sum of the products of two vectors, of which the first is conjugated.
+    """The dot product of two vectors, with the first one conjugated.
 
     Raises:
         ShapeError: other ranks, or lengths that differ.
@@ -155,7 +155,7 @@ _plainly_added = recorded(vector_product.plainly_added)
 
 def _with_product(c: Any, x: Any, y: Any, beta: Any, alpha: Any, summed: bool = False) -> Tensor:
     like = kind_of(c, x, y)
-    if type(beta) in (int, float) and beta == 0:  # what is there counts for nothing, NaN included
+    if type(beta) in (int, float) and beta == 0:  # the input is ignored, NaN included
         c, beta = 0, 1
     dtype = promoted(c, x, y)[0].type.dtype
     beta = factor_of("addmm", "beta", beta, dtype)
@@ -181,7 +181,7 @@ def addmv(x: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tenso
 
 @older("beta", "alpha")
 def baddbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * x + alpha * (batch1 @ batch2)` for as many pairs of matrices."""
+    """`beta * x + alpha * (batch1 @ batch2)` for pairs of matrices."""
     _ranks("baddbmm", (batch1, batch2), (3, 3))
     return _with_product(x, batch1, batch2, beta, alpha)
 
@@ -195,7 +195,7 @@ def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -
 
 @older("beta", "alpha")
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`beta * x + alpha * outer(vec1, vec2)`; of booleans, whether that is not 0."""
+    """`beta * x + alpha * outer(vec1, vec2)`; for booleans, whether that is not 0."""
     _ranks("addr", (vec1, vec2), (1, 1))
     dtype = promoted(x, vec1, vec2)[0].type.dtype
     for name, factor in (("beta", beta), ("alpha", alpha)):
@@ -213,7 +213,7 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tens
 
 
 def chain_matmul(*matrices: Any) -> Tensor:
-    """The product of several matrices, in the order of fewest multiplications."""
+    """The product of several matrices, in the cheapest order."""
     letters = [chr(ord("a") + i) for i in range(len(matrices) + 1)]
     terms = ",".join(letters[i] + letters[i + 1] for i in range(len(matrices)))
     return einsum(f"{terms}->{letters[0]}{letters[-1]}", *matrices)
@@ -246,7 +246,7 @@ _trace = recorded(ops.trace)
 
 
 def outer(x: Any, vec2: Any) -> Tensor:
-    """The product of every element of one vector with every one of the other.
+    """The outer product of two vectors.
 
     Raises:
         ShapeError: other ranks.
@@ -264,12 +264,12 @@ def inner(x: Any, other: Any) -> Tensor:
 
 
 def kron(x: Any, other: Any) -> Tensor:
-    """Kronecker's product: `other` times each element of `x`, side by side."""
+    """The Kronecker product."""
     return _of_pairs(_kron, x, other)
 
 
 def _of_pairs(product: Recorded, x: Any, y: Any) -> Tensor:
-    """Products of pairs of elements; of truth values, whether both hold."""
+    """Elementwise products; for booleans, logical and."""
     pair = promoted(x, y)
     if pair[0].type.dtype is not types.bool_:
         return product.on(kind_of(x, y), *pair)
@@ -278,7 +278,7 @@ def _of_pairs(product: Recorded, x: Any, y: Any) -> Tensor:
 
 
 def cross(x: Any, other: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """The vector product along an axis of 3 elements: the first such, if none is given.
+    """The cross product along an axis of size 3, by default the first one.
 
     Raises:
         ShapeError: no such axis.
@@ -290,7 +290,7 @@ def cross(x: Any, other: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
 
 
 def cross_of(x: Any, other: Any, dim: int) -> Tensor:
-    """The vector product along an axis of 3 elements; other axes broadcast."""
+    """The cross product along an axis of size 3; other axes broadcast."""
     return _cross.on(kind_of(x, other), *promoted(x, other), axis=dim)
 
 
@@ -303,10 +303,10 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Tensor:
 
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Einstein's summation: products of elements, summed over letters that the result lacks.
+    """Einstein summation: products of elements, summed over letters missing in the result.
 
-    Instead of an equation, each operand may be followed by a list of numbers that stand for its
-    axes; a last list is for the result.
+    Instead of an equation, each operand may be followed by a list of axis numbers, with a last list
+    for the result.
 
     Raises:
         GraphError, ShapeError: an equation that is malformed, or does not fit the operands.
@@ -329,7 +329,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
 
 def _lettered(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """An equation and its operands, which come with lists of numbers instead of letters."""
+    """The equation and operands of a call with lists of axis numbers."""
     count = len(given) // 2 * 2
     letters = {n: letter for n, letter in enumerate(string.ascii_letters)} | {...: "..."}
     unknown = [n for numbers in given[1::2] for n in numbers if n not in letters]
@@ -344,7 +344,7 @@ def _lettered(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def tensordot(x: Any, other: Any, dims: Any = 2, *, axes: Any = None) -> Tensor:
-    """Products summed over axes: the last of `x` with the first of `other`, or pairs of axes."""
+    """Products summed over axes: the last of `x` with the first of `other`, or given pairs."""
     given = dims if axes is None else axes
     if isinstance(given, Handle):
         given = given.array.tolist()
@@ -354,7 +354,7 @@ def tensordot(x: Any, other: Any, dims: Any = 2, *, axes: Any = None) -> Tensor:
 
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum of a diagonal; of integers as int64.
+    """The sum of a diagonal; int64 for integers.
 
     Raises:
         ShapeError: a tensor that is no matrix; arrays may have more axes.
@@ -377,11 +377,11 @@ _cdist = recorded(distance.cdist)
 
 
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
-    """The `p`-norm of the difference of every row of `x1` with every one of `x2`.
+    """The `p`-norm distance between each row of `x1` and each row of `x2`.
 
     Args:
-        p: 0 counts the components that differ.
-        compute_mode: as in PyTorch; there is one way here, which subtracts.
+        p: the order; 0 counts the components that differ.
+        compute_mode: as in PyTorch, but without effect: differences are always exact.
 
     Raises:
         DTypeError: a `p` below 0, or an unknown mode.

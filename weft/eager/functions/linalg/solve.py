@@ -1,4 +1,4 @@
-"""Linear equations and what comes with them: inverses, determinants, powers, least squares."""
+"""Linear equations, inverses, determinants, matrix powers, least squares."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ __all__ = [
 
 
 class SlogDet(NamedTuple):
-    """The sign of a determinant, and the logarithm of its size."""
+    """The sign of a determinant, and the logarithm of its absolute value."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 class Inverse(NamedTuple):
-    """An inverse, and 0 where there is one, else the first column without a pivot."""
+    """An inverse, and 0 or the first column without a pivot."""
 
     inverse: Tensor
     info: Tensor
 
 
 class Solution(NamedTuple):
-    """The solution of equations, and 0 where there is one, else the first column without one."""
+    """The solution of equations, and 0 or the first column without a pivot."""
 
     result: Tensor
     info: Tensor
 
 
 class Triangular(NamedTuple):
-    """The solution of equations, and the matrices that they were of."""
+    """The solution of equations, and a copy of the matrices."""
 
     solution: Tensor
     cloned_coefficient: Tensor
 
 
 class LeastSquares(NamedTuple):
-    """Solutions, their squared distances, and ranks and singular values of the matrices."""
+    """Solutions, squared residuals, and ranks and singular values of the matrices."""
 
     solution: Tensor
     residuals: Tensor
@@ -82,16 +82,16 @@ def inverse(x: Any) -> Tensor:
 
     Raises:
         ShapeError: no square matrices.
-        UserOpError: when computed, a matrix that has none.
+        UserOpError: when computed, a singular matrix.
     """
     return _inv.on(kind_of(x), matrices("inv", x, square=True))
 
 
 def inv_ex(A: Any, *, check_errors: bool = False) -> Inverse:
-    """`inverse`, saying where there is none instead of raising: it is infinite there.
+    """`inverse` with status codes instead of errors; a missing inverse is infinite.
 
     Args:
-        check_errors: raise all the same.
+        check_errors: raise errors all the same.
     """
     lazy = matrices("inv_ex", A, square=True)
     run = _inv if check_errors else _regular_inv
@@ -109,7 +109,7 @@ def pinv(
     Args:
         rcond: `rtol`, under its older name.
         atol: singular values up to this count as 0.
-        rtol: singular values up to this part of the largest one count as 0.
+        rtol: singular values up to this fraction of the largest one count as 0.
         hermitian: the matrices are symmetric (Hermitian); only the lower triangle is read.
     """
     lazy = matrices("pinv", A, square=hermitian)
@@ -125,12 +125,12 @@ pinverse = pinv
 
 
 def _real(x: Any, array: Any) -> Tensor:
-    """An array as a tensor of the real type of `x`."""
+    """An array as a tensor with the real dtype of `x`."""
     return as_tensor(array, dtype=lazy_of(x).type.dtype.real)
 
 
 def _limit(x: Any, atol: Any, rtol: Any) -> Any:
-    """The part of the largest singular value that counts as 0.
+    """The fraction of the largest singular value that counts as 0.
 
     Raises:
         DTypeError: complex limits.
@@ -146,7 +146,7 @@ def _limit(x: Any, atol: Any, rtol: Any) -> Any:
 
 
 def _sizes(x: Any, hermitian: bool) -> Tensor:
-    """Singular values in decreasing order, without a gradient."""
+    """Singular values in descending order, without a gradient."""
     if not hermitian:
         return svdvals(x).detach()
     return sort(eigvalsh(x).detach().abs(), descending=True).values
@@ -155,7 +155,7 @@ def _sizes(x: Any, hermitian: bool) -> Tensor:
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
-    """How many singular values count: arguments as of `pinv`.
+    """The rank: how many singular values are not 0; arguments as for `pinv`.
 
     Args:
         tol: `atol`, under its older name.
@@ -177,14 +177,14 @@ _solve = recorded(solution.solve)
 
 
 def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
-    """`x` such that `A @ x` is `B`, vectors or matrices.
+    """Solve `A @ x == B`; `B` holds vectors or matrices.
 
     Args:
         left: `False`: such that `x @ A` is `B`.
 
     Raises:
         ShapeError: no square matrices, or right sides that do not fit.
-        UserOpError: when computed, a matrix that has no inverse.
+        UserOpError: when computed, a singular matrix.
     """
     return _solution("solve", A, B, left, True)
 
@@ -197,7 +197,7 @@ def _solution(name: str, A: Any, B: Any, left: bool, possible: bool) -> Tensor:
 
 
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Solution:
-    """`solve`, saying where there is no solution instead of raising: it is infinite there."""
+    """`solve` with status codes instead of errors; a missing solution is infinite."""
     info = _first_singular.on(kind_of(A, B), matrices("solve_ex", A, square=True))
     return Solution(_solution("solve_ex", A, B, left, check_errors), info)
 
@@ -208,10 +208,10 @@ _solve_triangle = recorded(solution.solve_triangle)
 def solve_triangular(
     A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """`x` such that `A @ x` is `B`, where only one triangle of `A` counts.
+    """Solve `A @ x == B` for triangular `A`; the other triangle is ignored.
 
     Args:
-        upper: which triangle.
+        upper: whether `A` is upper triangular.
         left: `False`: such that `x @ A` is `B`.
         unitriangular: the diagonal counts as ones.
     """
@@ -227,7 +227,7 @@ def triangular_solve(
     """`linalg.solve_triangular` under its older name, with the right sides first.
 
     Args:
-        transpose: of the transposed matrices.
+        transpose: solve with the transposed matrices.
     """
     turned = matrix_transpose(A) if transpose else A
     how = {"upper": upper != transpose, "unitriangular": unitriangular}
@@ -238,7 +238,7 @@ _cholesky_solve = recorded(solution.cholesky_solve)
 
 
 def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Tensor:
-    """The solution of equations of the matrices whose `cholesky` factors are given.
+    """Solve equations, given the `cholesky` factors of the matrices.
 
     Args:
         x: right sides, matrices.
@@ -253,7 +253,7 @@ _cholesky_inverse = recorded(solution.cholesky_inverse)
 
 
 def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
-    """The inverses of the matrices whose `cholesky` factors are given."""
+    """Inverses, given the `cholesky` factors of the matrices."""
     lazy = matrices("cholesky_inverse", x, square=True)
     return _cholesky_inverse.on(kind_of(x), lazy, upper=upper)
 
@@ -264,15 +264,15 @@ _lu_solve = recorded(solution.lu_solve)
 def lu_solve_of(
     LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False
 ) -> Tensor:
-    """The solution of equations of the matrices whose `linalg.lu_factor` is given.
+    """Solve equations, given the `linalg.lu_factor` of the matrices.
 
     Args:
         left: `False`: such that `x @ A` is `B`.
-        adjoint: of the transposed (and conjugate) matrices.
+        adjoint: solve with the conjugate transposed matrices.
 
     Raises:
         DTypeError: pivots that are not int32.
-        UserOpError: when computed, pivots that are no rows.
+        UserOpError: when computed, pivots that are no row numbers.
     """
     matrices("lu_solve", LU, square=True)
     check_pivots("lu_solve", pivots)
@@ -289,13 +289,13 @@ _ldl_solve = recorded(symmetric_factorization.ldl_solve)
 
 
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Tensor:
-    """The solution of equations of the matrices whose `linalg.ldl_factor` is given.
+    """Solve equations, given the `linalg.ldl_factor` of the matrices.
 
-    Gradients flow to the right sides alone.
+    Gradients flow to the right sides only.
 
     Args:
         B: right sides, matrices.
-        hermitian: as of `ldl_factor`.
+        hermitian: as for `ldl_factor`.
 
     Raises:
         DTypeError: pivots that are not int32.
@@ -313,16 +313,16 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Tenso
 
 
 def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
-    """`x` such that `A @ x` is as near as possible to `B`; of all such, the smallest.
+    """The least-squares solution of `A @ x == B` with the smallest norm.
 
     Args:
-        rcond: singular values up to this part of the largest one count as 0; a negative one means
-            the element type's precision, as does one that is not below 1 to `"gelsd"`.
-        driver: `"gelsy"`, `"gels"`, `"gelsd"` or `"gelss"`, which say what else is given;
-            `"gels"` takes matrices of full rank and no `rcond`.
+        rcond: singular values up to this fraction of the largest one count as 0; a negative one
+            means the dtype's precision, and so does one of at least 1 with `"gelsd"`.
+        driver: `"gelsy"`, `"gels"`, `"gelsd"` or `"gelss"`, which decides what else is returned;
+            `"gels"` needs matrices of full rank and no `rcond`.
 
     Raises:
-        DTypeError: another driver, or sides of different element types.
+        DTypeError: another driver, or sides of different dtypes.
         ShapeError: sides that do not fit each other.
     """
     name = driver or "gelsy"
@@ -332,7 +332,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     types = [lazy_of(x).type.dtype for x in (A, B)]
     if types[0] != types[1]:
         raise DTypeError(
-            f"lstsq: expected both sides of one element type, got {types[0]} and {types[1]}"
+            f"lstsq: expected both sides of one dtype, got {types[0]} and {types[1]}"
             f"{at_user_line()}"
         )
     vector = are_vectors(A, B)
@@ -347,7 +347,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     m, n = dims_of(A)[-2:]
     s = _sizes(A, False)
     residuals = s.new_zeros((0,))
-    ranks = array_if_known(rank.lazy)  # where they are not, they are taken to be full
+    ranks = array_if_known(rank.lazy)  # if unknown, the rank is taken to be full
     if m > n and name != "gelsy" and (name == "gels" or ranks is None or bool((ranks == n).all())):
         residuals = sum((matmul(A, found) - right).abs().square(), -2)
     return LeastSquares(
@@ -370,12 +370,12 @@ def det(x: Any) -> Tensor:
 
 
 def slogdet(x: Any) -> SlogDet:
-    """Signs of determinants, and logarithms of their sizes."""
+    """Signs of determinants, and logarithms of their absolute values."""
     return SlogDet(*_slogdet.on(kind_of(x), matrices("slogdet", x, square=True)))
 
 
 def logdet(x: Any) -> Tensor:
-    """Logarithms of determinants; NaN of those below 0."""
+    """Logarithms of determinants; NaN if negative."""
     sign, size = slogdet(x)
     return size + log(sign)
 
@@ -386,12 +386,12 @@ _exp = recorded(elimination.matrix_exp)
 
 
 def matrix_exp(x: Any) -> Tensor:
-    """`exp` of square matrices: the sum of `x ** k / k!`."""
+    """The matrix exponential: the sum of `x ** k / k!`."""
     return _exp.on(kind_of(x), matrices("matrix_exp", x, square=True))
 
 
 def matrix_power(x: Any, n: Any) -> Tensor:
-    """Square matrices to a whole power, by repeated squaring; negative ones of the inverse."""
+    """Square matrices to an integer power, by repeated squaring; negative powers of the inverse."""
     count = integer("matrix_power", n)
     lazy = matrices("matrix_power", x, square=True)
     base = inverse(x).lazy if count < 0 else lazy
@@ -399,7 +399,7 @@ def matrix_power(x: Any, n: Any) -> Tensor:
 
 
 def power_of(like: Any, base: Any, count: int) -> Any:
-    """Matrices to a power from 0 on; products run in half precision while casts are automatic."""
+    """Matrices to a nonnegative power; in half precision under mixed precision."""
     return (_power if count > 1 else _no_product).on(like, base, n=count)
 
 

@@ -1,4 +1,4 @@
-"""Random tensors whose elements are drawn with probabilities that tensors give."""
+"""Random tensors drawn with probabilities given by tensors."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _multinomial = recorded(draws.multinomial, differentiable=False)
 def bernoulli(
     x: Any, p: float | None = None, *, generator: Generator | None = None, dtype: Any = None
 ) -> Tensor:
-    """Ones with the probabilities in `x` (or `p` everywhere), and zeros else, in the type of `x`.
+    """Ones with the probabilities in `x` (or `p` everywhere), otherwise zeros, in the dtype of `x`.
 
     Args:
-        dtype: another element type of the result.
+        dtype: of the result, instead.
 
     Raises:
-        ShapeError: `p` is not from 0 to 1.
-        OutOfRangeError: when it is computed, an element of `x` is not.
+        ShapeError: `p` is not between 0 and 1.
+        OutOfRangeError: when computed, an element of `x` is not between 0 and 1.
 
     >>> import weft as wf
     >>> wf.bernoulli(wf.tensor([0.0, 1.0])).tolist()
@@ -46,10 +46,10 @@ def bernoulli(
 
 
 def probability(p: float, name: str) -> Tensor:
-    """A number from 0 to 1 as a tensor.
+    """A probability as a tensor.
 
     Raises:
-        ShapeError: it is outside.
+        ShapeError: it is not between 0 and 1.
     """
     if not 0 <= p <= 1:
         raise ShapeError(f"{name}: expected p from 0 to 1, got {p}{at_user_line()}")
@@ -60,14 +60,14 @@ _binomial = recorded(draws.binomial, differentiable=False)
 
 
 def binomial(count: Any, prob: Any, *, generator: Generator | None = None) -> Tensor:
-    """How many of `count` trials succeed, each with probability `prob`; the two broadcast.
+    """Binomial samples: how many of `count` trials with probability `prob` succeed, broadcast.
 
     Returns:
-        In the element type of `count`; NaN where that is negative or not whole, or a probability
-        not from 0 to 1.
+        In the dtype of `count`; NaN where that is no natural number or a probability is not between
+        0 and 1.
 
     Raises:
-        DTypeError: no floating tensors of one element type.
+        DTypeError: no floating-point tensors of one dtype.
 
     >>> import weft as wf
     >>> wf.binomial(wf.tensor([3.0, 4.0]), wf.tensor([0.0, 1.0])).tolist()
@@ -76,7 +76,7 @@ def binomial(count: Any, prob: Any, *, generator: Generator | None = None) -> Te
     kinds = [lazy_of(x).type for x in (count, prob)]
     if kinds[0].dtype is not kinds[1].dtype or not kinds[0].dtype.is_floating:
         raise DTypeError(
-            f"binomial: expected floating tensors of one element type, got {kinds[0].dtype} and "
+            f"binomial: expected floating-point tensors of one dtype, got {kinds[0].dtype} and "
             f"{kinds[1].dtype}{at_user_line()}"
         )
     shape = known(broadcast(*[known(kind.shape) for kind in kinds]))
@@ -88,11 +88,11 @@ _poisson = recorded(draws.poisson, differentiable=False)
 
 
 def poisson(x: Any, generator: Generator | None = None) -> Tensor:
-    """How many events there are, where `x` are expected on average, in the type of `x`.
+    """Poisson samples with rates `x`, in the dtype of `x`.
 
     Raises:
-        DTypeError: `x` is not floating.
-        OutOfRangeError: when it is computed, an element is negative or NaN.
+        DTypeError: `x` is not floating-point.
+        OutOfRangeError: when computed, an element is negative or NaN.
 
     >>> import weft as wf
     >>> wf.poisson(wf.zeros(2)).tolist()
@@ -118,10 +118,9 @@ def multinomial(
         int64, shape (num_samples,) or (rows, num_samples).
 
     Raises:
-        ShapeError: weights of another rank, no samples, or more of them than classes without
-            replacement.
-        DTypeError: weights that are not floating.
-        OutOfRangeError: when it is computed, negative or infinite weights, or all 0 in a row.
+        ShapeError: weights of another rank, no samples, or more than classes without replacement.
+        DTypeError: weights that are not floating-point.
+        OutOfRangeError: when computed, negative or infinite weights, or all 0 in a row.
 
     Example:
         >>> import weft as wf

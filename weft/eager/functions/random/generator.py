@@ -1,7 +1,7 @@
-"""Random tensors. Numbers are recorded operations on a counter (`weft.ops.random.counter_based`).
+"""Random tensors, drawn from a counter by recorded operations (`weft.ops.random.counter_based`).
 
-The counter is an input of the program: it carries the seed and the number of the call, so neither
-another seed nor another call is another program, and a result depends on nothing but those two.
+The counter combines the seed and the number of the call, and is an input of the program. So another
+seed or call needs no other program, and a result depends on these two alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Begin the stream of this seed, for all random functions that are given no generator.
+    """Seed the default generator.
 
     >>> import weft as wf
     >>> _ = wf.manual_seed(0)
@@ -46,32 +46,32 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Begin a stream that nobody can foresee; its seed."""
+    """Seed the default generator from the system's randomness; returns the seed."""
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the stream that random functions take from."""
+    """The seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """Where the stream is that random functions take from, for `set_rng_state`."""
+    """The state of the default generator, for `set_rng_state`."""
     return default_generator.get_state()
 
 
 def set_rng_state(state: Any) -> None:
-    """Go on where `get_rng_state` was called."""
+    """Restore a state from `get_rng_state`."""
     default_generator.set_state(state)
 
 
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
-    """A block behind which the stream goes on where it was.
+    """A context manager after which the state of the default generator is restored.
 
     Args:
-        devices: of no influence; there is one stream.
-        enabled: `False`: the block changes nothing.
+        devices: no effect; there is one generator.
+        enabled: if false, nothing is restored.
 
     >>> import weft as wf
     >>> _ = wf.manual_seed(0)
@@ -89,7 +89,7 @@ def fork_rng(devices: Any = None, enabled: bool = True) -> Iterator[None]:
 
 
 def next_counter(generator: Generator | None = None) -> Tensor:
-    """The counter of one more random call, for functions of `weft.ops.random.counter_based`."""
+    """The counter of the next random call, for functions of `weft.ops.random.counter_based`."""
     return wrap(_draw(default_generator if generator is None else generator))
 
 
@@ -123,7 +123,7 @@ def rand(
     *shape: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None,
     device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Uniform numbers from 0 to below 1, in a shape given as numbers or as one sequence.
+    """Uniform numbers in [0, 1), with a shape given as integers or as one sequence.
 
     >>> import weft as wf
     >>> x = wf.rand(2, 3)
@@ -150,14 +150,14 @@ _complex = recorded(draws.complex, differentiable=False)
 
 
 def floating_kind(dtype: Any, name: str) -> DType:
-    """A floating element type that is given, or the default one.
+    """The given floating-point dtype, or the default one.
 
     Raises:
-        DTypeError: it is not floating.
+        DTypeError: it is not floating-point.
     """
     found = floating(dtype)
     if not found.is_floating:
-        text = f"{name}: expected a floating element type, got {found}{at_user_line()}"
+        text = f"{name}: expected a floating-point dtype, got {found}{at_user_line()}"
         raise DTypeError(text)
     return found
 
@@ -166,7 +166,7 @@ def randn(
     *shape: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None,
     device: Any = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Normal numbers of mean 0 and standard deviation 1.
+    """Normal numbers with mean 0 and standard deviation 1.
 
     Complex numbers have real and imaginary parts of variance 1/2 each.
     """
@@ -186,12 +186,12 @@ def randint(
     generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Integers from `low` (0) to below `high`, of equal probability, int64 unless said otherwise.
+    """Uniform integers in [`low` (0), `high`), int64 by default.
 
     Called as `randint(high, size)` or `randint(low, high, size)`.
 
     Raises:
-        ShapeError: there is no such integer.
+        ShapeError: the range is empty.
 
     Example:
         >>> import weft as wf
@@ -216,7 +216,7 @@ def randint(
 def randperm(
     n: int, *, generator: Generator | None = None, dtype: Any = int64, device: Any = None
 ) -> Tensor:
-    """The integers from 0 to below `n` in random order.
+    """The integers in [0, n) in random order.
 
     >>> import weft as wf
     >>> sorted(wf.randperm(4).tolist())
@@ -233,11 +233,11 @@ def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *,
     generator: Generator | None = None, dtype: Any = None, device: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Normal numbers of this mean and standard deviation: numbers, or tensors of one per result.
+    """Normal numbers with this mean and standard deviation, which are numbers or tensors.
 
     Raises:
         ShapeError: `std` is a negative number.
-        OutOfRangeError: when it is computed, an element of `std` is negative.
+        OutOfRangeError: when computed, an element of `std` is negative.
 
     >>> import weft as wf
     >>> wf.normal(wf.zeros(3), 0.1).shape
@@ -264,7 +264,7 @@ def scalar(value: Any, dtype: DType) -> Tensor:
 def rand_like(
     x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None
 ) -> Tensor:
-    """Uniform numbers from 0 to below 1 with the shape and element type of `x`."""
+    """Uniform numbers in [0, 1) with the shape and dtype of `x`."""
     check_device(device)
     kind = lazy_of(x).type
     return rand(known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad)
@@ -273,7 +273,7 @@ def rand_like(
 def randn_like(
     x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None
 ) -> Tensor:
-    """Normal numbers of mean 0 and standard deviation 1, shaped and typed like `x`."""
+    """Normal numbers with mean 0 and standard deviation 1, with the shape and dtype of `x`."""
     check_device(device)
     kind = lazy_of(x).type
     return randn(known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad)
@@ -282,7 +282,7 @@ def randn_like(
 def randint_like(
     x: Any, low: int, high: int | None = None, dtype: Any = None, *, device: Any = None
 ) -> Tensor:
-    """Integers from `low` (0) to below `high` with the shape and element type of `x`."""
+    """Uniform integers in [`low` (0), `high`) with the shape and dtype of `x`."""
     check_device(device)
     kind = lazy_of(x).type
     return randint(low, high, known(kind.shape), dtype=dtype or kind.dtype)

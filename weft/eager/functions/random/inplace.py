@@ -1,4 +1,4 @@
-"""Tensors filled with random numbers in place, and draws as methods."""
+"""Methods that fill a tensor with random numbers or draw from it."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ class Methods(Handle):
     def uniform_(
         self, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None
     ) -> Self:
-        """Fill with uniform numbers from `low` to below `high`.
+        """Fill with uniform numbers in [low, high).
 
         Raises:
-            ShapeError: `high` is below `low`, or so far above that the type does not hold it.
+            ShapeError: `high` is below `low`, or their difference overflows the dtype.
         """
         kind = floating_kind(self.lazy.type.dtype, "uniform_")
         if not 0 <= high - low <= float(finfo(kind).max):
@@ -88,9 +88,9 @@ class Methods(Handle):
     def normal_(
         self, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
     ) -> Self:
-        """Fill with normal numbers of this mean and standard deviation.
+        """Fill with normal numbers with this mean and standard deviation.
 
-        Complex numbers have half of the variance in each of their parts.
+        Complex numbers have half of the variance in each part.
         """
         if not std >= 0:
             raise ShapeError(f"normal_: expected std >= 0, got {std}{at_user_line()}")
@@ -120,19 +120,19 @@ class Methods(Handle):
     def cauchy_(
         self, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
     ) -> Self:
-        """Fill with numbers of a Cauchy distribution of this median and half width."""
+        """Fill from a Cauchy distribution with this median and half width."""
         check_positive("cauchy_", sigma=sigma)
         return self._drawn("cauchy_", _cauchy, (median, sigma), generator)
 
     def log_normal_(
         self, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
     ) -> Self:
-        """Fill with numbers whose logarithms are normal, of this mean and standard deviation."""
+        """Fill with log-normal numbers; mean and standard deviation are those of the logarithm."""
         check_positive("log_normal_", std=std)
         return self._drawn("log_normal_", _log_normal, (mean, std), generator)
 
     def geometric_(self, p: float, *, generator: Generator | None = None) -> Self:
-        """Fill with how many trials, each with probability `p`, it takes until one succeeds."""
+        """Fill with geometric numbers: the trials with probability `p` until one succeeds."""
         if not 0 < p < 1:
             raise ShapeError(f"geometric_: expected 0 < p < 1, got {p}{at_user_line()}")
         return self._drawn("geometric_", _geometric, (p,), generator, to_integers=True)
@@ -141,7 +141,7 @@ class Methods(Handle):
         self, name: str, function: Any, numbers: tuple[float, ...], generator: Generator | None,
         to_integers: bool = False,
     ) -> Self:  # fmt: skip
-        """Fill with what a function draws, in float32 where the elements are smaller."""
+        """Fill with what a function draws, in float32 for half precision."""
         own = self.lazy.type.dtype
         if not (to_integers and own.is_integer):
             floating_kind(own, name)
@@ -152,12 +152,13 @@ class Methods(Handle):
         return write(self, cast(found, own), name)
 
     def random_(self, *bounds: int | None, generator: Generator | None = None) -> Self:
-        """Fill with integers from `low` (0) to below `high`, or to what the element type holds.
+        """Fill with uniform integers in [`low` (0), `high`), by default up to what the dtype can
+        hold.
 
         Called as `random_(high)` or `random_(low, high)`, where `high` may be `None`.
 
         Raises:
-            ShapeError: no such integers, or some that the element type does not hold.
+            ShapeError: the range is empty, or the dtype cannot hold it.
         """
         kind = self.lazy.type.dtype
         most = _largest(kind)
@@ -171,13 +172,13 @@ class Methods(Handle):
                 f"{at_user_line()}"
             )
         if kind.is_floating and max(abs(low), abs(high - 1)) > most:
-            text = f"random_: not all whole numbers from {low} to {high - 1} are numbers of {kind}"
+            text = f"random_: not all integers from {low} to {high - 1} are numbers of {kind}"
             warn(text)
         static = {"shape": self._shape(), "low": int(low), "high": int(high), "dtype": kind}
         return write(self, integers_node.record((next_counter(generator),), static)[0], "random_")
 
     def bernoulli(self, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-        """Ones with these probabilities, and zeros else."""
+        """Ones with these probabilities, otherwise zeros."""
         return bernoulli(self, p, generator=generator)
 
     def multinomial(
@@ -189,7 +190,7 @@ class Methods(Handle):
 
 
 def _largest(dtype: DType) -> int:
-    """The largest integer up to which all integers are held."""
+    """The largest integer up to which the dtype holds all integers."""
     if dtype.kind == "b":
         return 1
     if dtype.is_integer:

@@ -1,1 +1,1 @@
-"""Sums, extremes, norms and statistics over axes."""
+"""Reductions: sums, minima, maxima, norms and statistics over axes."""

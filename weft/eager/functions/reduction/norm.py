@@ -1,4 +1,4 @@
-"""Norms: of vectors, of matrices, of whatever a tensor holds, and of differences."""
+"""Norms of vectors, matrices, tensors and differences."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def vector_norm(
     """`sum(abs(x) ** ord) ** (1 / ord)` over `dim`, all axes if none are given.
 
     Args:
-        ord: a number, `inf`, `-inf`, or 0, which counts what is not 0.
+        ord: a number, `inf`, `-inf`, or 0, which counts nonzero elements.
         dtype: to compute in.
 
     Raises:
-        DTypeError: elements that are not floating.
-        ShapeError: no elements, of which there is no smallest or largest one.
+        DTypeError: elements that are not floating-point.
+        ShapeError: no elements, for an `ord` that needs some.
     """
     return _of_vectors("vector_norm", numbers("vector_norm", x, dtype), x, ord, dim, keepdim)
 
@@ -62,15 +62,15 @@ def _of_vectors(name: str, lazy: Lazy, x: Any, ord: Any, dim: Any, keepdim: bool
 def matrix_norm(
     A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """A norm of matrices: `"fro"`, `"nuc"`, 1, 2, `inf`, or with the smallest for the largest.
+    """A norm of matrices: `"fro"`, `"nuc"`, 1, 2, `inf`; -1, -2 or `-inf` take the minimum.
 
     Args:
         dim: the axes of their rows and columns.
         dtype: to compute in.
 
     Raises:
-        DTypeError: another `ord`, or elements that are not floating.
-        ShapeError: no two axes.
+        DTypeError: another `ord`, or elements that are not floating-point.
+        ShapeError: not two axes.
     """
     return _of_matrices("matrix_norm", numbers("matrix_norm", A, dtype), A, ord, dim, keepdim)
 
@@ -92,7 +92,7 @@ def _of_matrices(name: str, lazy: Lazy, x: Any, ord: Any, dim: Any, keepdim: boo
 def norm_of(
     A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """A norm of vectors (one axis), matrices (two axes), or without `ord` of all elements.
+    """A norm of vectors (one axis) or matrices (two axes); without `ord`, of all elements.
 
     Raises:
         ShapeError: an `ord` without `dim` for a tensor that is neither a vector nor a matrix; three
@@ -118,10 +118,10 @@ def norm(
     x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *,
     ord: Any = None, axis: Any = None, keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The `p`-norm over `dim` as if it were one vector: `sum(abs(x) ** p) ** (1 / p)`.
+    """The `p`-norm over `dim`, flattened to a vector: `sum(abs(x) ** p) ** (1 / p)`.
 
     Args:
-        p: a number, `inf`, `-inf`, 0 (counts what is not 0), `"fro"` for 2, or `"nuc"` for the
+        p: a number, `inf`, `-inf`, 0 (counts nonzero elements), `"fro"` for 2, or `"nuc"` for the
             sum of singular values of matrices.
 
     Raises:
@@ -139,7 +139,7 @@ def norm(
 
 
 def frobenius_norm(x: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The root of the sum of squares over `dim`."""
+    """The square root of the sum of squares over `dim`."""
     return norm(x, 2, dim, keepdim)
 
 
@@ -159,7 +159,7 @@ _renorm = recorded(formulas.renorm)
 
 
 def renorm(x: Any, p: float, dim: Any, maxnorm: float) -> Tensor:
-    """Parts along `dim` scaled down to a `p`-norm of at most `maxnorm`.
+    """Slices along `dim`, scaled down to a `p`-norm of at most `maxnorm`.
 
     Raises:
         DTypeError: a `p` or a norm that is not above 0.
@@ -177,12 +177,13 @@ def renorm(x: Any, p: float, dim: Any, maxnorm: float) -> Tensor:
 
 
 def cond(A: Any, p: Any = None) -> Tensor:
-    """The norm of matrices times that of their inverses; infinite where there is none.
+    """The condition number: the norm of matrices times that of their inverses; infinite if
+    singular.
 
-    Matrices without elements have 0.
+    It is 0 for empty matrices.
 
     Args:
-        p: as `ord` of `matrix_norm`; 2 if it is not given.
+        p: as `ord` of `matrix_norm`; 2 by default.
     """
     shape = dims_of(matrices("cond", A))
     if 0 in shape[-2:]:

@@ -1,4 +1,4 @@
-"""Slopes of functions that samples are known of."""
+"""Numerical gradients of sampled functions."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ __all__ = ["gradient"]
 def gradient(
     x: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
-    """Slopes along axes, of second order inside and of order `edge_order` at the ends.
+    """Numerical gradients along axes, second-order accurate inside, `edge_order` at the edges.
 
     Args:
-        spacing: the distance of samples, one for all axes (by default 1) or one an axis; or a
-            vector an axis of the samples' coordinates.
-        dim: the axes, all by default.
+        spacing: the distance of samples, one for all axes (by default 1) or one for each axis; or
+            for each axis a vector of coordinates.
+        dim: the axes; all by default.
 
     Returns:
-        A tensor an axis.
+        A tensor for each axis.
 
     Raises:
-        ShapeError: an axis of too few samples, or spacings that do not fit.
+        ShapeError: an axis with too few samples, or spacings that do not fit.
 
     >>> import weft as wf
     >>> wf.gradient(wf.tensor([1.0, 2.0, 4.0, 7.0]))[0].tolist()
@@ -60,13 +60,13 @@ def gradient(
 
 
 def slope(x: Any, axis: int, spacing: Any, edge_order: int = 1) -> Any:
-    """Slopes along one axis.
+    """Numerical gradients along one axis.
 
     Args:
         spacing: the distance of samples, or a vector of their coordinates.
 
     Raises:
-        ShapeError: too few samples, an order other than 1 and 2, or coordinates of another number.
+        ShapeError: too few samples, an order other than 1 and 2, or a wrong number of coordinates.
     """
     dims = dims_of(x)
     count = dims[axis]

@@ -1,4 +1,4 @@
-"""Reductions: sums, means, extremes, norms and softmax, over one axis, several or all."""
+"""Reductions (sums, means, minima, maxima) and softmax, over one axis, several or all."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class Extreme(NamedTuple):
-    """Values along an axis, and where they are."""
+    """Values along an axis and their indices."""
 
     values: Tensor
     indices: Tensor
@@ -52,13 +52,13 @@ class Range(NamedTuple):
 
 
 def rank_of(lazy: Lazy) -> int:
-    """The number of dimensions of a value."""
+    """The rank of a value."""
     shape: Any = lazy.type.shape
     return len(shape)
 
 
 def floating(x: Any, dtype: Any = None) -> Lazy:
-    """A value as floating numbers: of the given type, of its own, or of the default one."""
+    """A value as floating-point numbers: in the given dtype, its own, or the default one."""
     lazy = lazy_of(x)
     if dtype is not None:
         return converted(lazy, as_dtype(dtype))
@@ -73,7 +73,7 @@ def _reduced(op: Op, lazy: Lazy, x: Any, dim: Any, keepdim: bool, **attrs: Any) 
 
 
 def counted(x: Any, dtype: Any = None) -> Lazy:
-    """A value to add up: booleans and integers as int64 if no type is given."""
+    """A value to sum: booleans and integers become int64 unless a dtype is given."""
     lazy = lazy_of(x)
     if dtype is not None:
         return converted(lazy, as_dtype(dtype))
@@ -92,7 +92,7 @@ def sum(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The sum over `dim` (an axis, several, or `None` for all); integers as int64.
+    """The sum over `dim` (an axis, several, or `None` for all); int64 for integers.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -107,7 +107,7 @@ def prod(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The product over `dim`; integers as int64.
+    """The product over `dim`; int64 for integers.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -122,7 +122,7 @@ def mean(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
     keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The mean over `dim`; of integers as the default floating type.
+    """The mean over `dim`; in the default floating-point dtype for integers.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -140,7 +140,7 @@ _nanmean = recorded(ops.nanmean, autocast=Autocast.FLOAT32)
 def nansum(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
 ) -> Tensor:
-    """The sum of all that are not NaN.
+    """The sum, ignoring NaN.
 
     Raises:
         DTypeError: complex numbers.
@@ -155,7 +155,7 @@ def nansum(
 def nanmean(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
 ) -> Tensor:
-    """The mean of all that are not NaN; NaN where there is none."""
+    """The mean, ignoring NaN; NaN if there are no other elements."""
     lazy = floating(x, dtype)
     axes = axes_of("nanmean", either("nanmean", dim, axis), rank_of(lazy))
     return _nanmean.on(kind_of(x), lazy, axes=axes, keepdims=keepdim)
@@ -169,7 +169,7 @@ _std_of_complex = recorded(spread.std_of)
 
 
 def _ddof(unbiased: Any, correction: Any, ddof: Any) -> float:
-    """How much less than the number of elements is divided by."""
+    """The correction of a variance: the divisor is the count minus this."""
     if correction is not None:
         return correction
     if ddof is not None:
@@ -181,10 +181,10 @@ def var(
     x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
     axis: Any = None, ddof: Any = None, keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The variance over `dim`: squares summed and divided by the count less `correction` (1).
+    """The variance over `dim`, divided by the count minus `correction` (1).
 
     Args:
-        unbiased: `False` is a correction of 0.
+        unbiased: `False` means a correction of 0.
         ddof: the correction, under NumPy's name.
 
     Raises:
@@ -239,11 +239,11 @@ def std_mean(
     return found, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
 
-# Extremes
+# Minimum and maximum
 
 
 def shared(x: Any, y: Tensor) -> Tensor:
-    """`y`, one of the elements of `x`, which shares its gradient with all that equal it."""
+    """`y`, an element of `x`, whose gradient is shared by all equal elements."""
     lazy = lazy_of(x)
     if not lazy.type.dtype.is_floating:
         return y
@@ -268,7 +268,7 @@ def _extreme(largest: bool, x: Any, dim: Any, keepdim: bool) -> Any:
 
 
 def not_empty(name: str, lazy: Lazy, axis: int | None) -> None:
-    """Raise `OutOfRangeError` for an axis without elements, `ShapeError` for a tensor without."""
+    """Raise `OutOfRangeError` for an empty axis, `ShapeError` for an empty tensor."""
     dims = known(lazy.type.shape)
     if 0 in (dims if axis is None else (dims[axis],)):
         kind = ShapeError if axis is None else OutOfRangeError
@@ -276,7 +276,7 @@ def not_empty(name: str, lazy: Lazy, axis: int | None) -> None:
 
 
 def ordered(lazy: Lazy) -> Lazy:
-    """A value as a type with an order that compiled programs know: truth values as bytes."""
+    """A value as a dtype that kernels can order: booleans become uint8."""
     return cast(lazy, types.uint8) if lazy.type.dtype is types.bool_ else lazy
 
 
@@ -285,8 +285,8 @@ def max(
 ) -> Any:
     """The largest of all elements; along `dim` as `(values, indices)`.
 
-    With a tensor for `dim` (or `other`): the larger one of two, elementwise. `axis` is another
-    name of `dim`; `amax` gives the values alone.
+    With a tensor for `dim` (or `other`), the elementwise maximum of both. `axis` is an alias of
+    `dim`; `amax` gives the values alone.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -322,7 +322,7 @@ def _of_ordered(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
 def amax(
     x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
 ) -> Tensor:
-    """The largest element over `dim`; equal ones share the gradient.
+    """The largest element over `dim`; equal elements share the gradient.
 
     Raises:
         OutOfRangeError: `dim` has no elements.
@@ -334,7 +334,7 @@ def amax(
 def amin(
     x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
 ) -> Tensor:
-    """The smallest element over `dim`; equal ones share the gradient.
+    """The smallest element over `dim`; equal elements share the gradient.
 
     Raises:
         OutOfRangeError: `dim` has no elements.
@@ -362,7 +362,7 @@ def _arg(largest: bool, x: Any, dim: Any, keepdim: bool) -> Tensor:
 def argmax(
     x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
 ) -> Tensor:
-    """Where the largest element is along `dim`; of all elements, its number in row-major order.
+    """The index of the largest element along `dim`; without it, in the flattened tensor.
 
     Raises:
         ShapeError: no elements.
@@ -373,7 +373,7 @@ def argmax(
 def argmin(
     x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
 ) -> Tensor:
-    """Where the smallest element is along `dim`; of all elements, its number in row-major order.
+    """The index of the smallest element along `dim`; without it, in the flattened tensor.
 
     Raises:
         ShapeError: no elements.
@@ -385,7 +385,7 @@ def argmin(
 
 
 def _truth(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
-    """Whether a reduction of truth values holds; of bytes as 0 or 1, as in PyTorch."""
+    """A reduction of booleans; for uint8 as 0 or 1, as in PyTorch."""
     lazy = lazy_of(x)
     found = _reduced(REGISTRY[name], cast(lazy, types.bool_), x, dim, keepdim)
     bytes_ = lazy.type.dtype is types.uint8 and isinstance(x, Handle) and x.rules is TORCH
@@ -395,21 +395,21 @@ def _truth(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
 def any(
     x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
 ) -> Tensor:
-    """Whether one of the elements is not 0."""
+    """Whether any element is not 0."""
     return _truth("any", x, either("any", dim, axis), keepdim or keepdims)
 
 
 def all(
     x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
 ) -> Tensor:
-    """Whether none of the elements is 0."""
+    """Whether all elements are not 0."""
     return _truth("all", x, either("all", dim, axis), keepdim or keepdims)
 
 
 def count_nonzero(
     x: Any, dim: Any = None, *, keepdim: bool = False, axis: Any = None, keepdims: bool = False
 ) -> Tensor:
-    """How many elements are not 0."""
+    """The number of nonzero elements."""
     truth = cast(cast(lazy_of(x), types.bool_), types.int64)
     dims = either("count_nonzero", dim, axis)
     return _reduced(REGISTRY["sum"], truth, x, dims, keepdim or keepdims)
@@ -438,7 +438,7 @@ def softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Te
 
 
 def log_softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Tensor:
-    """The logarithm of `softmax`, exact where that is tiny."""
+    """The logarithm of `softmax`, accurate even where that is tiny."""
     return _soft("log_softmax", x, either("log_softmax", dim, axis, -1), dtype)
 
 

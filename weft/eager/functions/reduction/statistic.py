@@ -1,4 +1,4 @@
-"""Statistics of samples, integrals over them, and what is made of all their combinations."""
+"""Statistics: median, mode, covariance, histograms, differences, integrals, combinations."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ __all__ = [
 
 
 class Histogram(NamedTuple):
-    """How many fall into each part, and the parts' limits."""
+    """Counts for each bin, and the bin edges."""
 
     hist: Tensor
     bin_edges: Tensor
 
 
 class HistogramDD(NamedTuple):
-    """How many fall into each part of a space, and the parts' limits in each dimension."""
+    """Counts for each multidimensional bin, and the bin edges of each dimension."""
 
     hist: Tensor
     bin_edges: tuple[Tensor, ...]
 
 
-# The middle and the most frequent
+# Median and mode
 
 
 _nanmedian = recorded(order_statistic.nanmedian)
@@ -76,7 +76,7 @@ _mode = recorded(order_statistic.mode)
 
 
 def _along(name: str, run: Any, x: Any, dim: Any, keepdim: bool) -> Extreme:
-    """Values along an axis and where they are."""
+    """Values along an axis and their indices."""
     lazy = lazy_of(x)
     at = axis_of(name, dim, rank_of(lazy))
     if not rank_of(lazy):
@@ -88,7 +88,7 @@ def _along(name: str, run: Any, x: Any, dim: Any, keepdim: bool) -> Extreme:
 
 
 def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The element in the middle of those that are not NaN; along `dim` with its place.
+    """The median, ignoring NaN; along `dim` with its index.
 
     Raises:
         ShapeError: no elements.
@@ -99,7 +99,7 @@ def nanmedian(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def mode(x: Any, dim: Any = -1, keepdim: bool = False) -> Extreme:
-    """The most frequent element along an axis, of several the smallest, and its last place.
+    """The most frequent element along an axis (the smallest in a tie), and its last index.
 
     Raises:
         ShapeError: no elements.
@@ -113,7 +113,7 @@ _nanquantile = recorded(order_statistic.nanquantile)
 def nanquantile(
     x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """`quantile` of the elements that are not NaN; NaN where there is none."""
+    """`quantile`, ignoring NaN; NaN if there are no other elements."""
     if dim is None or not dims_of(x):
         whole = nanquantile(reshape(x, -1), q, 0, interpolation=interpolation)
         ones = (1,) * len(dims_of(x)) if keepdim else ()
@@ -124,7 +124,7 @@ def nanquantile(
     if array is None:
         parts = [p.lazy for p in reshape(q, -1).to(lazy.type.dtype).unbind()]
     else:
-        quantile(reshape(x, -1)[:1], q, interpolation=interpolation)  # raises what is to be raised
+        quantile(reshape(x, -1)[:1], q, interpolation=interpolation)  # for its argument checks
         kind = lazy.type.dtype.numpy
         parts = [leaf(p.astype(kind)) for p in array.reshape(-1)]
     found = [
@@ -135,14 +135,14 @@ def nanquantile(
     return stack(found)[: len(parts)] if dims_of(q) else found[0]
 
 
-# Together
+# Covariance
 
 
 def _weights(x: Any, fweights: Any, aweights: Any) -> Any:
-    """The weight of each observation, `None` where all are 1; real, whatever is observed.
+    """The weight of each observation, `None` if all are 1; always real.
 
     Raises:
-        DTypeError: frequencies that are not whole, or other weights that are.
+        DTypeError: `fweights` that are not integers, or `aweights` that are.
         ShapeError: not one for each observation.
     """
     for name, w in (("fweights", fweights), ("aweights", aweights)):
@@ -170,15 +170,15 @@ def _check_weights(name: str, w: Lazy, count: int) -> None:
 
 
 def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
-    """The covariances of variables, a row each, of which columns are observations.
+    """The covariance matrix of variables (rows) from observations (columns).
 
     Args:
-        correction: how many observations fewer the mean counts.
+        correction: the divisor is the number of observations minus this.
         fweights: how often each observation occurs.
         aweights: how much each observation counts.
 
     Raises:
-        DTypeError: truth values; `fweights` that are not integers, `aweights` that are.
+        DTypeError: booleans; `fweights` that are not integers, `aweights` that are.
         OutOfRangeError: when computed, negative weights.
         ShapeError: a tensor of rank above 2, or not one weight for each observation.
     """
@@ -200,22 +200,22 @@ _correlation = recorded(covariance.correlation)
 
 
 def corrcoef(x: Any) -> Tensor:
-    """The correlations of variables, a row each, of which columns are observations."""
+    """The correlation matrix of variables (rows) from observations (columns)."""
     return _correlation(cov(x))
 
 
 def histogram(
     x: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> Histogram:
-    """How many elements fall into each part, or the sum of their weights.
+    """Counts of elements in each bin, or sums of their weights.
 
     Args:
-        bins: how many parts, or their limits.
-        range: the limits of all; those of the elements, if not given.
+        bins: how many bins, or their edges.
+        range: the outer limits; by default those of the elements.
         density: so that the integral is 1.
 
     Raises:
-        ShapeError: no parts.
+        ShapeError: no bins.
     """
     limits = None if isinstance(bins, int) else lazy_of(bins)
     if limits is None and bins < 1:
@@ -239,10 +239,10 @@ def _histogram(
 
 
 def _counted(bins: Any, span: Any, density: bool, weighted: bool, *arrays: Any) -> Any:
-    """What `histogram` gives, of elements, limits in place of a number of parts, and weights."""
+    """The histogram of elements, for given bin edges and weights."""
     x, *rest = arrays
     weights = rest.pop().reshape(-1) if weighted else None
-    with np.errstate(invalid="ignore"):  # the density of nothing is NaN
+    with np.errstate(invalid="ignore"):  # the density of no elements is NaN
         cuts = rest[0] if rest else bins
         return np.histogram(x.reshape(-1), cuts, span, density, weights)
 
@@ -250,13 +250,11 @@ def _counted(bins: Any, span: Any, density: bool, weighted: bool, *arrays: Any) 
 def histogramdd(
     x: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> HistogramDD:
-    """How many points, the rows of `x`, fall into each part of a space of several dimensions.
+    """Counts of points, the rows of `x`, in each multidimensional bin.
 
     Args:
-        bins: how many parts each dimension has (one number for all, or one of each), or their
-            limits.
-        range: the limits of all, two numbers of each dimension one after the other; those of the
-            elements, if not given.
+        bins: how many bins (one number for all dimensions, or one for each), or their edges.
+        range: the outer limits, two numbers for each dimension; by default those of the elements.
         density: so that the integral is 1.
 
     Raises:
@@ -299,7 +297,7 @@ def _difference(x: Value, *, n: int, axis: int) -> Value:
 def diff(
     x: Any, n: int = 1, dim: Any = -1, prepend: Any = None, append: Any = None, *, axis: Any = None
 ) -> Tensor:
-    """The `n`-th difference of neighbours along an axis.
+    """The `n`-th difference of adjacent elements along an axis.
 
     Raises:
         ShapeError: an `n` below 0.
@@ -318,12 +316,12 @@ _areas = recorded(numerical_gradient.areas)
 
 
 def areas(y: Any, width: Any, axis: int) -> Tensor:
-    """The areas between samples that are `width` apart along an axis."""
+    """The trapezoid areas between samples that are `width` apart along an axis."""
     return _areas.on(kind_of(y, width), *beside(y, width), axis=axis)
 
 
 def _between(name: str, y: Any, x: Any, dx: Any, dim: Any) -> Any:
-    """The areas between neighbours along an axis."""
+    """The trapezoid areas between adjacent samples along an axis."""
     dims = dims_of(y)
     at = axis_of(name, dim, len(dims))
     width: Any = 1 if dx is None else dx
@@ -336,7 +334,7 @@ def _between(name: str, y: Any, x: Any, dx: Any, dim: Any) -> Any:
 
 
 def beside(x: Any, other: Any) -> list[Lazy]:
-    """`x`, whose integers stay, and what is beside it in the floating type of both together."""
+    """`x`, unchanged if integer, and the other operand in the floating-point dtype of both."""
     whole, wide = lazy_of(x), promoted(x, other, floats=True)
     return [wide[0] if whole.type.dtype.is_inexact else whole, wide[1]]
 
@@ -345,7 +343,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Tensor
     """The integral of `y` along an axis by the trapezoidal rule.
 
     Args:
-        x: where the samples are; `dx` apart if it is not given, 1 by default.
+        x: coordinates of the samples; by default they are `dx` (1) apart.
     """
     found, at = _between("trapezoid", y, x, dx, dim)
     return sum(found, at)
@@ -355,7 +353,7 @@ trapz = trapezoid
 
 
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1) -> Tensor:
-    """The integrals of `y` up to each sample but the first; arguments as of `trapezoid`."""
+    """The integrals of `y` up to each sample but the first; arguments as for `trapezoid`."""
     found, at = _between("cumulative_trapezoid", y, x, dx, dim)
     return cumsum(found, at)
 
@@ -364,7 +362,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: Any = -1
 
 
 def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Every choice of `r` elements of a vector, in the order of the elements, a row each.
+    """All combinations of `r` elements of a vector, one row for each.
 
     Raises:
         ShapeError: no vector.
@@ -381,17 +379,17 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """Every choice of one element of each vector, a row each."""
+    """The Cartesian product of vectors, one row for each combination."""
     if len(tensors) == 1:
         return reshape(tensors[0], -1)
     return stack([reshape(y, -1) for y in meshgrid(*tensors, indexing="ij")], 1)
 
 
 def sum_to_size(x: Any, *size: Any) -> Tensor:
-    """The sum over the axes along which a tensor of this size is repeated to the shape of `x`.
+    """`x` summed over the axes along which a tensor of this size would broadcast to it.
 
     Raises:
-        ShapeError: it would not.
+        ShapeError: it would not broadcast.
     """
     dims, wanted = dims_of(x), sizes("sum_to_size", size)
     extra = len(dims) - len(wanted)

@@ -1,4 +1,4 @@
-"""Views of the same bits as other numbers: parts of complex ones, and other element types."""
+"""Views that reinterpret memory: parts of complex numbers, and other dtypes."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """The same bits as numbers of another type; through it no gradient flows.
+    """The same bits as another dtype; no gradient flows through it.
 
-    What no operation can do is done at once: types of another size, truth values, complex numbers.
+    Cases without an operation are computed at once: dtypes of another size, bool, complex.
     """
 
     dtype: DType
@@ -132,7 +132,7 @@ class Bits:
 
 
 def _cast(x: Lazy, to: DType) -> Lazy:
-    """The bits of a value as numbers of another type."""
+    """The bits of a value as another dtype."""
     old = x.type.dtype
     if old.size == to.size and not {old.kind, to.kind} & {"b", "c"}:
         before, trace.now.grad_mode = trace.now.grad_mode, False
@@ -144,22 +144,22 @@ def _cast(x: Lazy, to: DType) -> Lazy:
 
 
 def view_bits(x: Any, dtype: DType) -> Tensor:
-    """A view of the bits as numbers of another type.
+    """A view of the bits as another dtype.
 
     Raises:
-        DTypeError: the type is of another size, and the last axis cannot be cut or joined so.
+        DTypeError: the dtype has another size, and the last axis cannot be split or joined.
     """
     tensor: Any = x if isinstance(x, Handle) else wrap(lazy_of(x))
     old = tensor.dtype
     if old.size != dtype.size:
         _check_last(tensor, old, dtype)
     if dtype is bool_ and old is not bool_ and tensor.array.view(np.uint8).max(initial=0) > 1:
-        raise DTypeError(f"view: bits other than 0 and 1 are no truth values{at_user_line()}")
+        raise DTypeError(f"view: bits other than 0 and 1 are no booleans{at_user_line()}")
     return show(tensor, Bits(dtype))
 
 
 def _check_last(x: Any, old: DType, new: DType) -> None:
-    """Refuse to cut or join the elements of an axis that do not allow it."""
+    """Refuse an axis whose elements cannot be split or joined."""
     _, there, start = placed(x)
     ratio = new.size // old.size
     strides = [n // old.size for n in there.strides]

@@ -1,4 +1,4 @@
-"""Tensors joined to one: along an axis, along a new one, as blocks of a matrix."""
+"""Joins tensors: along an axis, along a new one, or as blocks of a matrix."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def cat(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
-    """Tensors one after the other along an axis; empty ones of rank 1 count for nothing.
+    """Concatenate tensors along an axis; empty ones of rank 1 are ignored.
 
     Raises:
         DTypeError: a tensor instead of a sequence.
@@ -45,7 +45,7 @@ concat = concatenate = cat
 
 
 def stack(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
-    """Tensors of one shape side by side along a new axis.
+    """Stack tensors of one shape along a new axis.
 
     Raises:
         ShapeError: no tensors, or shapes that differ.
@@ -62,12 +62,12 @@ def atleast_1d(*tensors: Any) -> Any:
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """At least two axes, new ones of one element in front."""
+    """The tensor with at least two axes; new axes of size 1 come first."""
     return _each(tensors, lambda x: reshape(x, (1,) * (2 - len(dims_of(x))) + dims_of(x)))
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """At least three axes: a vector becomes `(1, n, 1)`, a matrix `(m, n, 1)`."""
+    """The tensor with at least three axes: a vector becomes `(1, n, 1)`, a matrix `(m, n, 1)`."""
     return _each(tensors, _solid)
 
 
@@ -79,7 +79,7 @@ def _solid(x: Any) -> Tensor:
 
 
 def _each(tensors: tuple[Any, ...], change: Callable[[Any], Tensor]) -> Any:
-    """One tensor changed, or a tuple of several, which may come as one sequence."""
+    """A function applied to one tensor, or to several, which may come as one sequence."""
     one = tensors[0] if len(tensors) == 1 else tensors
     if isinstance(one, list | tuple) and any(isinstance(x, Handle) for x in cast("Any", one)):
         return tuple([change(x) for x in cast("Sequence[Any]", one)])
@@ -87,13 +87,13 @@ def _each(tensors: tuple[Any, ...], change: Callable[[Any], Tensor]) -> Any:
 
 
 def hstack(tensors: Sequence[Any]) -> Tensor:
-    """One after the other along the second axis; vectors along their only one."""
+    """Concatenate along the second axis; vectors along their only axis."""
     wide = [atleast_1d(x) for x in listed("hstack", tensors)]
     return cat(wide, 0 if len(dims_of(wide[0])) == 1 else 1)
 
 
 def vstack(tensors: Sequence[Any]) -> Tensor:
-    """One below the other."""
+    """Stack vertically, along the first axis."""
     return cat([atleast_2d(x) for x in listed("vstack", tensors)], 0)
 
 
@@ -101,12 +101,12 @@ row_stack = vstack
 
 
 def dstack(tensors: Sequence[Any]) -> Tensor:
-    """One behind the other, along the third axis."""
+    """Stack along the third axis."""
     return cat([atleast_3d(x) for x in listed("dstack", tensors)], 2)
 
 
 def column_stack(tensors: Sequence[Any]) -> Tensor:
-    """Vectors as the columns of a matrix."""
+    """Stack vectors as columns of a matrix."""
     given = listed("column_stack", tensors)
     return cat([reshape(x, -1, 1) if len(dims_of(x)) < 2 else x for x in given], 1)
 
@@ -125,7 +125,7 @@ def _block_diag(*xs: Value) -> Value:
 
 
 def block_diag(*tensors: Any) -> Tensor:
-    """Matrices along the diagonal of one matrix, zeros elsewhere.
+    """A block-diagonal matrix.
 
     Raises:
         ShapeError: a tensor of a rank above 2.

@@ -1,4 +1,4 @@
-"""Elements in other places: cut apart, repeated, turned, padded."""
+"""Moves elements: splits, repeats, flips, rolls; and parts of matrices."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ __all__ = [
     "unstack", "vander", "vsplit",
 ]  # fmt: skip
 
-# Common shapes
+# Broadcasting
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape to which tensors of these shapes broadcast.
 
     Raises:
-        ShapeError: there is none.
+        ShapeError: they do not broadcast.
     """
     given = [sizes("broadcast_shapes", (s,)) for s in shapes]
     try:
@@ -58,19 +58,19 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple([broadcast_to(x, shape) for x in tensors])
 
 
-# Cut apart
+# Splitting
 
 
 def _pieces(x: Any, bounds: Sequence[int], axis: int) -> tuple[Tensor, ...]:
-    """Views of `x` between neighbouring bounds along an axis."""
+    """Views of `x` between adjacent bounds along an axis."""
     return tuple([narrow(x, axis, a, b - a) for a, b in pairwise(bounds)])
 
 
 def narrow(x: Any, dim: Any, start: Any, length: Any) -> Tensor:
-    """The part from `start` of `length` along an axis.
+    """The slice of `length` elements from `start` along an axis.
 
     Raises:
-        OutOfRangeError: the part goes beyond the axis.
+        OutOfRangeError: the slice exceeds the axis.
     """
     dims = dims_of(x)
     at = axis_of("narrow", dim, len(dims))
@@ -86,12 +86,12 @@ def narrow(x: Any, dim: Any, start: Any, length: Any) -> Tensor:
 
 
 def part(x: Any, key: tuple[Any, ...]) -> Tensor:
-    """`x[key]` of whatever can be a tensor."""
+    """`x[key]` of a tensor or data."""
     return get(x if isinstance(x, Handle) else wrap(lazy_of(x)), key)
 
 
 def select(x: Any, dim: Any, index: Any) -> Tensor:
-    """The elements at one index of an axis, which is gone.
+    """The slice at one index of an axis, which is removed.
 
     Raises:
         OutOfRangeError: an index outside the axis.
@@ -101,7 +101,7 @@ def select(x: Any, dim: Any, index: Any) -> Tensor:
 
 
 def split(x: Any, split_size_or_sections: Any, dim: Any = 0, *, axis: Any = None) -> Any:
-    """Views of parts along an axis: of one size (the last may be smaller), or of given sizes.
+    """Split into views along an axis, of one size (the last may be smaller) or of given sizes.
 
     Raises:
         ShapeError: sizes that do not add up to the axis.
@@ -127,7 +127,7 @@ split_with_sizes = split
 
 
 def chunk(x: Any, chunks: int, dim: Any = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` parts of one size along an axis; the last may be smaller.
+    """Split into at most `chunks` parts of equal size along an axis; the last may be smaller.
 
     Raises:
         ShapeError: no chunks.
@@ -147,11 +147,11 @@ def tensor_split(
     x: Any, indices_or_sections: Any = None, dim: Any = 0, *, indices: Any = None,
     sections: Any = None, tensor_indices_or_sections: Any = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """Parts along an axis: a number of them that differ by at most 1, or cut at given places.
+    """Split along an axis, into a number of parts whose sizes differ by at most 1, or at indices.
 
     Args:
-        indices: places to cut at; another name of `indices_or_sections`, as are the others.
-        sections: a number of parts.
+        indices: where to split; an alias of `indices_or_sections`, as are the others.
+        sections: the number of parts.
         tensor_indices_or_sections: either, as a tensor.
 
     Raises:
@@ -187,10 +187,10 @@ def tensor_split(
 
 
 def _evenly(name: str, x: Any, given: Any, axis: int, rank: int) -> tuple[Tensor, ...]:
-    """`tensor_split` of a tensor of at least `rank` axes, where a number of parts has to divide.
+    """`tensor_split` of a tensor of at least `rank` axes into equal parts.
 
     Raises:
-        ShapeError: it does not, or there are fewer axes.
+        ShapeError: the parts would differ, or there are fewer axes.
     """
     dims = dims_of(x)
     if len(dims) < rank:
@@ -204,22 +204,22 @@ def _evenly(name: str, x: Any, given: Any, axis: int, rank: int) -> tuple[Tensor
 
 
 def hsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Equal parts, or parts between given places, along the second axis; of a vector its only."""
+    """Split along the second axis (a vector's only one) into equal parts or at indices."""
     return _evenly("hsplit", x, indices_or_sections, 0 if len(dims_of(x)) == 1 else 1, 1)
 
 
 def vsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Equal parts, or parts between given places, along the first axis."""
+    """Split along the first axis into equal parts or at indices."""
     return _evenly("vsplit", x, indices_or_sections, 0, 2)
 
 
 def dsplit(x: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
-    """Equal parts, or parts between given places, along the third axis."""
+    """Split along the third axis into equal parts or at indices."""
     return _evenly("dsplit", x, indices_or_sections, 2, 3)
 
 
 def unbind(x: Any, dim: Any = 0) -> tuple[Tensor, ...]:
-    """Views of the elements at each index of an axis, which is gone.
+    """Views of the slices at each index of an axis, which is removed.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -234,17 +234,17 @@ def unstack(x: Any, *, axis: Any = 0) -> tuple[Tensor, ...]:
     return unbind(x, axis)
 
 
-# Repeated
+# Repetition
 
 
 def tile(x: Any, *dims: Any) -> Tensor:
-    """The tensor beside itself, as often along each axis as `dims` say."""
+    """The tensor repeated along each axis as often as `dims` say."""
     lazy = lazy_of(x)
     return wrap(record(REGISTRY["tile"], (lazy,), {"reps": sizes("tile", dims)})[0], kind_of(x))
 
 
 def repeat(x: Any, *repeats: Any) -> Tensor:
-    """`tile`, for as many axes as the tensor has or more.
+    """`tile` with a number for each axis, or more.
 
     Raises:
         ShapeError: fewer numbers than axes.
@@ -271,17 +271,17 @@ def repeat_interleave(
     output_size: int | None = None,
     axis: Any = None,
 ) -> Tensor:
-    """Each element along an axis repeated; without an axis, of all in row-major order.
+    """Each element along an axis repeated; without an axis, of the flattened tensor.
 
-    Called with numbers alone, it gives the place of each in them, as often as they say.
+    Called with `repeats` alone, it repeats their indices.
 
     Args:
-        repeats: a number, or one an element (which is looked at, as it decides the shape).
-        output_size: how many there are then; of no influence, as it follows from `repeats`.
+        repeats: a number, or one for each element; its values are read, as they decide the shape.
+        output_size: the size of the result; no effect, as it follows from `repeats`.
 
     Raises:
-        DTypeError: a tensor of anything but whole numbers, or no vector of them.
-        ShapeError: not as many numbers as elements.
+        DTypeError: `repeats` is no vector of integers.
+        ShapeError: the numbers of repeats and elements differ.
     """
     at = either("repeat_interleave", dim, axis)
     if repeats is None:
@@ -289,7 +289,7 @@ def repeat_interleave(
     if isinstance(repeats, Handle):
         kind = repeats.lazy.type
         if len(dims_of(repeats)) > 1 or not kind.dtype.is_integer:
-            what = "repeat_interleave: expected a vector of whole numbers as repeats"
+            what = "repeat_interleave: expected a vector of integers as repeats"
             got = f"got shape {text(kind.shape)} of {kind.dtype}"
             raise DTypeError(f"{what}, {got}{at_user_line()}")
         repeats = repeats.array.tolist()
@@ -299,11 +299,11 @@ def repeat_interleave(
     return _repeated.on(kind_of(x), lazy_of(x), repeats=times, axis=at)
 
 
-# Turned
+# Flips and rolls
 
 
 def flip(x: Any, *given: Any, dims: Any = None, axis: Any = None) -> Tensor:
-    """The axes `dims` (of NumPy's arrays all of them, if none is given) in reverse order.
+    """Reverse the axes `dims`; for NumPy arrays, by default all.
 
     Raises:
         DTypeError: no axes.
@@ -340,12 +340,12 @@ def _rolled(x: Value, *, shifts: tuple[int, ...], axes: tuple[int, ...] | None) 
 
 
 def roll(x: Any, shifts: Any, dims: Any = None, *, axis: Any = None) -> Tensor:
-    """Elements moved along axes; those that leave at one end come in at the other.
+    """Shift elements along axes, with wrap-around.
 
-    Without axes, through all elements in row-major order.
+    Without axes, the flattened tensor is shifted.
 
     Raises:
-        ShapeError: not as many shifts as axes.
+        ShapeError: the numbers of shifts and axes differ.
         OutOfRangeError: an axis outside the rank.
     """
     given = either("roll", dims, axis)
@@ -370,7 +370,7 @@ def _turned(x: Value, *, k: int, axes: tuple[int, int]) -> Value:
 
 
 def rot90(x: Any, k: int = 1, dims: Any = (0, 1), *, axes: Any = None) -> Tensor:
-    """Turned by `k` quarter turns, from the first axis to the second.
+    """Rotate by `k` quarter turns, from the first axis to the second.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -408,12 +408,12 @@ def _diag(x: Value, *, diagonal: int) -> Value:
 
 
 def diag(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
-    """A diagonal of a matrix, or the matrix with that diagonal of a vector."""
+    """A diagonal of a matrix; for a vector, the matrix with this diagonal."""
     return _diag.on(kind_of(x), lazy_of(x), diagonal=diagonal if k is None else k)
 
 
 def diagflat(x: Any, offset: int = 0) -> Tensor:
-    """A matrix with all elements of a tensor on its diagonal."""
+    """A matrix with the flattened tensor on its diagonal."""
     return diag(reshape(x, -1), offset)
 
 
@@ -423,7 +423,7 @@ def _diag_embed(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
 
 
 def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Square matrices, zero but for the last axis of `x` on their diagonals.
+    """Square matrices with the last axis of `x` on their diagonals.
 
     Raises:
         OutOfRangeError: an axis outside the rank of the result.
@@ -442,10 +442,11 @@ def _vander(x: Value, *, columns: int | None, increasing: bool) -> Value:
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Powers of a vector, a column each, the highest first unless `increasing`; integers as int64.
+    """The Vandermonde matrix of a vector, highest power first unless `increasing`; int64 for
+    integers.
 
     Raises:
-        ShapeError: no vector, or fewer columns than none.
+        ShapeError: no vector, or a negative `N`.
     """
     if len(dims_of(x)) != 1 or (N is not None and N < 0):
         raise ShapeError(

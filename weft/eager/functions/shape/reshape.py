@@ -1,4 +1,4 @@
-"""Views of all elements: other shapes, axes in another order, axes repeated."""
+"""Reshape, permute, expand and detach."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 
 
 def reshape(x: Any, *shape: Any) -> Tensor:
-    """The elements in row-major order in another shape; one dimension may be -1.
+    """Reshape in row-major order; one dimension may be -1.
 
     Raises:
         ShapeError: a shape of another number of elements.
@@ -54,7 +54,7 @@ def reshape(x: Any, *shape: Any) -> Tensor:
 
 
 def _of_shape(x: Any, shape: tuple[int, ...]) -> Tensor:
-    """A view where the elements lie in memory in their order, else a copy."""
+    """A view if the memory allows it, otherwise a copy."""
     lens = Shaped(shape)
     if isinstance(x, Handle) and x.view_of is not None and not _fits(x, shape):
         return wrap(lens.take(x.lazy), x)
@@ -62,17 +62,17 @@ def _of_shape(x: Any, shape: tuple[int, ...]) -> Tensor:
 
 
 def _fits(x: Handle, shape: tuple[int, ...]) -> bool:
-    """Whether elements can be seen in another shape where they lie."""
+    """Whether the memory can be viewed in another shape."""
     there = layout(x)
     return np.may_share_memory(there, reshaped(there, shape)) or not there.size
 
 
 def view(x: Any, *shape: Any) -> Tensor:
-    """`reshape` that never copies; with an element type, the same bits as numbers of it.
+    """`reshape` that never copies; with a dtype, the same bits as that dtype.
 
     Raises:
-        ShapeError: a shape of another number of elements, or elements that lie in another order.
-        DTypeError: an element type of another size, where the last axis cannot be cut or joined so.
+        ShapeError: a shape with another number of elements, or memory that does not allow a view.
+        DTypeError: a dtype of another size, for which the last axis cannot be split or joined.
     """
     if len(shape) == 1 and isinstance(shape[0], DType | type):
         return view_bits(x, as_dtype(shape[0]))
@@ -96,16 +96,16 @@ def contiguous(x: Handle) -> Tensor:
 
 
 def ravel(x: Any) -> Tensor:
-    """All elements in one axis; a copy where they do not lie in memory in their order."""
+    """Flatten to one axis; a copy unless contiguous."""
     x = x if not isinstance(x, Handle) or is_dense(x) else contiguous(x)
     return _of_shape(x, (math.prod(dims_of(x)),))
 
 
 def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The axes from `start_dim` to `end_dim` as one.
+    """Merge the axes from `start_dim` to `end_dim`.
 
     Raises:
-        OutOfRangeError, ShapeError: axes outside the rank, or the wrong way round.
+        OutOfRangeError, ShapeError: axes outside the rank, or in the wrong order.
     """
     dims = dims_of(x) or (1,)
     first, last = (axis_of("flatten", d, len(dims)) for d in (start_dim, end_dim))
@@ -122,7 +122,7 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def unflatten(x: Any, dim: int, sizes: Any) -> Tensor:
-    """One axis as several, of the given sizes; one may be -1.
+    """Split an axis into several of the given sizes; one may be -1.
 
     Raises:
         OutOfRangeError, ShapeError: an axis outside the rank, or sizes that do not fit.
@@ -136,7 +136,7 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Tensor:
 
 
 def squeeze(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """Without the axes of one element; if `dim` is given, only without those of it.
+    """Remove axes of size 1; with `dim`, only those among it.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -147,10 +147,10 @@ def squeeze(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
 
 
 def unsqueeze(x: Any, dim: Any) -> Tensor:
-    """With an axis of one element put in at `dim`.
+    """Insert an axis of size 1 at `dim`.
 
     Raises:
-        OutOfRangeError: a place outside the rank.
+        OutOfRangeError: an axis outside the rank.
     """
     dims = dims_of(x)
     at = axis_of("unsqueeze", dim, len(dims) + 1)
@@ -162,14 +162,14 @@ def expand_dims(x: Any, axis: Any) -> Tensor:
     return unsqueeze(x, axis)
 
 
-# The axes in another order
+# Permutation
 
 
 def permute(x: Any, *dims: Any) -> Tensor:
-    """The axes in the order `dims`.
+    """Permute the axes to the order `dims`.
 
     Raises:
-        ShapeError: `dims` is no order of all axes.
+        ShapeError: `dims` is no permutation of all axes.
     """
     order = sizes("permute", dims)
     rank = len(dims_of(x))
@@ -187,12 +187,12 @@ def permute_dims(x: Any, axes: Any) -> Tensor:
 
 
 def transpose(x: Any, *dims: Any, dim0: Any = None, dim1: Any = None, axes: Any = None) -> Tensor:
-    """Two axes in each other's place; as in NumPy all axes reversed, or in a given order.
+    """Swap two axes; or as in NumPy, reverse or permute all axes.
 
-    `transpose(x, 0, 1)` swaps; `transpose(x)` reverses; `transpose(x, (2, 0, 1))` orders.
+    `transpose(x, 0, 1)` swaps; `transpose(x)` reverses; `transpose(x, (2, 0, 1))` permutes.
 
     Raises:
-        OutOfRangeError, ShapeError: axes outside the rank, or no order of all axes.
+        OutOfRangeError, ShapeError: axes outside the rank, or no permutation of all axes.
     """
     rank = len(dims_of(x))
     if dim0 is not None:
@@ -223,7 +223,7 @@ def swapdims(x: Any, dim0: Any, dim1: Any) -> Tensor:
 
 
 def t(x: Any) -> Tensor:
-    """A matrix transposed; of a lower rank as it is.
+    """Transpose a matrix; a lower rank is returned as is.
 
     Raises:
         ShapeError: a rank above 2.
@@ -237,7 +237,7 @@ def t(x: Any) -> Tensor:
 
 
 def matrix_transpose(x: Any) -> Tensor:
-    """Matrices transposed: the last two axes in each other's place.
+    """Transpose matrices: swap the last two axes.
 
     Raises:
         ShapeError: a rank below 2.
@@ -249,10 +249,10 @@ def matrix_transpose(x: Any) -> Tensor:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """The axes `source` moved to the places `destination`; the others keep their order.
+    """Move the axes `source` to the positions `destination`; the others keep their order.
 
     Raises:
-        ShapeError: axes named twice, or not as many places.
+        ShapeError: repeated axes, or different numbers of sources and destinations.
     """
     rank = len(dims_of(x))
     old, new = (
@@ -277,10 +277,10 @@ def movedim(x: Any, source: Any, destination: Any) -> Tensor:
 def diagonal(
     x: Any, offset: int = 0, dim1: Any = 0, dim2: Any = 1, *, axis1: Any = None, axis2: Any = None
 ) -> Tensor:
-    """The elements `i, i + offset` along two axes, as the last axis.
+    """The diagonal elements `i, i + offset` of two axes, as the last axis.
 
     Raises:
-        OutOfRangeError, ShapeError: axes outside the rank, or the same twice.
+        OutOfRangeError, ShapeError: axes outside the rank, or one axis twice.
     """
     rank = len(dims_of(x))
     a = axis_of("diagonal", dim1 if axis1 is None else axis1, rank)
@@ -288,11 +288,11 @@ def diagonal(
     return show(x, Diagonal(offset, a, b))
 
 
-# Axes repeated
+# Expansion
 
 
 def expand(x: Any, *shape: Any) -> Tensor:
-    """Axes of one element repeated to `shape`, in which -1 keeps an axis as it is.
+    """Expand axes of size 1 to `shape`, in which -1 keeps an axis.
 
     Raises:
         ShapeError: the shape does not follow by repetition.
@@ -304,7 +304,7 @@ def expand(x: Any, *shape: Any) -> Tensor:
 
 
 def expand_as(x: Any, other: Any) -> Tensor:
-    """Expanded to the shape of another tensor."""
+    """Expand to the shape of another tensor."""
     return broadcast_to(x, dims_of(other))
 
 
@@ -324,11 +324,11 @@ def broadcast_to(x: Any, shape: Any) -> Tensor:
     return show(x, Expanded(wanted))
 
 
-# Without gradient
+# Detaching
 
 
 def detach(x: Any) -> Tensor:
-    """The same memory, through which no gradient flows."""
+    """The same memory, detached from the autograd graph."""
     tensor = show(x, Detached())
     found = tensor.view_of
     assert found is not None
@@ -343,12 +343,12 @@ def _note_detached(view: View) -> None:
 
 
 def hand_over(x: Handle, new: Handle) -> None:
-    """Have a new tensor take over the memory of a constant, which is its `detach()` from now on."""
+    """Move the memory of a constant to a new tensor, and make the constant its `detach()`."""
     _note_detached(x.hand_over(new, Detached()))
 
 
 class Methods(Handle):
-    """Views of all elements, as methods."""
+    """The methods of this module."""
 
     def unsqueeze_(self, dim: Any) -> Any:
         """`unsqueeze` in place."""
@@ -373,7 +373,7 @@ class Methods(Handle):
     swapdims_ = swapaxes_
 
     def detach_(self) -> Any:
-        """`detach` in place: from now on a constant; what was made of it still has its gradient.
+        """`detach` in place; results computed from it before keep their gradient.
 
         Raises:
             GradientError: it is a view, whose gradient flows to its base.
@@ -385,10 +385,10 @@ class Methods(Handle):
         return self.let_go(detach(self))
 
     def as_subclass(self, cls: type[Any]) -> Any:
-        """The same memory as a tensor of another class, without a call of its `__init__`.
+        """The same memory as a tensor of another class, whose `__init__` is not called.
 
         Raises:
-            DTypeError: it is no class of tensors.
+            DTypeError: it is no tensor class.
         """
         if not issubclass(cls, Handle):
             text = f"as_subclass: expected a class of tensors, got {cls.__name__}"
@@ -398,7 +398,7 @@ class Methods(Handle):
         return found
 
     def view_as(self, other: Any) -> Tensor:
-        """`view` in the shape of another tensor."""
+        """`view` with the shape of another tensor."""
         return view(self, dims_of(other))
 
     def reshape_as(self, other: Any) -> Tensor:
@@ -406,10 +406,10 @@ class Methods(Handle):
         return reshape(self, dims_of(other))
 
     def is_contiguous(self, *, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in their order: they do, but in some views.
+        """Whether the tensor is contiguous; only some views are not.
 
         Args:
-            memory_format: another order of the axes to ask for.
+            memory_format: ask for another order of the axes.
         """
         check_format(memory_format)
         order = ORDERS.get(memory_format)
@@ -421,7 +421,7 @@ class Methods(Handle):
         """The tensor itself if its elements lie in memory in their order, else a copy.
 
         Args:
-            memory_format: of no influence; see `view.memory_format`.
+            memory_format: no effect; see `view.memory_format`.
         """
         check_format(memory_format)
         return contiguous(self)
@@ -438,13 +438,13 @@ class Methods(Handle):
 
     @property
     def data(self) -> Tensor:
-        """The same memory without gradient.
+        """The same memory, detached.
 
-        Assigning gives the tensor a copy of a value in memory of its own: what was taken as `data`
-        or detached before keeps the old one.
+        Assigning stores a copy of a value in new memory: earlier `data` or `detach()` results keep
+        the old memory.
 
         Raises:
-            DTypeError: what is assigned has no gradient, but the tensor needs one.
+            DTypeError: the value is not floating-point, but the tensor requires grad.
         """
         return detach(self)
 

@@ -1,4 +1,4 @@
-"""Elements chosen by strides, and tensors that change their size: views and changes in place."""
+"""Strided views, sliding windows, and in-place resizing."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Strided:
         return put_once("as_strided", base, self.places(), part)
 
     def places(self) -> Array:
-        """The positions of the elements in the base, counted in row-major order."""
+        """The row-major positions of the elements in the base."""
         check_table("as_strided", self.shape, int64)
         found = np.full(self.shape, self.offset, np.int64)
         for axis, (n, step) in enumerate(zip(self.shape, self.stride, strict=True)):
@@ -76,7 +76,7 @@ class Strided:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Windows of `size` elements, `step` apart, along an axis: they are a new last axis."""
+    """Sliding windows of `size` elements, `step` apart, along an axis, as a new last axis."""
 
     axis: int
     size: int
@@ -110,10 +110,10 @@ class Windows:
 
 
 def put_once(name: str, base: Lazy, places: Array, part: Lazy) -> Lazy:
-    """`base` with the elements of `part` at `places`, counted in row-major order.
+    """`base` with the elements of `part` at `places`, which are row-major positions.
 
     Raises:
-        RepeatedError: a place occurs twice.
+        RepeatedError: a position occurs twice.
     """
     if np.unique(places).size != places.size:
         raise RepeatedError(name, put_at)
@@ -121,10 +121,10 @@ def put_once(name: str, base: Lazy, places: Array, part: Lazy) -> Lazy:
 
 
 def strided(name: str, x: Any, size: Any, stride: Any, offset: int) -> Strided:
-    """What sizes and strides choose of a tensor.
+    """The row-major positions that sizes and strides select, checked.
 
     Raises:
-        ShapeError: as many strides as sizes are needed, and nothing is negative.
+        ShapeError: different numbers of sizes and strides, or a negative number.
         OutOfRangeError: a position outside the tensor.
     """
     shape, steps = sizes(name, (size,)), sizes(name, (stride,))
@@ -146,7 +146,7 @@ def strided(name: str, x: Any, size: Any, stride: Any, offset: int) -> Strided:
 
 
 def _offset(x: Handle, base: Handle | None = None) -> int:
-    """How many elements behind the begin of `base`, or of its root, a view begins."""
+    """The storage offset of a view in `base` or its root."""
     start = 0 if base is None else placed(base)[2]
     return (placed(x)[2] - start) // x.lazy.type.dtype.size
 
@@ -154,8 +154,8 @@ def _offset(x: Handle, base: Handle | None = None) -> int:
 def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
     """A view of the elements at `storage_offset + sum(index * stride)`.
 
-    They are counted in the memory of the tensor that `x` shows, in row-major order; a view begins
-    where it does by itself.
+    Positions count in the storage of the base of `x`, in row-major order; the offset defaults to
+    that of `x`.
 
     Raises:
         OutOfRangeError: an element outside the tensor.
@@ -169,7 +169,7 @@ def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Te
     """
     tensor: Any = x if isinstance(x, Handle) else wrap(lazy_of(x))
     base, is_detached = tensor, False
-    whole: Lazy | None = None  # the base with a view put in that takes a gradient of its own
+    whole: Lazy | None = None  # the base with a view written to it that has a gradient of its own
     while base.view_of is not None and base.view_of.base.dtype is tensor.dtype:
         view = base.view_of
         if whole is None and base.lazy.tracked and base.lazy.leaf is not None:
@@ -188,7 +188,7 @@ def as_strided(x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Te
 
 
 def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
-    """A view: windows of `size` elements, `step` apart, along an axis; they are a new last axis.
+    """A view: sliding windows of `size` elements, `step` apart, along an axis, as a new last axis.
 
     Raises:
         ShapeError: a window longer than the axis, or a step below 1.
@@ -220,23 +220,23 @@ def _resized(x: Value, *, shape: tuple[int, ...]) -> Value:
 
 
 class Methods(Handle):
-    """Strides, and changes of size in place, as methods."""
+    """The methods of this module."""
 
     def as_strided_(self, size: Any, stride: Any, storage_offset: Any = None) -> Any:
         """`as_strided` in place."""
         return become(self, as_strided(self, size, stride, storage_offset), "as_strided_")
 
     def storage_offset(self) -> int:
-        """Position of the first element in the memory of the tensor that a view shows."""
+        """The storage offset: position of the first element in the base's memory."""
         return _offset(self)
 
     def resize_(self, *size: Any, memory_format: Any = None) -> Any:
-        """Another shape in place: elements are cut off at the end, or zeros come behind them.
+        """Resize in place: elements are cut off at the end, or zeros appended.
 
         Raises:
-            GradientError: the tensor needs a gradient.
-            ShapeError: a view of other size, unless it is none; or more elements than lie in
-                memory that others see (`numpy()`, `from_numpy`).
+            GradientError: the tensor requires grad.
+            ShapeError: another size for a view, or a larger one for shared memory (`numpy()`,
+                `from_numpy`).
 
         Example:
             >>> import weft as wf

@@ -1,4 +1,4 @@
-"""What views show, as tensors with memory of their own: `narrow_copy` and its kin."""
+"""Copies of views, such as `narrow_copy`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _copying(name: str) -> Callable[..., Any]:
-    """The function that copies what the method `name` shows; several views are a tuple."""
+    """The function that copies the view of the method `name`; several views become a tuple."""
 
     def copied(x: Any, *args: Any, **options: Any) -> Tensor:
         tensor: Any = x if isinstance(x, Handle) else wrap(lazy_of(x))

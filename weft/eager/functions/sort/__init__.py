@@ -1,1 +1,1 @@
-"""Order, and what follows from it: sorting, ranks, counts, sets."""
+"""Sorting, order statistics, counts and sets."""

@@ -1,4 +1,4 @@
-"""Counting and sets of elements. What the values decide the shape of looks at them."""
+"""Counts and sets of elements; if values decide the shape of a result, they are read."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ __all__ = [
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on occurs, or the sum of its weights.
+    """How often each integer from 0 on occurs, or the sum of its weights.
 
     Raises:
         DTypeError: numbers that are negative or no integers.
-        ShapeError: no vector, not as many weights as numbers, or a negative `minlength`.
+        ShapeError: no vector, different numbers of weights and elements, or a negative `minlength`.
     """
     array = array_of(indices("bincount", x))
     if array.ndim != 1 or (weights is not None and dims_of(weights) != array.shape):
@@ -72,14 +72,14 @@ def _counted(x: Value, weights: Value | None, *, length: int) -> Value:
 
 
 def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements fall into each of `bins` equal parts between two limits.
+    """Counts of elements in `bins` equal bins between two limits.
 
     Args:
         min, max: the limits; those of the elements, if both are 0.
 
     Raises:
-        ShapeError: no bins, or limits that are not finite or in the wrong order; if they are those
-            of the elements, when computed.
+        ShapeError: no bins, or limits that are not finite or in the wrong order; when computed, if
+            they come from the elements.
     """
     if bins < 1 or not -math.inf < min <= max < math.inf:
         raise ShapeError(_wrong_bins(bins, min, max) + at_user_line())
@@ -93,7 +93,7 @@ def _histc(x: Value, *, bins: int, limits: tuple[float, float]) -> Value:
 
 
 def _fallen(bins: int, limits: tuple[float, float], array: Array) -> Array:
-    """How many elements fall into each bin between the limits, or theirs if both are 0."""
+    """Counts for each bin between the limits, or those of the elements if both are 0."""
     low, high = limits
     if low == high == 0 and array.size:
         low, high = float(array.min()), float(array.max())
@@ -115,13 +115,12 @@ def unique(
     x: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
     dim: Any = None,
 ) -> Any:  # fmt: skip
-    """The different elements in order; with the place of each element in them, and how often.
+    """The sorted distinct elements; optionally with inverse indices and counts.
 
-    A NaN equals none.
+    NaNs are all distinct.
 
     Args:
-        sorted: of no influence: they are.
-        dim: an axis whose parts are compared as a whole.
+        sorted: no effect: they always are. dim: an axis whose slices are compared as a whole.
     """
     array = array_of(lazy_of(x))
     found: Any = np.unique(
@@ -140,7 +139,7 @@ def _several(found: Any, x: Any, shape: tuple[int, ...] | None) -> Any:
 
 
 def _values(name: str, found: Array, x: Any) -> Any:
-    """Different elements; of a tensor, of which PyTorch would, a gradient is refused."""
+    """Distinct elements; refuses gradients for a tensor, as PyTorch does."""
     like = kind_of(x)
     y = wrap(leaf(found), like)
     return undefined(name, y, x) if like is None or like.rules is TORCH else y
@@ -149,7 +148,7 @@ def _values(name: str, found: Array, x: Any) -> Any:
 def unique_consecutive(
     x: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """The elements without those that equal the one before."""
+    """The elements without consecutive duplicates."""
     array = array_of(lazy_of(x))
     rows = array.reshape(-1) if dim is None else np.moveaxis(array, dim, 0)
     flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
@@ -173,7 +172,7 @@ def isin(
     """Whether each element is among `test_elements`.
 
     Args:
-        assume_unique: of no influence.
+        assume_unique: no effect.
     """
     like = kind_of(elements, test_elements)
     return _isin.on(like, lazy_of(elements), lazy_of(test_elements), invert=invert)
@@ -192,16 +191,16 @@ def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Where each value would go in a sorted row so that it stays sorted; NaN goes to the end.
+    """The index at which each value would be inserted into a sorted row; NaN goes to the end.
 
     NaN in a row counts as larger than every number.
 
     Args:
-        sorter: the order in which the sequence is sorted, as `argsort` gives it.
-        right: after equal elements; `side` says the same as `"left"` or `"right"`.
+        sorter: the indices that sort the sequence, as from `argsort`.
+        right: insert after equal elements; the same as `side="right"`.
 
     Raises:
-        OutOfRangeError: when it is computed, the sorter names no place.
+        OutOfRangeError: when computed, an index in `sorter` is out of bounds.
     """
     if sorter is not None:
         sorted_sequence = gather(sorted_sequence, -1, whole_numbers("searchsorted", sorter))
@@ -213,17 +212,17 @@ def searchsorted(
 
 
 def whole_numbers(name: str, order: Any) -> Any:
-    """An order of elements, as it is.
+    """A `sorter`, checked.
 
     Raises:
-        DTypeError: it holds something else than whole numbers.
+        DTypeError: it does not hold integers.
     """
     kind = lazy_of(order).type.dtype
     if not kind.is_integer:
-        raise DTypeError(f"{name}: expected an order of whole numbers, got {kind}{at_user_line()}")
+        raise DTypeError(f"{name}: expected integer indices, got {kind}{at_user_line()}")
     return order
 
 
 def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The number of the interval between sorted boundaries that each element is in."""
+    """The index of the interval between sorted boundaries for each element."""
     return searchsorted(boundaries, x, out_int32=out_int32, right=right)

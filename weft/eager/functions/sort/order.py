@@ -1,4 +1,4 @@
-"""Order along an axis: sorting, ranks, quantiles, running sums and extremes."""
+"""Sorting, order statistics and cumulative operations along an axis."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def _sorted(x: Value, *, axis: int, descending: bool) -> tuple[Value, Value]:
 def sort(
     x: Any, dim: Any = -1, descending: bool = False, stable: bool = True, *, axis: Any = None
 ) -> Extreme:
-    """The elements in order along an axis, and where they were; NaN counts as the largest.
+    """The sorted elements along an axis and their indices; NaN counts as the largest.
 
     Args:
-        stable: of no influence: equal elements keep their order.
+        stable: no effect: equal elements always keep their order.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -69,12 +69,12 @@ def sort(
 def argsort(
     x: Any, dim: Any = -1, descending: bool = False, stable: bool = True, *, axis: Any = None
 ) -> Tensor:
-    """Positions that sort the elements along an axis."""
+    """The indices that sort the elements along an axis."""
     return sort(x, dim, descending, stable, axis=axis).indices
 
 
 def msort(x: Any) -> Tensor:
-    """The elements in order along the first axis."""
+    """The sorted elements along the first axis."""
     return sort(x, 0).values
 
 
@@ -84,17 +84,17 @@ _top = recorded(order_statistic.top)
 def topk(
     x: Any, k: Any, dim: Any = -1, largest: bool = True, sorted: bool = True, *, axis: Any = None
 ) -> Extreme:
-    """The `k` largest (or smallest) elements along an axis, in order, and where they are.
+    """The `k` largest (or smallest) elements along an axis, sorted, and their indices.
 
     Args:
-        sorted: of no influence: they are.
+        sorted: no effect: they always are.
 
     Raises:
-        DTypeError: a boolean as `k` or `dim`, where `largest` was meant.
+        DTypeError: a boolean as `k` or `dim`, where `largest` was probably meant.
         ShapeError: the axis has fewer elements.
     """
     if isinstance(k, bool) or isinstance(dim, bool):
-        raise DTypeError(f"topk: expected whole numbers k, dim, got {k}, {dim}{at_user_line()}")
+        raise DTypeError(f"topk: expected integers k, dim, got {k}, {dim}{at_user_line()}")
     lazy = lazy_of(x)
     dims = known(lazy.type.shape)
     at = axis_of("topk", either("topk", dim, axis, -1), len(dims))
@@ -109,7 +109,7 @@ _ranked = recorded(order_statistic.ranked)
 
 
 def kthvalue(x: Any, k: Any, dim: Any = -1, keepdim: bool = False) -> Extreme:
-    """The `k`-th smallest element along an axis, counted from 1, and where it is.
+    """The `k`-th smallest element along an axis, counted from 1, and its index.
 
     Raises:
         ShapeError: the axis has fewer elements.
@@ -125,7 +125,7 @@ def kthvalue(x: Any, k: Any, dim: Any = -1, keepdim: bool = False) -> Extreme:
 
 
 def median(x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Any:
-    """The element in the middle of the order, the lower one of two; along `dim` with its place.
+    """The median, the lower one of two; along `dim` with its index.
 
     Raises:
         ShapeError: no elements.
@@ -162,7 +162,7 @@ def quantile(
     x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear",
     axis: Any = None, method: str | None = None, keepdims: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The numbers below which a part `q` of the elements lies; several `q` give a first axis.
+    """The quantiles `q`; several give a new first axis.
 
     Args:
         interpolation: `linear`, `lower`, `higher`, `nearest` or `midpoint`.
@@ -187,18 +187,18 @@ def quantile(
 
 
 def known_parts(q: Any) -> Array | None:
-    """Which quantiles; `None` where their values depend on an argument or take a gradient."""
+    """The quantiles as numbers; `None` if they are traced or require grad."""
     if not isinstance(q, Handle):
         return np.asarray(q)
     is_moving = q.lazy.tracked and trace.now.grad_mode and dims_of(q) != (0,)
     return None if is_moving else array_if_known(q.lazy)
 
 
-# Running
+# Cumulative
 
 
 def _running(name: str, x: Any, dim: Any, dtype: Any = None) -> Tensor:
-    """A running operation of the catalogue along an axis."""
+    """A cumulative catalogue operation along an axis."""
     lazy = lazy_of(x)
     if dtype is not None:
         lazy = converted(lazy, types.as_dtype(dtype))
@@ -214,17 +214,17 @@ def _accumulated(x: Value, *, name: str, axis: int) -> Value:
 
 
 def cumsum(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
-    """Running sums along an axis; of integers as int64."""
+    """Cumulative sums along an axis; int64 for integers."""
     return _running("cumsum", x, either("cumsum", dim, axis, 0), dtype)
 
 
 def cumprod(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
-    """Running products along an axis; of integers as int64."""
+    """Cumulative products along an axis; int64 for integers."""
     return _running("cumprod", x, either("cumprod", dim, axis, 0), dtype)
 
 
 def logcumsumexp(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """The logarithm of running sums of `exp(x)` along an axis, without overflow."""
+    """The logarithm of cumulative sums of `exp(x)` along an axis, without overflow."""
     return _running("cumlogsumexp", floating(x), either("logcumsumexp", dim, axis, 0))
 
 
@@ -232,7 +232,7 @@ _running_extreme = recorded(order_statistic.running_extreme)
 
 
 def cummax(x: Any, dim: Any = None, *, axis: Any = None) -> Extreme:
-    """The largest so far along an axis, and the last place where it was met."""
+    """The cumulative maximum along an axis, and its last index."""
     return _extreme("cummax", x, either("cummax", dim, axis))
 
 
@@ -245,5 +245,5 @@ def _extreme(name: str, x: Any, dim: Any) -> Extreme:
 
 
 def cummin(x: Any, dim: Any = None, *, axis: Any = None) -> Extreme:
-    """The smallest so far along an axis, and the last place where it was met."""
+    """The cumulative minimum along an axis, and its last index."""
     return _extreme("cummin", x, either("cummin", dim, axis))

@@ -36,7 +36,7 @@ class Finding:
 
     Attributes:
         op: what computed it.
-        phase: `"forward"`, `"backward"`, `"optimiser"`, or `"input"` for a value that was given.
+        phase: `"forward"`, `"backward"`, `"optimizer"`, or `"input"` for a value that was given.
         source: the user's line; in a backward pass, that of the forward operation.
         index: of the first such element.
         value: that element.
@@ -57,7 +57,7 @@ class Finding:
         what = f"{self.value} {verb} {self.op}{place} of {self.type}"
         line = "" if self.source is None else f" (created at {self.source})"
         phase = "" if self.phase == "input" else f", in the {self.phase} pass"
-        phase = ", in the optimiser's update" if self.phase == "optimiser" else phase
+        phase = ", in the optimizer's update" if self.phase == "optimizer" else phase
         return "\n    ".join([what + phase + line, *self.inputs])
 
 
@@ -216,7 +216,7 @@ def _phases(records: Sequence[Record]) -> list[str]:
         else:
             follows = any([x in after for x in record.inputs])
             in_place = any([y.home is not None for y in record.outputs])
-            phases.append("optimiser" if follows and in_place else "forward")
+            phases.append("optimizer" if follows and in_place else "forward")
         if phases[-1] == "backward" or any([x in after for x in record.inputs]):
             after.update(record.outputs)
     return phases

@@ -76,7 +76,7 @@ class Context:
     @property
     def saved_variables(self) -> tuple[Any, ...]:
         """The old name of `saved_tensors`."""
-        text = "saved_variables: deprecated, the old name of saved_tensors; write that"
+        text = "saved_variables is deprecated; use saved_tensors"
         warn(text, DeprecationWarning)
         return self.saved_tensors
 

@@ -41,7 +41,7 @@ class finfo:
     def __init__(self, dtype: Any = None) -> None:
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         if not kind.is_inexact:
-            text = f"finfo: expected a floating element type, got {kind}; use iinfo()"
+            text = f"finfo: expected a floating-point dtype, got {kind}; use iinfo()"
             raise DTypeError(text + at_user_line())
         found = ml_dtypes.finfo(kind.real.numpy)
         self.min, self.max = float(found.min), float(found.max)
@@ -79,7 +79,7 @@ class iinfo:
     def __init__(self, dtype: Any) -> None:
         kind = as_dtype(dtype)
         if not kind.is_integer:
-            text = f"iinfo: expected an element type of whole numbers, got {kind}"
+            text = f"iinfo: expected an integer dtype, got {kind}"
             raise DTypeError(text + at_user_line())
         found = np.iinfo(kind.numpy)
         self.min, self.max, self.bits = int(found.min), int(found.max), int(found.bits)

@@ -119,7 +119,7 @@ def _usual(array: Array, data: Any) -> Array:
         DTypeError: it has no numbers, or integers beyond int64.
     """
     if array.dtype.name in ("float64", "uint64") and _is_huge(array) and _has_huge(data):
-        text = f"tensor: expected whole numbers that int64 holds, got {shown(data)}"
+        text = f"tensor: expected integers that int64 holds, got {shown(data)}"
         raise DTypeError(text + at_user_line())
     if array.dtype.name in ("float64", "complex128") and not _is_double(data):
         usual = promotion.get_default_dtype()
