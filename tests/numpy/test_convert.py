@@ -85,5 +85,5 @@ def test_what_numpy_takes_for_something_else_raises():
             reduce(x, 0, x)
     with pytest.raises(TypeError):
         wnp.linspace(0, 1, 3, True, True)
-    with pytest.raises(TypeError, match="arange: expected at most 2 truth values"):
+    with pytest.raises(TypeError, match="arange: expected at most 2 booleans"):
         wnp.arange(0, 3, dtype=bool)

@@ -71,7 +71,7 @@ def test_kinds_of_types():
     assert wnp.isdtype(wnp.int8, wnp.int8) and not wnp.isdtype(wnp.int8, "real floating")
     with pytest.raises(DTypeError, match=r"isdtype: expected one of bool, .* got 'odd'"):
         wnp.isdtype(wnp.int8, "odd")
-    with pytest.raises(DTypeError, match="result_type: expected an array or an element type"):
+    with pytest.raises(DTypeError, match="result_type: expected an array or a dtype"):
         wnp.result_type(1, 2.5)
 
 

@@ -66,7 +66,7 @@ def test_polygamma():
     check_gradient(lambda x: special.polygamma(2, x), X)
     expected = sum(each(math.lgamma, X + 1 - i / 2) for i in range(3)) + 1.5 * np.log(np.pi)
     same(special.multigammaln(X + 1, 3), expected)
-    with pytest.raises(DTypeError, match=r"polygamma: expected a whole number n, got 1.5"):
+    with pytest.raises(DTypeError, match=r"polygamma: expected an integer n, got 1.5"):
         special.polygamma(1.5, X)
 
 

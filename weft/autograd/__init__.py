@@ -1,4 +1,4 @@
-"""Differentiation of tensors, under PyTorch's names: `grad`, `backward`, `Function`, checks."""
+"""`torch.autograd` under PyTorch's names: `grad`, `backward`, `Function`, gradient checks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Dual numbers: tensors that carry a tangent, under the names of PyTorch's `forward_ad`.
 
-Tangents are computed from how a result was computed, when it is unpacked; those of the user's own
-functions when these are called.
+Tangents are computed when a result is unpacked, from its history; those of custom functions when
+these are called.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ __all__ = [
 
 
 class UnpackedDualTensor(NamedTuple):
-    """The parts of a dual tensor; it has no tangent where it does not move."""
+    """The parts of a dual tensor; `tangent` is `None` if it has none."""
 
     primal: Any
     tangent: Any
 
 
 class dual_level:
-    """Where tensors may carry tangents: a context manager, which ends with all tangents forgotten.
+    """A context manager in which tensors may carry tangents, which are dropped at its end.
 
-    Dual tensors and their parts have memory of their own: changes of one in place leave the others.
-    Results are recorded inside, as after `enable_grad()`; under a `no_grad()` inside nothing moves.
+    Dual tensors and their parts do not share memory. Results are recorded inside, as after
+    `enable_grad()`; under an inner `no_grad()` nothing has a tangent.
 
     >>> import weft as wf
     >>> with dual_level():
@@ -50,9 +50,9 @@ class dual_level:
     """
 
     def __init__(self) -> None:
-        self.moves: dict[Lazy, Lazy] = {}  # of variables
-        self._known: dict[Lazy, Lazy] = {}  # and of results, as far as they are known
-        self._still: set[Lazy] = set()  # values that do not move, whatever led to them
+        self.moves: dict[Lazy, Lazy] = {}  # tangents of variables
+        self._known: dict[Lazy, Lazy] = {}  # and of results, as far as known
+        self._still: set[Lazy] = set()  # values without tangent, whatever their history
         self._mode = Setting("grad_mode", True)
 
     def __enter__(self) -> Self:
@@ -67,10 +67,10 @@ class dual_level:
         self._mode.__exit__()
 
     def along(self, values: Sequence[Lazy]) -> dict[Lazy, Lazy]:
-        """The tangents of those of some values that move.
+        """The tangents of values, for those that have one.
 
         Raises:
-            GradientError: a backward pass has freed what led to them.
+            GradientError: a backward pass has freed their graph.
         """
         past = history(values)
         known = {x: t for x, t in self._known.items() if x in past.values}
@@ -86,7 +86,7 @@ class dual_level:
         return found
 
     def follow(self, call: Call, results: Sequence[Lazy]) -> None:
-        """Have results of a function of the user's own move as its `jvp` says."""
+        """Give results of a custom function the tangents from its `jvp`."""
         given = self.along([x for x in call.inputs if x is not None])
         if not given:
             return
@@ -95,7 +95,7 @@ class dual_level:
             self._known[y] = self.still(found[y.index]) if y.index in found else zeros(y)
 
     def still(self, x: Lazy) -> Lazy:
-        """A value that does not move at this level; gradients flow through it as they did."""
+        """The value without tangent at this level; gradients still flow through it."""
         if not x.tracked:
             return x
         past = history([x])
@@ -109,21 +109,21 @@ class dual_level:
         return found
 
     def set(self, x: Lazy, tangent: Lazy) -> None:
-        """Have a variable move."""
+        """Give a variable a tangent."""
         self.moves[x] = self._known[x] = tangent
 
     def tangent(self, x: Lazy) -> Any:
-        """What a value moves along, if it does, as the tensor that was given if there was one."""
+        """The tangent of a value, if any; the original tensor if one was given."""
         move = self.along([x]).get(x)
         return None if move is None else tensor_of(move) if x in self._known else wrap(move)
 
     def is_moved_alone(self, x: Lazy) -> bool:
-        """Whether nobody takes a gradient of what a value depends on: it moves at levels alone."""
+        """Whether a value is tracked for forward mode only, with no gradient wanted."""
         return not has_gradient(x, {y for level in trace.now.duals for y in level.moves})
 
 
 def enter_dual_level() -> dual_level:
-    """Begin a level, for `exit_dual_level` to end."""
+    """Begin a level; `exit_dual_level` ends it."""
     return dual_level().__enter__()
 
 
@@ -140,11 +140,11 @@ def _level(name: str, level: dual_level | None) -> dual_level:
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: dual_level | None = None) -> Any:
-    """A tensor that moves along a tangent, of its shape.
+    """A dual tensor with a tangent of its shape.
 
     Raises:
-        GradientError: there is no level, or one of both moves at that level already.
-        ArgumentError: the tensor or the tangent is not floating.
+        GradientError: there is no level, or one of both has a tangent at that level already.
+        ArgumentError: the tensor or the tangent is not floating-point.
         ShapeError: the tangent has another shape.
     """
     chosen = _level("make_dual", level)
@@ -163,7 +163,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: dual_level | None = None) -> 
 
 
 def _check(what: str, x: Handle, level: dual_level) -> None:
-    """A part of a dual tensor is floating, and does not move itself."""
+    """Check that a part of a dual tensor is floating-point and has no tangent itself."""
     lazy = x.lazy
     if not lazy.type.dtype.is_inexact:
         raise ArgumentError(
@@ -178,7 +178,7 @@ def _check(what: str, x: Handle, level: dual_level) -> None:
 
 
 def unpack_dual(tensor: Any, *, level: dual_level | None = None) -> UnpackedDualTensor:
-    """The value of a tensor, and how it moves with what `make_dual` has made.
+    """The value and the tangent of a tensor.
 
     >>> import weft as wf
     >>> unpack_dual(wf.ones(2)).tangent is None

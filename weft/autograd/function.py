@@ -1,4 +1,4 @@
-"""Operations of the user's own, under the names of PyTorch's `torch.autograd.function`."""
+"""Custom functions, under the names of PyTorch's `torch.autograd.function`."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from weft.eager.tensor.autograd.custom_function import Function, once_differenti
 
 __all__ = ["Function", "InplaceFunction", "once_differentiable"]
 
-InplaceFunction = Function  # an old name, of functions that change an argument
+InplaceFunction = Function  # an old name, for functions that change an argument

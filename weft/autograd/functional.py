@@ -1,6 +1,6 @@
 """Derivatives of functions at a point, under the names of PyTorch's `torch.autograd.functional`.
 
-In reverse mode they are, of complex numbers, the conjugates of what `weft.func` gives: see
+In reverse mode, complex results are the conjugates of those of `weft.func`: see
 `weft.eager.record.conjugate`.
 """
 
@@ -30,20 +30,20 @@ _F = TypeVar("_F", bound=Function)
 
 
 def _recorded(function: _F) -> _F:
-    """Whatever `no_grad()` is around it, what the function computes can be differentiated."""
+    """Makes the function differentiable even inside `no_grad()`."""
     return cast("_F", Setting("grad_mode", True)(function))
 
 
 def _is_one(x: Any) -> bool:
-    """Whether it is a tensor; else it is a sequence of them."""
+    """Whether it is a tensor and not a sequence of tensors."""
     return isinstance(x, Handle)
 
 
 class _Point:
-    """Where a function is differentiated.
+    """The point at which a function is differentiated.
 
     Args:
-        inputs: a tensor, or a tuple of tensors, one a positional argument.
+        inputs: a tensor, or a tuple of tensors, one per positional argument.
         create_graph: whether results can be differentiated again.
         strict: whether it is an error if a result does not depend on an input.
 
@@ -58,7 +58,7 @@ class _Point:
         self.strict = strict
         self.what = what
         self._tensors("inputs", self.inputs)
-        if create_graph:  # results are differentiable also where the inputs need no gradient
+        if create_graph:  # results are differentiable even if the inputs require no grad
             self.inputs = tuple(
                 [x if x.lazy.tracked else x.detach().requires_grad_() for x in self.inputs]
             )
@@ -72,7 +72,7 @@ class _Point:
             )
 
     def checked(self, function: Function) -> Function:
-        """The function, which has to return tensors.
+        """The function, checked to return tensors.
 
         Raises:
             DTypeError: it returns something else.
@@ -88,10 +88,10 @@ class _Point:
         return tensors
 
     def directions(self, v: Any, like: Any) -> Any:
-        """`v`, one direction for each of `like`; 1 by default, which only a single number has.
+        """`v`, one direction for each of `like`; by default 1, for a single number only.
 
         Raises:
-            GradientError: there is none, or of another number or shape.
+            GradientError: it is missing, or has another number or shape.
         """
         wanted: tuple[Any, ...] = (like,) if _is_one(like) else tuple(like)
         if v is None:
@@ -109,11 +109,11 @@ class _Point:
         return given
 
     def check(self, function: Function, order: int = 1) -> None:
-        """With `strict`, every result depends on every input, and so does what comes of it.
+        """With `strict`, check that every result and derivative depends on every input.
 
         Args:
-            order: of the derivatives; those of lower orders may not be constants, nor these
-                where they are to be differentiated.
+            order: of the derivatives; derivatives of lower order must not be constant, and neither
+                must these if they will be differentiated.
 
         Raises:
             GradientError: one does not.
@@ -137,10 +137,10 @@ class _Point:
                 )
 
     def shown(self, found: Any) -> Any:
-        """A result as it is given out: without its history unless that is wanted.
+        """A result for the user: detached unless `create_graph`.
 
         Raises:
-            GradientError: a derivative of `func` is being taken, which would be 0.
+            GradientError: an outer derivative is being taken, which would be 0.
         """
         if self.create_graph:
             return found
@@ -153,18 +153,18 @@ class _Point:
         return map_structure(lambda x: x.detach(), found)
 
     def alone(self, found: Any) -> Any:
-        """What there is for each input; of a single one, without the tuple."""
+        """One item for each input; without the tuple for a single input."""
         return found[0] if self.single else tuple(found)
 
 
 def _slopes(ys: list[Any], xs: list[Any]) -> list[Any]:
-    """The gradients of the sum of `ys`; `None` or zero where it does not depend on an x."""
+    """The gradients of the sum of `ys`; `None` or zero for each x it does not depend on."""
     ones = [ones_like(y) for y in ys]
     return list(grad(ys, xs, ones, create_graph=True, allow_unused=True))
 
 
 def _is_zero(g: Any) -> bool:
-    """Whether a gradient is zero whatever the inputs are; if it is computed already, zero here."""
+    """Whether a gradient is zero for all inputs, or if it is computed already, at these."""
     if g is None:
         return True
     if g.lazy.array is not None:
@@ -175,7 +175,7 @@ def _is_zero(g: Any) -> bool:
 
 
 def _turned(found: Any) -> Any:
-    """Gradients as users see them, from those of `weft.func`, and back."""
+    """Conjugate gradients between PyTorch's convention and that of `weft.func`."""
     return map_structure(conj, found)
 
 
@@ -188,7 +188,7 @@ def _like(results: Any, directions: tuple[Any, ...]) -> Any:
 def vjp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """What `func` gives, and the product of `v` with its Jacobian.
+    """The result of `func`, and the product of `v` with its Jacobian.
 
     >>> import weft as wf
     >>> vjp(lambda x: x * x, wf.tensor([1.0, 2.0]), wf.tensor([1.0, 10.0]))[1].tolist()
@@ -206,7 +206,7 @@ def vjp(
 def jvp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """What `func` gives, and the product of its Jacobian with `v`.
+    """The result of `func`, and the product of its Jacobian with `v`.
 
     >>> import weft as wf
     >>> jvp(lambda x: x * x, wf.tensor([1.0, 2.0]), wf.tensor([1.0, 10.0]))[1].tolist()
@@ -228,11 +228,11 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """All derivatives of the results by the inputs, shapes (*result, *input).
+    """The Jacobian: all derivatives of the results by the inputs, shapes (*result, *input).
 
     Args:
-        vectorize: only compute all rows at once; else one at a time where a gradient rule of the
-            user's own looks at values.
+        vectorize: always compute all rows at once; otherwise one at a time if a custom gradient
+            rule reads values.
         strategy: `"reverse-mode"`, or `"forward-mode"` for fewer inputs than results.
 
     Returns:
@@ -267,7 +267,7 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """All second derivatives of a function that returns one number; see `jacobian`.
+    """The Hessian of a function that returns one number; see `jacobian`.
 
     >>> import weft as wf
     >>> hessian(lambda x: (x * x * x).sum(), wf.tensor([1.0, 2.0])).tolist()
@@ -290,7 +290,7 @@ def hessian(
 def vhp(
     func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """What `func` gives, one number, and the product of `v` with its Hessian.
+    """The result of `func`, one number, and the product of `v` with its Hessian.
 
     >>> import weft as wf
     >>> vhp(lambda x: (x * x * x).sum(), wf.tensor([1.0, 2.0]), wf.ones(2))[1].tolist()

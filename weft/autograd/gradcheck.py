@@ -1,4 +1,4 @@
-"""Derivatives of functions of tensors against central differences."""
+"""gradcheck: compares derivatives with central differences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from weft.ops.base import at_user_line
 
 Function = Callable[..., Any]
 ROUNDING = 64 * np.finfo(np.float64).eps
-"""How far results may differ, relatively, of which one was interpreted and the other compiled."""
+"""Allowed relative difference between an interpreted and a compiled result."""
 
 
 def gradcheck(
@@ -46,28 +46,28 @@ def gradcheck(
 ) -> bool:
     """Whether the derivatives of `func` agree with central differences.
 
-    Of complex numbers, real and imaginary parts are moved and compared, each for itself.
+    For complex numbers, real and imaginary parts are perturbed and compared separately.
 
     Args:
-        func: from tensors to a tensor or several.
-        inputs: its arguments; those that need gradients are moved in place, and should be float64
-            or complex128: other types have too few digits, of which a warning tells.
-        eps: how far each element is moved.
-        raise_exception: raise where they do not agree, instead of returning `False`.
+        func: maps tensors to one or several tensors.
+        inputs: its arguments. Those that require grad are perturbed in place, and should be float64
+            or complex128; a warning tells if they are not.
+        eps: the perturbation of each element.
+        raise_exception: raise if they do not agree, instead of returning `False`.
         nondet_tol: how far two backward passes may differ.
         check_undefined_grad: whether gradients of all results are the sum of those of each alone.
-        check_grad_dtypes: whether gradients have the types of their inputs.
-        check_batched_grad: whether several backward passes at once (`vmap`) give the same.
-        check_batched_forward_grad: whether several forward passes at once do.
+        check_grad_dtypes: whether gradients have the dtypes of their inputs.
+        check_batched_grad: whether batched backward passes (`vmap`) agree.
+        check_batched_forward_grad: whether batched forward-mode passes agree.
         check_forward_ad: whether tangents agree, too.
         check_backward_ad: whether gradients do.
         fast_mode: compare along one random direction, instead of for each pair of elements.
 
     Raises:
         GradcheckError: a derivative differs.
-        GradientError: no input needs a gradient.
-        AssertionError: neither gradients nor tangents are to be checked; or outputs change their
-            shapes or types with the values of inputs.
+        GradientError: no input requires grad.
+        AssertionError: neither gradients nor tangents are checked, or the shapes or dtypes of
+            outputs depend on the values of inputs.
 
     Example:
         >>> import weft as wf
@@ -115,13 +115,13 @@ def gradgradcheck(
     fast_mode: bool = False,
     gen_non_contig_grad_outputs: bool = False,
 ) -> bool:
-    """`gradcheck` of the gradients of `func`, by its inputs and by the cotangents.
+    """`gradcheck` of the gradients of `func`, with respect to its inputs and the cotangents.
 
     Args:
         grad_outputs: the cotangents, random by default.
-        gen_non_contig_grad_outputs: whether random ones are every other number of others.
-        check_fwd_over_rev: whether the gradients' tangents are checked.
-        check_rev_over_rev: whether their gradients are.
+        gen_non_contig_grad_outputs: whether random ones are not contiguous.
+        check_fwd_over_rev: whether to check the gradients' tangents.
+        check_rev_over_rev: whether to check their gradients.
     """
     args = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     places = _checked(args)
@@ -141,7 +141,7 @@ def gradgradcheck(
 
     def slopes(*values: Any) -> tuple[Any, ...]:
         xs = list(values[:count])
-        for i in places:  # where tangents are checked, only what moves is tracked
+        for i in places:  # tangents are checked, so only dual tensors are tracked
             xs[i] = xs[i] if xs[i].lazy.tracked else xs[i].detach().requires_grad_()
         found = [y for y in _several(func(*xs)) if y.lazy.tracked]
         wanted = [xs[i] for i in places]
@@ -162,7 +162,7 @@ def _several(found: Any) -> list[Any]:
 
 
 def _checked(args: Sequence[Any]) -> list[int]:
-    """Which arguments need gradients."""
+    """The arguments that require grad."""
     places = [i for i, x in enumerate(args) if isinstance(x, Handle) and x.lazy.tracked]
     if not places:
         text = f"gradcheck: expected an input with requires_grad=True{at_user_line()}"
@@ -186,7 +186,7 @@ def _parts(x: Array) -> Array:
 
 
 def _whole(parts: Array, like: Any) -> Any:
-    """A tensor of the shape and type of another, from the parts of its elements."""
+    """A tensor with the shape and dtype of another, from the parts of its elements."""
     flat = parts
     if like.is_complex():
         size = like.numel()
@@ -202,8 +202,8 @@ def _dims(x: Any) -> int:
 class _Check:
     """One function at one point.
 
-    A derivative is compared as `rows @ jacobian @ columns.T`: with unit matrices element by
-    element, or with one random row and column.
+    A derivative is compared as `rows @ jacobian @ columns.T`: elementwise with unit matrices, or
+    with one random row and column.
     """
 
     func: Function
@@ -222,7 +222,7 @@ class _Check:
         self.expected: list[list[Array]] = []
 
     def _call(self) -> None:
-        """Compute the outputs that are to be checked."""
+        """Compute the outputs to be checked."""
         found = _several(self.func(*self.args))
         self.outputs = [(n, y) for n, y in enumerate(found) if y.lazy.tracked]
         self.inert = not self.outputs
@@ -234,7 +234,7 @@ class _Check:
         return self.random.uniform(0.1, 1, (1, size)) if self.fast else np.eye(size)
 
     def numbers(self) -> None:
-        """Find what is expected: for each place, and each output, by central differences."""
+        """Compute the expected derivatives of each output by central differences."""
         for place, columns in zip(self.places, self.columns, strict=True):
             moved = [self._moved(place, column) for column in columns]
             self.expected.append(
@@ -243,10 +243,10 @@ class _Check:
                     for k, rows in enumerate(self.rows)
                 ]
             )
-        self._call()  # the outputs until now belong to the inputs before they were moved
+        self._call()  # the earlier outputs belong to the unperturbed inputs
 
     def _moved(self, place: int, column: Array) -> list[Array]:
-        """How the parts of each output change along a direction."""
+        """The derivative of each output's parts along a direction."""
         point = np.array(_parts(self.args[place].detach().numpy()))
         ends: list[list[Array]] = []
         try:
@@ -258,16 +258,16 @@ class _Check:
         return [(b - a) / (2 * self.eps) for b, a in zip(*ends, strict=True)]
 
     def _put(self, place: int, parts: Array) -> None:
-        """Change an input in place, so that a function sees it by whatever way it has to it."""
+        """Change an input in place, so that a function that captures it sees the change."""
         x = self.args[place]
         with no_grad():
             x.copy_(_whole(parts, x))
 
     def _values(self) -> list[Array]:
-        """The parts of each output now.
+        """The current parts of each output.
 
         Raises:
-            AssertionError: one has another shape or type than where the inputs had not moved.
+            AssertionError: one has another shape or dtype than at the unperturbed inputs.
         """
         ys = _several(self.func(*self.args))
         for n, y in self.outputs:
@@ -286,7 +286,7 @@ class _Check:
         return np.zeros(_dims(x)) if g is None else _parts(g.detach().numpy())
 
     def backward(self) -> None:
-        """Gradients are what is expected; where nothing needs one, zero is."""
+        """Check gradients; without one, zero is expected."""
         for k, (number, y) in enumerate(self.outputs):
             for i, place in enumerate(self.places):
                 columns = self.columns[i]
@@ -298,7 +298,7 @@ class _Check:
                 self._compare("gradient", number, place, found, self.expected[i][k])
 
     def repeated(self, tolerance: float, types: bool) -> None:
-        """Another backward pass gives the same, and the right types."""
+        """Check that another backward pass gives the same, and the right dtypes."""
         for number, y in () if self.inert else self.outputs:
             cotangent = self._cotangent(y)
             for place in self.places:
@@ -319,7 +319,7 @@ class _Check:
                     )
 
     def linear(self, together: bool) -> None:
-        """Gradients are linear: zero of zero and, `together`, the sum over the outputs."""
+        """Check that gradients are linear: zero for zero; `together`, the sum over the outputs."""
         if self.inert:
             return
         for number, y in self.outputs:
@@ -349,7 +349,7 @@ class _Check:
         return self.random.uniform(0.1, 1, _dims(y))
 
     def forward(self, batched: bool) -> None:
-        """Tangents are what is expected."""
+        """Check tangents."""
         for i, place in enumerate(self.places):
             moved = [self._pushed(place, column) for column in self.columns[i]]
             for k, (number, _) in enumerate(self.outputs):
@@ -393,7 +393,7 @@ class _Check:
                 self._compare("batched tangent", number, place, found[None], apart[n][k][None])
 
     def batched(self) -> None:
-        """Several backward passes at once give what each gives."""
+        """Check that batched backward passes give the same as single ones."""
         for number, y in () if self.inert else self.outputs:
             rows = [self._cotangent(y) for _ in range(2)]
             cotangents = stack([_whole(row, y) for row in rows])

@@ -1,4 +1,4 @@
-"""Gradients of tensors by tensors, for one cotangent or many at once."""
+"""`grad`: gradients of tensors, for one cotangent or a batch of them."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """Gradients of the sum of `outputs` by `inputs`; `.grad` does not change.
+    """Gradients of the sum of `outputs` with respect to `inputs`; `.grad` does not change.
 
     Args:
-        grad_outputs: cotangents to start from; may be left out for scalars.
-        retain_graph: keep what led to the outputs, for another pass; `create_graph` does.
+        grad_outputs: cotangents to start from; optional for scalars.
+        retain_graph: keep the graph for another pass; defaults to `create_graph`.
         create_graph: record the gradients so that they can be differentiated.
-        only_inputs: of no influence.
-        allow_unused: whether inputs may have no influence.
-        is_grads_batched: cotangents have another axis in front, and so have the gradients: all are
-            pulled back at once, as by `weft.func.vmap`.
-        materialize_grads: zeros for inputs without influence.
+        only_inputs: no effect.
+        allow_unused: whether outputs may not depend on some inputs.
+        is_grads_batched: cotangents and gradients have a leading batch axis, as with
+            `weft.func.vmap`.
+        materialize_grads: zeros for unused inputs.
 
     Returns:
-        A tensor for each input; `None` where it has no influence and `allow_unused` is set.
+        A tensor for each input; `None` for unused ones if `allow_unused` is set.
 
     Raises:
-        GradientError: as `backward`, or an input has no influence.
-        ShapeError: a cotangent has not the shape of its output, or no axis in front of that.
+        GradientError: as for `backward`, or an input is unused.
+        ShapeError: a cotangent does not have the shape of its output, or no batch axis.
         ValueError: no inputs; or `materialize_grads` although `allow_unused` is False.
 
     >>> import weft as wf

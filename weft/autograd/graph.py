@@ -1,4 +1,4 @@
-"""The graph behind tensors, under the names of PyTorch's `torch.autograd.graph`."""
+"""The autograd graph, under the names of PyTorch's `torch.autograd.graph`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def register_multi_grad_hook(
     """Call a function in each backward pass that reaches any of some tensors.
 
     Args:
-        fn: called with a list of their gradients, `None` for those that the pass does not reach,
-            when it has ended; with `mode="any"`, with the first gradient as soon as it is known.
+        fn: called at the end of the pass with a list of their gradients, `None` for those not
+            reached; with `mode="any"`, with the first gradient as soon as it is known.
 
     Raises:
-        GradientError: a tensor needs no gradient.
+        GradientError: a tensor requires no grad.
         ValueError: another mode.
 
     Example:

@@ -1,4 +1,4 @@
-"""`Variable`: an old name of tensors, which older programs still write."""
+"""`Variable`: an old name of tensors, for older programs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["Variable"]
 
 
 class _Alias(type):
-    """The kind of `Variable`: every tensor is one."""
+    """The metaclass of `Variable`, for which every tensor is an instance."""
 
     def __instancecheck__(cls, value: object) -> bool:
         return isinstance(value, Tensor)
 
 
 class Variable(metaclass=_Alias):
-    """A tensor that shares the memory of `data`, as older programs of PyTorch make one.
+    """A tensor that shares the memory of `data`, as in older PyTorch programs.
 
     >>> import weft as wf
     >>> x = Variable(wf.ones(2), requires_grad=True)

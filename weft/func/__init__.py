@@ -1,4 +1,4 @@
-"""Functional transformations: functions of tensors in, functions out, nested in any order."""
+"""Functional transformations of functions of tensors, nested in any order."""
 
 from __future__ import annotations
 

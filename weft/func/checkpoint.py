@@ -1,4 +1,4 @@
-"""checkpoint: compute again in the backward pass instead of keeping."""
+"""checkpoint: recompute in the backward pass instead of keeping intermediates."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from weft.func.transformed import transformed
 
 
 def checkpoint(fun: Function) -> Function:
-    """`fun`, of which only the arguments are kept for the backward pass.
+    """Keep only the arguments of `fun` for the backward pass, and recompute the rest.
 
-    What happens inside is computed again there: less memory, for one more forward pass. The result
-    and its gradients are the same, bit for bit, random numbers included. (Chen et al., "Training
-    Deep Nets with Sublinear Memory Cost", 2016.)
+    This saves memory for one more forward pass. The result and its gradients are the same, bit for
+    bit, random numbers included. (Chen et al., "Training Deep Nets with Sublinear Memory Cost",
+    2016.)
 
     Raises:
-        TracerError: the function looks at the value of an argument.
+        TracerError: the function reads the value of an argument.
 
     >>> import weft as wf
     >>> x = wf.tensor([1.0, 2.0], requires_grad=True)

@@ -1,4 +1,4 @@
-"""custom_vjp: a function with a gradient of one's own."""
+"""custom_vjp: a function with a custom gradient."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from weft.ops.call import Subgraph, inline
 
 @dataclass(frozen=True)
 class _Backward:
-    """A gradient rule for graph values; equal if its functions are.
+    """A gradient rule for graph values, equal if its functions are.
 
     Args:
-        forward: from the inputs to the results and the residuals.
-        backward: from the residuals and the cotangents of the results to those of the inputs.
-        results: how many results there are.
-        given: for which inputs there is a cotangent.
+        forward: maps the inputs to the results and the residuals.
+        backward: maps the residuals and the cotangents of the results to those of the inputs.
+        results: the number of results.
+        given: the inputs with a cotangent.
     """
 
     forward: Subgraph
@@ -52,7 +52,7 @@ def _zeros(y: Value) -> Value:
 
 
 class CustomVjp:
-    """A function whose gradient is what `defvjp` says; see `custom_vjp`."""
+    """A function with the gradient set by `defvjp`; see `custom_vjp`."""
 
     __name__: str
 
@@ -63,12 +63,12 @@ class CustomVjp:
         self._backward: Function | None = None
 
     def defvjp(self, fwd: Function, bwd: Function) -> None:
-        """Say the gradient.
+        """Set the gradient.
 
         Args:
-            fwd: from the arguments to (result, residuals), where residuals are nested tensors.
-            bwd: from (residuals, cotangent of the result) to a tuple with the cotangent of each
-                argument, `None` for none.
+            fwd: maps the arguments to (result, residuals), where residuals are nested tensors.
+            bwd: maps (residuals, cotangent of the result) to a tuple with the cotangent of each
+                argument, or `None`.
         """
         self._forward, self._backward = fwd, bwd
 
@@ -76,8 +76,8 @@ class CustomVjp:
         """Call the function.
 
         Raises:
-            GradientError: `defvjp` was not called, or `bwd` returned something else than said.
-            TracerError: a function looks at the value of an argument.
+            GradientError: `defvjp` was not called, or `bwd` returned a wrong result.
+            TracerError: a function reads the value of an argument.
         """
         if self._forward is None or self._backward is None:
             raise GradientError(
@@ -118,13 +118,13 @@ class CustomVjp:
 def _trace_backward(
     bwd: Function, forward: Traced, plain: Traced, apart: Arguments, args: Sequence[Any]
 ) -> tuple[Subgraph, tuple[bool, ...]]:
-    """`bwd` as a graph, and for which tensors among the arguments it gives a cotangent."""
+    """`bwd` as a graph, and the tensors among the arguments for which it returns a cotangent."""
     outputs = forward.function.output_types
     count = len(plain.function.outputs)
 
     def run(tracers: tuple[Lazy, ...]) -> tuple[Sequence[Lazy], tuple[bool, ...]]:
         residuals, cotangents = tracers[: len(outputs) - count], tracers[len(outputs) - count :]
-        # the residuals in their structure: the second part of what fwd returned
+        # the residuals in their structure: the second item of fwd's result
         whole = forward.result.rebuilt([*cotangents, *residuals])
         found = bwd(whole[1], plain.result.rebuilt(cotangents))
         return _cotangents(found, args, [x.type for x in apart.lazies])
@@ -138,7 +138,7 @@ def _trace_backward(
 def _cotangents(
     found: Any, args: Sequence[Any], types: Sequence[TensorType]
 ) -> tuple[list[Lazy], tuple[bool, ...]]:
-    """A cotangent per tensor of the arguments, where there is one."""
+    """A cotangent for each tensor of the arguments, if there is one."""
     parts = list(found) if isinstance(found, tuple | list) else [found]
     if len(parts) != len(args):
         raise GradientError(
@@ -160,7 +160,7 @@ def _cotangents(
 
 
 def custom_vjp(fun: Function) -> CustomVjp:
-    """Give a function a gradient of its own.
+    """Give a function a custom gradient.
 
     >>> import weft as wf
     >>> @custom_vjp

@@ -1,4 +1,4 @@
-"""Whole matrices of derivatives."""
+"""Jacobians and Hessians."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from weft.ops.base import at_user_line
 def jacobian(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None
 ) -> Function:
-    """All derivatives of all results: entry [i, j] is that of result element i by argument j.
+    """The Jacobian: entry [i, j] is the derivative of result element i by argument element j.
 
-    Row by row in reverse mode, all rows at once (see `vmap`), or `chunk_size` of them at a time; if
-    that is 1, gradient rules may look at values.
+    It is computed by reverse mode, all rows at once (see `vmap`) or `chunk_size` of them at a time.
+    If that is 1, gradient rules may read values.
 
     Returns:
-        A function that gives, for each result, the structure of the argument, with shapes
+        A function that returns, for each result, the structure of the argument, with shapes
         (*result, *argument).
 
     Raises:
-        DTypeError: complex arguments or results, of which there are more derivatives than one.
+        DTypeError: complex arguments or results, whose derivative is not unique.
 
     >>> import weft as wf
     >>> jacobian(lambda x: x * x)(wf.tensor([1.0, 2.0])).tolist()
@@ -50,7 +50,7 @@ def rows_of(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, chunk_size: int | None = None,
     real: bool = False,
 ) -> Function:  # fmt: skip
-    """`jacobian`; of complex numbers, unless all have to be `real`, what `vjp` gives for ones."""
+    """`jacobian`; unless `real` is required, complex numbers give the `vjp` of ones."""
 
     @transformed(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
@@ -86,7 +86,7 @@ def _rows(run: Run, i: int, chunk_size: int | None) -> Any:
     if not size(shape):
         kinds = [x.type for x in run.variables.values]
         found = [no_rows((0, *known(kind.shape)), dtype=kind.dtype) for kind in kinds]
-    elif chunk_size == 1:  # without vmap, so that rules of the user's own may look at values
+    elif chunk_size == 1:  # without vmap, so that custom gradient rules may read values
         found = [stack(column) for column in zip(*map(row, _basis(y)), strict=True)]
     else:
         found = vmap(row, randomness="different", chunk_size=chunk_size)(_basis(y))
@@ -95,7 +95,7 @@ def _rows(run: Run, i: int, chunk_size: int | None) -> Any:
 
 
 def _basis(x: Lazy) -> Any:
-    """A tensor like `x` for each of its elements: one there, zeros elsewhere."""
+    """A one-hot tensor like `x` for each of its elements."""
     shape = known(x.type.shape)
     count = size(shape)
     return wrap(leaf(np.eye(count, dtype=x.type.dtype.numpy).reshape(count, *shape)))
@@ -105,10 +105,10 @@ def jacfwd(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, *,
     randomness: str = "error", chunk_size: int | None = None,
 ) -> Function:  # fmt: skip
-    """`jacobian` in forward mode, column by column: for few elements of arguments.
+    """The Jacobian by forward mode, for few argument elements.
 
     Args:
-        randomness, chunk_size: as of `vmap`, over the columns.
+        randomness, chunk_size: as for `vmap`, over the columns.
 
     Raises:
         DTypeError: complex arguments.
@@ -125,7 +125,7 @@ def columns_of(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, randomness: str = "error",
     chunk_size: int | None = None, real: bool = False,
 ) -> Function:  # fmt: skip
-    """`jacfwd`; of complex numbers, unless all have to be `real`, what `jvp` gives for ones."""
+    """`jacfwd`; unless `real` is required, complex numbers give the `jvp` of ones."""
 
     @transformed(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
@@ -159,7 +159,7 @@ class _Columns:
         self.result = LEAF
 
     def _function(self, *values: Any) -> Any:
-        """The function, of the leaves of the chosen arguments."""
+        """The function of the leaves of the chosen arguments."""
         fun, args, kwargs = self.call
         changed = list(args)
         for i, x in zip(self.chosen, self.tree.build(values), strict=True):
@@ -167,7 +167,7 @@ class _Columns:
         return fun(*changed, **kwargs)
 
     def _moved(self, i: int, tangent: Any) -> tuple[list[Any], Any]:
-        """How each result moves with one of the leaves, and what goes with the results."""
+        """The tangent of each result for one of the leaves, and the auxiliary result."""
         still = [wrap(zeros(x.lazy)) for x in self.xs]
         tangents = (*still[:i], tangent, *still[i + 1 :])
         found = jvp(self._function, self.xs, tangents, self.has_aux)
@@ -183,14 +183,14 @@ class _Columns:
         return [y.reshape((*y.shape[:-1], *x.shape)) for y in moved]
 
     def results(self, randomness: str, chunk_size: int | None) -> Any:
-        """In the structure of the results, the structure of the arguments."""
+        """Nest the structure of the arguments in that of the results."""
         columns = [self._by(i, randomness, chunk_size) for i in range(len(self.xs))]
         rows = [self.tree.build(row) for row in zip(*columns, strict=True)]
         return self.result.build([row[0] if self.single else tuple(row) for row in rows])
 
 
 def hessian(fun: Function, argnums: Argnums = 0) -> Function:
-    """All second derivatives of a function that returns a scalar.
+    """The Hessian: all second derivatives of a function that returns a scalar.
 
     >>> import weft as wf
     >>> hessian(lambda x: (x * x * x).sum())(wf.tensor([1.0, 2.0])).tolist()
@@ -200,7 +200,7 @@ def hessian(fun: Function, argnums: Argnums = 0) -> Function:
 
 
 def hessian_vector_product(fun: Function, argnum: int = 0) -> Function:
-    """The Hessian times a vector, the last argument, without the Hessian."""
+    """The product of the Hessian with a vector, the last argument, without building the Hessian."""
     gradient = grad(fun, argnum)
 
     def product(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Views of what a function of one example was given, as views of what many were given."""
+"""Views under vmap: views of one example as views of the batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.transform.vmap import batch
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """The lenses of a view of one example, for many examples: their axis is in front."""
+    """The lens of a view of one example, applied to a batch with a leading batch axis."""
 
     lenses: tuple[Lens, ...]
     detached: ClassVar[bool] = False
@@ -50,7 +50,7 @@ class Each:
         return _of_many(put_one, base, part)
 
     def _bases(self, x: Lazy) -> list[Lazy]:
-        """What each of the lenses is applied to, and what the last one shows."""
+        """The base of each of the lenses, and the last view."""
         found = [x]
         for lens in self.lenses:
             found.append(lens.take(found[-1]))
@@ -58,7 +58,7 @@ class Each:
 
 
 def _of_many(function: Callable[..., Lazy], *xs: Lazy) -> Lazy:
-    """A function of one example, recorded for many."""
+    """A function of one example, recorded for a batch."""
 
     def run(tracers: tuple[Lazy, ...]) -> tuple[list[Lazy], None]:
         return [function(*tracers)], None
@@ -71,9 +71,9 @@ def _of_many(function: Callable[..., Lazy], *xs: Lazy) -> Lazy:
 
 
 def lenses_from(x: Any, bases: dict[int, int]) -> tuple[int | None, tuple[Lens, ...]]:
-    """Which of some tensors (by their ids) `x` is or shows in the end, and through what lenses.
+    """The root base of `x` among some tensors (by their ids), and the lenses from it.
 
-    A view at an index that a tensor holds shows another place in each example: that is no view.
+    A view at an index held by a tensor differs between examples, so it counts as no view.
     """
     lenses: list[Lens] = []
     while id(x) not in bases:

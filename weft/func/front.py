@@ -1,4 +1,4 @@
-"""The axis that counts examples."""
+"""The batch axis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TRANSPOSE: Final = REGISTRY["transpose"]
 
 
 def to_front(x: Lazy, axis: int | None) -> Lazy:
-    """A value with an axis in front, if one is named."""
+    """A value with a batch axis moved to the front, if there is one."""
     if axis is None:
         return x
     rank = len(known(x.type.shape))
@@ -29,7 +29,7 @@ def to_front(x: Lazy, axis: int | None) -> Lazy:
 
 
 def moved(x: Lazy, source: int, target: int) -> Lazy:
-    """A value with an axis elsewhere."""
+    """A value with an axis moved."""
     rank = len(known(x.type.shape))
     if source == target:
         return x
@@ -39,7 +39,7 @@ def moved(x: Lazy, source: int, target: int) -> Lazy:
 
 
 def example(x: Lazy, mapped: bool = True) -> Lazy:
-    """Something of the type of one example."""
+    """A placeholder with the type of one example."""
     if not mapped:
         return x
     return begun(Lazy(), intern(x.type.dtype, known(x.type.shape)[1:]))

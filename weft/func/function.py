@@ -1,4 +1,4 @@
-"""Functions with nested arguments and results, traced: what jit, vmap and checkpoint share."""
+"""Traced functions with nested arguments and results, for jit, vmap and checkpoint."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _IDENTITY: Final = REGISTRY["identity"]
 
 
 class Arguments(NamedTuple):
-    """Arguments taken apart: tensors, and everything else, which is static."""
+    """Flattened arguments: tensors, and everything else, which is static."""
 
     tree: Tree
     lazies: tuple[Lazy, ...]
-    static: tuple[Any, ...]  # a static leaf, or `DATA` in the place of a tensor
+    static: tuple[Any, ...]  # a static leaf, or `DATA` in place of a tensor
     likes: tuple[Any, ...]
 
     def with_tensors(self, tensors: Sequence[Any]) -> Any:
@@ -36,14 +36,14 @@ class Arguments(NamedTuple):
 
 
 class _Data:
-    """Stands where a tensor is."""
+    """Marks the place of a tensor."""
 
 
 DATA = _Data()
 
 
 def take_apart(structure: Any, static: bool = False, numbers: bool = True) -> Arguments:
-    """The tensors in nested arguments; `numbers` are tensors, too, but for booleans."""
+    """Flatten nested arguments; with `numbers`, numbers other than booleans are tensors, too."""
     leaves, tree = flatten(structure)
     lazies: list[Lazy] = []
     likes: list[Any] = []
@@ -69,13 +69,13 @@ def _is_number(x: Any) -> bool:
 
 
 class Result(NamedTuple):
-    """What a traced function returned: its structure, and leaves that are no tensors.
+    """The result of a traced function: its structure, and leaves that are no tensors.
 
     Attributes:
-        shown: for each tensor, which of the tensors among the arguments it is or is a view of, if
-            any, and through what lenses.
-        written: which of the tensors among the arguments the function changed in place; their new
-            values are outputs behind the result's.
+        shown: for each tensor, the argument tensor that it is or is a view of, if any, and the
+            lenses.
+        written: the argument tensors that the function changed in place; their new values are
+            outputs after the result's.
     """
 
     tree: Tree
@@ -89,7 +89,7 @@ class Result(NamedTuple):
         return self.with_tensors(self.tensors(lazies))
 
     def tensors(self, lazies: Sequence[Lazy]) -> list[Tensor]:
-        """Tensors of the result's kinds."""
+        """Tensors of the result's classes."""
         return list(map(_of_kind, lazies, self.kinds))
 
     def with_tensors(self, tensors: Sequence[Any]) -> Any:
@@ -109,7 +109,7 @@ def _of_kind(lazy: Lazy, kind: type[Tensor]) -> Tensor:
 
 
 def changed(tensors: Sequence[Any], values: Sequence[Lazy]) -> tuple[int, ...]:
-    """Which tensors were changed in place: they had these values."""
+    """The tensors that were changed in place from these values."""
     pairs = enumerate(zip(tensors, values, strict=True))
     return tuple([i for i, (x, v) in pairs if x.lazy is not v])
 
@@ -120,10 +120,10 @@ def trace_function(
     constants: bool = False,
     begin: Callable[[tuple[Lazy, ...]], None] = lambda tracers: None,
 ) -> Traced:
-    """Record `fun` on stand-ins for the tensors in its arguments, which are (args, kwargs).
+    """Trace `fun` on stand-ins for the tensors in its arguments, which are (args, kwargs).
 
     Args:
-        begin: is told the stand-ins.
+        begin: called with the stand-ins.
     """
 
     def run(tracers: tuple[Lazy, ...]) -> tuple[Sequence[Lazy], Result]:
@@ -145,11 +145,11 @@ def trace_function(
 
 
 def finished(traced: Traced, found: Sequence[Lazy], given: Sequence[Any]) -> Any:
-    """What a traced function returns at a call, after the changes in place that it makes.
+    """The result of a call of a traced function; also applies its in-place changes.
 
     Args:
         found: the outputs of the call.
-        given: the tensors among its arguments, `None` for what is no tensor.
+        given: the tensors among its arguments, `None` for other leaves.
     """
     result: Result = traced.result
     count = len(result.kinds)

@@ -26,15 +26,15 @@ from weft.ops.base import REGISTRY, at_user_line
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
 _ARRAYS = (Handle, np.ndarray, np.generic)
-_STRICT = ("vjp", "jvp", "jacobian", "linearize")  # where a constant is more likely a mistake
+_STRICT = ("vjp", "jvp", "jacobian", "linearize")  # in which a constant is probably a mistake
 
 
 class Run:
-    """One run of a function on variables: what it returned, and what leads back.
+    """One run of a function on variables: its result and its history.
 
     Args:
         argnums: the positional arguments to differentiate by; `None` for all.
-        has_aux: the function returns a pair, of which the second part is handed through.
+        has_aux: the function returns a pair; the second item is passed through.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Run:
         changes = self.variables.changed()
         self.past = history([*self.ys, *[y for _, y in changes]])
         self.depends = is_differentiated(self.past, self.variables.values)
-        # Under no_grad the result is a constant to whoever differentiates outside.
+        # Under no_grad, the result is a constant for outer derivatives.
         self.outer = trace.now.grad_mode and self.depends
         self.single = isinstance(argnums, int)
         for tensor, y in changes:
@@ -82,24 +82,24 @@ class Run:
         return found
 
     def push(self, tangents: Sequence[Any]) -> Any:
-        """How the results move when the variables move along `tangents`, of their structure."""
+        """The tangents of the results for `tangents` of the variables, in their structure."""
         xs = self.variables.values
         leaves = leaves_like(self.variables.tree, list(tangents))
         moves = [_cotangent(x, t) for x, t in zip(xs, leaves, strict=True)]
         return self.wrapped(push(self.ys, xs, moves, self.past, self._recorded(moves)))
 
     def _recorded(self, directions: Sequence[Lazy | None]) -> bool:
-        """Whether someone may differentiate what comes of pulling or pushing these."""
+        """Whether results of the vjp or jvp of these may be differentiated again."""
         return trace.now.grad_mode and (self.depends or _any_tracked(directions))
 
     def arguments(self, lazies: Sequence[Lazy]) -> Any:
-        """Values in the structure of the arguments; of the one argument if there is one number."""
+        """Values in the structure of the arguments; for a single argnum, of that argument."""
         kinds = self.variables.kinds
         found = self.variables.tree.build(list(map(wrap, lazies, kinds)))
         return found[0] if self.single else tuple(found)
 
     def result(self) -> Any:
-        """What the function returned, as seen from outside."""
+        """The result of the function, as seen from outside."""
         return self.wrapped([self.outside(y) for y in self.ys])
 
     def wrapped(self, lazies: Sequence[Lazy]) -> Any:
@@ -107,14 +107,14 @@ class Run:
         return self.tree.build(list(map(wrap, lazies, self.kinds)))
 
     def outside(self, y: Lazy) -> Lazy:
-        """A result without the variables' part in its history, where nobody else needs that."""
+        """A result without the variables in its history, unless an outer derivative needs them."""
         if not y.tracked or self.outer:
             return y if y.owner is None else same(y)
         return untracked(y)
 
 
 def _check_tensors(leaves: Sequence[Any], what: str) -> None:
-    """A function returned tensors, at least one, and nothing else.
+    """Check that a function returned tensors, at least one, and nothing else.
 
     Raises:
         GradientError: it did not.
@@ -128,7 +128,7 @@ def _check_tensors(leaves: Sequence[Any], what: str) -> None:
 
 
 def _pair(found: Any, what: str) -> tuple[Any, Any]:
-    """What a function with `has_aux` returns."""
+    """The pair returned by a function with `has_aux`."""
     if not isinstance(found, tuple) or len(found) != 2:  # pyright: ignore[reportUnknownArgumentType]
         raise GradientError(
             f"{what}: has_aux: expected the function to return a tuple of a result and what goes "
@@ -138,10 +138,10 @@ def _pair(found: Any, what: str) -> tuple[Any, Any]:
 
 
 def positions(argnums: Argnums, count: int, what: str) -> list[int]:
-    """The positional arguments that are chosen, none of them twice, counted from the front.
+    """The chosen positional arguments, counted from the front, without duplicates.
 
     Raises:
-        GradientError: none, one twice, one that there is not, or no integers.
+        GradientError: none, one twice, one out of range, or no integers.
     """
     chosen: list[Any] = list(argnums) if isinstance(argnums, Sequence) else [argnums]
     if not chosen or any(not isinstance(i, int) for i in chosen):
@@ -164,12 +164,12 @@ def _any_tracked(lazies: Sequence[Lazy | None]) -> bool:
 
 
 def same(x: Lazy) -> Lazy:
-    """The value once more."""
+    """The identity."""
     return trace.now.record(op_plan(REGISTRY["identity"], (x.type,), {}), (x,))[0]
 
 
 def untracked(x: Lazy) -> Lazy:
-    """A value through which no gradient flows."""
+    """The value, detached."""
     before, trace.now.grad_mode = trace.now.grad_mode, False
     try:
         return same(x)
@@ -205,11 +205,11 @@ def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
         has_aux: `fun` returns (scalar, anything), and the result is (gradient, anything).
 
     Returns:
-        A function that gives what has the structure of the argument, or a tuple of such.
+        A function that returns gradients in the structure of the argument, or a tuple of them.
 
     Raises:
-        GradientError: the result is no scalar, or an argument not floating.
-        DTypeError: the result is no floating-point number.
+        GradientError: the result is no scalar, or an argument is not floating-point.
+        DTypeError: the result is not floating-point.
 
     >>> import weft as wf
     >>> grad(grad(lambda x: x * x * x))(wf.tensor(2.0)).item()
@@ -226,7 +226,7 @@ def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
 
 
 def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """A function that gives both what `fun` gives and its gradient; see `grad`.
+    """A function that returns both the result of `fun` and its gradient; see `grad`.
 
     >>> import weft as wf
     >>> y, g = value_and_grad(lambda x: (x * x).sum())(wf.tensor([1.0, 2.0]))
@@ -258,7 +258,7 @@ def grad_and_value(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
 
 
 def elementwise_grad(fun: Function, argnums: Argnums = 0) -> Function:
-    """The derivative of a function that works element by element: the gradient of its sum."""
+    """The derivative of an elementwise function: the gradient of its sum."""
 
     @transformed(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
@@ -269,10 +269,10 @@ def elementwise_grad(fun: Function, argnums: Argnums = 0) -> Function:
 
 
 def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """What `fun` gives, and a function from cotangents of that to cotangents of all arguments.
+    """The result of `fun`, and a function from its cotangents to those of all arguments.
 
     Returns:
-        (result, pull) or, with `has_aux`, (result, pull, aux); `pull(g)` gives a tuple.
+        (result, pull) or, with `has_aux`, (result, pull, aux); `pull(g)` returns a tuple.
 
     >>> import weft as wf
     >>> y, pull = vjp(lambda x: x * x, wf.tensor([1.0, 2.0]))
@@ -291,7 +291,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 
 
 def make_vjp(fun: Function, argnum: Argnums = 0) -> Function:
-    """autograd's form of `vjp`: a function that gives (pull, result) for one argument."""
+    """autograd's form of `vjp`: a function that returns (pull, result) for one argument."""
 
     @transformed(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
@@ -328,12 +328,12 @@ def jvp(
     *,
     strict: bool = False,
 ) -> tuple[Any, ...]:
-    """What `fun` gives, and how that moves when the arguments move along `tangents`.
+    """The result of `fun`, and its tangent for `tangents` of the arguments.
 
-    What `fun` computes under `no_grad()` does not move, unlike in PyTorch.
+    Unlike in PyTorch, what `fun` computes under `no_grad()` has no tangent.
 
     Args:
-        primals, tangents: tuples (or lists) of equal structure, one entry an argument.
+        primals, tangents: tuples (or lists) of equal structure, one entry per argument.
         strict: whether it is an error if a result does not depend on the arguments.
 
     Raises:
@@ -365,7 +365,7 @@ def jvp(
 
 
 def linearize(fun: Function, *primals: Any) -> tuple[Any, Function]:
-    """What `fun` gives, and a function from tangents of the arguments to how that moves.
+    """The result of `fun`, and a function from tangents of the arguments to its tangent.
 
     >>> import weft as wf
     >>> y, push = linearize(lambda x: x * x, wf.tensor(3.0))
@@ -381,7 +381,7 @@ def linearize(fun: Function, *primals: Any) -> tuple[Any, Function]:
 
 
 def make_jvp(fun: Function, argnum: int = 0) -> Function:
-    """autograd's form of `jvp`: a function that gives a function from a tangent to both results."""
+    """autograd's form of `jvp`: returns a function from a tangent to (result, tangent)."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
         def along(tangent: Any) -> Any:

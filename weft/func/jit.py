@@ -1,4 +1,4 @@
-"""jit: a function recorded once per signature, so that Python runs no more than once."""
+"""jit: traces a function once per signature, so that its Python code runs only once."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ class _Entry:
     """A function traced for one signature."""
 
     plan: Plan
-    captured: tuple[tuple[Lazy, Callable[[], Any] | None], ...]  # with the tensor that shows it
+    captured: tuple[tuple[Lazy, Callable[[], Any] | None], ...]  # with the tensor that holds it
     traced: Traced
-    modes: dict[Any, bool]  # the modules that it calls, with whether they were in training
+    modes: dict[Any, bool]  # the modules that it calls, with their training modes
     last: Standing | None = None
-    seen: object | None = None  # what `changes.modes` was when they were last looked at
+    seen: object | None = None  # `changes.modes` when they were last checked
 
     def holds(self) -> bool:
-        """Whether its modules are in the modes that it was traced in."""
+        """Whether its modules are in the modes in which it was traced."""
         mark = changes.modes
         if self.seen is mark:
             return True
         if not all([module.training is mode for module, mode in self.modes.items()]):
             return False
-        if all(["training" in vars(module) for module in self.modes]):  # else a property
+        if all(["training" in vars(module) for module in self.modes]):  # otherwise a property
             self.seen = mark
         return True
 
     def standing(self) -> Standing:
-        """The captured values as they are now."""
+        """The current captured values."""
         last = self.last
         if last is None or not last.holds:
             last = self.last = Standing(self.captured)
@@ -55,7 +55,7 @@ class _Entry:
 
 
 def _traced(function: Function, apart: Arguments) -> _Entry:
-    """What is recorded of a function for arguments like these."""
+    """The traced function for arguments like these."""
     now = trace.now
     outer, now.called = now.called, {}
     try:
@@ -68,7 +68,7 @@ def _traced(function: Function, apart: Arguments) -> _Entry:
 
 
 class _Last(NamedTuple):
-    """A call with tensors alone."""
+    """A call with tensors only."""
 
     entry: _Entry
     kinds: tuple[type, ...]
@@ -77,18 +77,18 @@ class _Last(NamedTuple):
 
 
 def _mode() -> Hashable:
-    """What else decides how a function is traced."""
+    """The other parts of the key of a trace."""
     now = trace.now
     return now.grad_mode, now.autocast, get_default_dtype()
 
 
 class Jitted:
-    """A function that is traced at its first call with arguments of given types.
+    """A function that is traced at its first call with each signature.
 
-    Later calls record one node, whatever the function does in Python: printing and the like happen
-    while it is traced only, and once more where a module that it calls goes from training to
-    evaluation or back. Tensors from outside are seen as they are at each call, and in-place
-    changes of them and of arguments are made at each call.
+    Later calls record one node: Python side effects such as printing happen only while it is
+    traced. It is traced again when a module that it calls switches between training and evaluation.
+    Outside tensors are read at each call, and in-place changes of them and of arguments are made at
+    each call.
     """
 
     def __init__(self, function: Function, positions: Sequence[int], names: Sequence[str]) -> None:
@@ -96,7 +96,7 @@ class Jitted:
         self.function = function
         self._positions = frozenset(positions)
         self._names = frozenset(names)
-        self._entries: dict[Any, list[_Entry]] = {}  # of a signature, one for modules' modes
+        self._entries: dict[Any, list[_Entry]] = {}  # of a signature, one per set of modes
         self._method: Jitted | None = None
         self._last: _Last | None = None
 
@@ -104,8 +104,8 @@ class Jitted:
         """Call the function.
 
         Raises:
-            TracerError: it looks at the value of an argument that is not static, or a static
-                argument cannot be hashed.
+            TracerError: it reads the value of a traced argument, or a static argument is not
+                hashable.
         """
         try:
             again = self._again(args) if not kwargs else None
@@ -115,7 +115,7 @@ class Jitted:
             standing = entry.standing()
             found = trace.now.record(entry.plan, (*lazies, *standing.values))
             record = found[0].record if found else None
-            # Where others may write to what is captured, a copy of it was recorded.
+            # If others may write to a captured array, a copy of it was recorded.
             if record is not None and record.inputs[len(lazies) :] == standing.values:
                 record.standing = standing
             if trace.now.anomaly:
@@ -127,7 +127,7 @@ class Jitted:
     def _again(
         self, args: tuple[Any, ...]
     ) -> tuple[_Entry, tuple[Lazy, ...], Sequence[Any]] | None:
-        """The entry of the last call and the arguments, if these are other tensors like those."""
+        """The entry of the last call and the arguments, if these have the same signature."""
         last = self._last
         if last is None or len(args) != len(last.types) or last.mode != _mode():
             return None
@@ -144,7 +144,7 @@ class Jitted:
     def _entry(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[_Entry, tuple[Lazy, ...], Sequence[Any]]:
-        """What was traced for arguments like these, and the tensors in them, with their values."""
+        """The trace for arguments like these, and the tensors in them, with their values."""
         fixed = tuple([a for i, a in enumerate(args) if i in self._positions])
         named = tuple([(k, v) for k, v in kwargs.items() if k in self._names])
         free = [a for i, a in enumerate(args) if i not in self._positions]
@@ -174,7 +174,7 @@ class Jitted:
         return next((entry for entry in found if entry.holds()), None)
 
     def _bound(self, fixed: tuple[Any, ...], named: dict[str, Any]) -> Function:
-        """The function of the free arguments alone."""
+        """The function of the traced arguments alone."""
 
         def whole(*free: Any, **kwargs: Any) -> Any:
             rest, own = iter(free), iter(fixed)
@@ -185,7 +185,7 @@ class Jitted:
         return whole
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """As a method: the instance is a static argument."""
+        """Bind as a method: the instance is a static argument."""
         if instance is None:
             return self
         if self._method is None:
@@ -200,10 +200,10 @@ def jit(
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
 ) -> Any:
-    """Record `fun` once for each signature of its arguments, then call it as one node.
+    """Trace `fun` once for each signature of its arguments, then call it as one node.
 
-    Arguments may be nested; tensors, arrays and numbers in them are traced, strings and booleans
-    are static, as are the arguments that `static_argnums` and `static_argnames` tell.
+    Arguments may be nested. Tensors, arrays and numbers in them are traced. Strings and booleans
+    are static, and so are the arguments named by `static_argnums` and `static_argnames`.
 
     >>> import weft as wf
     >>> @jit

@@ -1,4 +1,4 @@
-"""Arguments that a derivative is taken by, and whether anyone outside differentiates its result."""
+"""Variables of derivatives, and whether outer derivatives differentiate the result."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _levels: Final = _Levels()
 
 
 def opened(values: Collection[Lazy]) -> None:
-    """Someone differentiates by these from now on."""
+    """Begin a derivative with respect to these values."""
     _levels.open.append(values)
 
 
 def closed(values: Collection[Lazy]) -> None:
-    """No longer."""
+    """End it."""
     _levels.open = [level for level in _levels.open if level is not values]
 
 
 def variable(x: Any, what: str) -> tuple[Any, Lazy]:
-    """A tensor of the value of `x` whose gradient is wanted, and its value.
+    """A variable: a tensor with the value of `x` that requires grad, and its value.
 
     Raises:
-        GradientError: the value is not floating.
+        GradientError: the value is not floating-point.
     """
     lazy = lazy_of(x)
     if not lazy.type.dtype.is_inexact:
@@ -68,7 +68,7 @@ def _plan(kind: TensorType) -> Plan:
 
 
 def kind_of_leaf(x: Any) -> type[Any] | None:
-    """What kind of tensor results are that stand for `x`; `None` where it is no tensor."""
+    """The tensor class of `x`; `None` if it is no tensor."""
     return type(x) if isinstance(x, Handle) else None
 
 
@@ -85,7 +85,7 @@ class Variables:
 
     @contextlib.contextmanager
     def differentiated(self) -> Iterator[None]:
-        """Inside, results of operations on them can be differentiated."""
+        """Inside it, results of operations on them can be differentiated."""
         opened(self.values)
         try:
             with Setting("grad_mode", True):
@@ -94,7 +94,7 @@ class Variables:
             closed(self.values)
 
     def changed(self) -> list[tuple[Handle, Lazy]]:
-        """The tensors given as arguments that were changed in place, with their new values."""
+        """The argument tensors that were changed in place, with their new values."""
         return [
             (self.given[i], self.tensors[i].lazy)
             for i in changed(self.tensors, self.values)
@@ -107,9 +107,9 @@ class Variables:
 
 
 def is_differentiated(past: History, own: Sequence[Lazy]) -> bool:
-    """Whether values depend on what someone else differentiates by: an outer derivative, a leaf.
+    """Whether values depend on variables of others: an outer derivative or a leaf.
 
-    Or may, as where an argument of a function under `vmap` stands for what is known outside.
+    Or may depend, as for arguments under `vmap`, which stand for outside values.
     """
     if _reaches(past, own) or any([x.leaf is not None for x in past.values]):
         return True
@@ -117,14 +117,14 @@ def is_differentiated(past: History, own: Sequence[Lazy]) -> bool:
 
 
 def is_begun_since(values: Sequence[Lazy], serial: int) -> bool:
-    """Whether values depend on what a derivative is taken by that began after a record."""
+    """Whether values depend on variables of a derivative that began after a record."""
     past = history(values).values if _levels.open else {}
     wanted = {x for level in _levels.open for x in level}
     return any([x in wanted and x.record and x.record.serial >= serial for x in past])
 
 
 def has_gradient(value: Lazy, own: Collection[Lazy]) -> bool:
-    """The same of a value whose graph may have been freed: what it depends on is not known then."""
+    """The same for a value whose graph may have been freed, so that its history is unknown."""
     seen: set[Lazy] = set()
     stack = [value]
     while stack:
@@ -141,7 +141,7 @@ def has_gradient(value: Lazy, own: Collection[Lazy]) -> bool:
 
 
 def is_inside(values: Sequence[Lazy]) -> bool:
-    """Whether values depend on what a derivative of this package is being taken by."""
+    """Whether values depend on variables of a derivative of this package."""
     return bool(_levels.open) and _reaches(history(values), ())
 
 

@@ -11,8 +11,8 @@ from weft.errors import ArgumentError, GradientError, ShapeError
 from weft.ops.base import at_user_line
 
 
-class Normalising(Protocol):
-    """What has statistics of batches that it keeps."""
+class NormModule(Protocol):
+    """A module with running batch statistics."""
 
     track_running_stats: bool
     running_mean: Any
@@ -21,9 +21,9 @@ class Normalising(Protocol):
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Batch norms in a module that keep no statistics any more, so that `vmap` may call it.
+    """Stop batch norms in a module from tracking running statistics, so that `vmap` may call it.
 
-    Under `vmap` each example is a batch of its own, whose statistics cannot be kept together.
+    Under `vmap`, each example is a batch of its own, without common statistics.
 
     Args:
         root: the module, which is changed.
@@ -38,15 +38,15 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     """
     for module in root.modules():
         if hasattr(module, "num_batches_tracked") and hasattr(module, "running_mean"):
-            normalising: Normalising = module
-            normalising.track_running_stats = False
-            normalising.running_mean = normalising.running_var = None
-            normalising.num_batches_tracked = None
+            norm: NormModule = module
+            norm.track_running_stats = False
+            norm.running_mean = norm.running_var = None
+            norm.num_batches_tracked = None
     return root
 
 
 class Swappable(Protocol):
-    """What is needed of a module here."""
+    """The interface of a module used here."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output."""
@@ -55,7 +55,7 @@ class Swappable(Protocol):
     def swapped(
         self, tensors: Mapping[str, Any], tie_weights: bool, strict: bool
     ) -> AbstractContextManager[None]:
-        """Inside, other tensors stand in place of those at their paths."""
+        """Inside it, other tensors replace those at their paths."""
         ...
 
     def named_parameters(self) -> Iterator[tuple[str, Any]]:
@@ -79,16 +79,16 @@ def functional_call(
     """Call a module with other tensors in place of its parameters and buffers.
 
     Args:
-        parameter_and_buffer_dicts: tensors by their paths, or several such dictionaries; what is
-            not named stays. A single dictionary holds afterwards what the module has put there.
-        args: the positional arguments; what is no tuple is the only one.
-        tie_weights: whether a tensor that the module has under several names is replaced under all.
+        parameter_and_buffer_dicts: tensors by path, or several such dictionaries; others stay. A
+            single dictionary is updated with tensors that the module assigns.
+        args: the positional arguments; anything but a tuple is a single one.
+        tie_weights: whether a tensor with several names in the module is replaced under all.
         strict: whether all parameters and buffers must be named, and nothing else.
 
     Raises:
         AttributeError: a path to no module.
-        StateError: with `strict`, a path that there is not or is missing.
-        ValueError: with `tie_weights`, different tensors for the names of one.
+        StateError: with `strict`, an unknown or missing path.
+        ValueError: with `tie_weights`, different tensors for names of the same tensor.
 
     >>> import weft as wf
     >>> layer = wf.nn.Linear(2, 1)
@@ -115,15 +115,15 @@ def _together(dicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def stack_module_state(models: Sequence[Swappable]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and the buffers of modules of one make, stacked, for `vmap` over modules.
+    """Stack the parameters and buffers of modules of one class, for `vmap` over modules.
 
     Returns:
-        Two dictionaries by path; each tensor has an axis for the modules in front. Parameters are
-        leaves that need a gradient where the modules' do.
+        Two dictionaries by path; each tensor has a leading axis for the modules. Parameters are
+        leaves that require grad if the modules' do.
 
     Raises:
-        ShapeError: no modules, of different classes, or not all in training mode or all not.
-        GradientError: a parameter that needs a gradient in some modules only.
+        ShapeError: no modules, different classes, or different training modes.
+        GradientError: a parameter that requires grad in some modules only.
     """
     kinds = {(type(m), getattr(m, "training", None)) for m in models}
     if len(kinds) != 1:
@@ -143,7 +143,7 @@ def stack_module_state(models: Sequence[Swappable]) -> tuple[dict[str, Any], dic
 
 
 def _leaf(name: str, tensors: Sequence[Any]) -> Any:
-    """Tensors stacked, without their history."""
+    """Stacked and detached tensors."""
     if len({x.requires_grad for x in tensors}) != 1:
         raise GradientError(
             f"stack_module_state: expected {name} to need a gradient in all modules or in none: "

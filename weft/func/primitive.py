@@ -1,4 +1,4 @@
-"""Functions written in NumPy, with gradients that their authors give."""
+"""Functions written in NumPy, with custom gradients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HOST: Final = REGISTRY["host_call"]
 
 
 class Primitive:
-    """A function of arrays, called when it is called, with a gradient from `defvjp`."""
+    """A function of arrays, run at once, with a gradient from `defvjp`."""
 
     __name__: str
 
@@ -38,7 +38,7 @@ class Primitive:
         self.makers: dict[int, VjpMaker | None] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the result from the arguments' values; tensors come out.
+        """Compute the result from the arguments' values; returns tensors.
 
         Raises:
             TracerError: an argument has no value, because a function is being traced.
@@ -51,7 +51,7 @@ class Primitive:
     def _recorded(
         self, lazies: tuple[Lazy, ...], result: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
-        """The result as a tensor that knows where it came from."""
+        """The result as a tensor, recorded for autograd."""
         like = next((a for a in args if isinstance(a, Handle)), None)
         kind = intern(as_dtype(result.dtype), result.shape)
         tracked = trace.now.grad_mode and kind.dtype.is_inexact and any(x.tracked for x in lazies)
@@ -66,7 +66,7 @@ class Primitive:
 
 @dataclass(frozen=True)
 class _Once:
-    """Stands for the gradient of a gradient rule that is called with arrays."""
+    """Refuses the gradient of a gradient rule that is called with arrays."""
 
     name: str
 
@@ -87,7 +87,7 @@ class _Rule:
         self.kwargs = kwargs
         self.positions = [
             i for i, a in enumerate(args) for _ in take_apart(a).lazies
-        ]  # which argument each tensor is in
+        ]  # the argument of each tensor
 
     def __call__(self, gs: Any, ys: Any, *xs: Value) -> list[Value | None]:
         g, y = gs[0], ys[0]
@@ -112,7 +112,7 @@ class _Rule:
         types = [v.type for v in (g, y, *xs)]
         try:
             traced = trace_tensors(run, types, constants=True)
-        except TracerError:  # it is written in NumPy: then it is called with arrays
+        except TracerError:  # it is written in NumPy, so it is called with arrays
             return self._called(maker, g, y, xs, i)
         if traced.captured:
             raise GradientError(
@@ -134,7 +134,7 @@ class _Rule:
 
 
 def _plan(owner: Primitive, rule: _Rule, kind: TensorType) -> Plan:
-    """A call into Python with this gradient; every call has a plan of its own."""
+    """A Python call with this gradient; every call has its own plan."""
 
     def call(*arrays: Any) -> Any:
         return np.asarray(owner.function(*rule.apart.with_tensors(arrays), **rule.kwargs))
@@ -148,9 +148,9 @@ def _plan(owner: Primitive, rule: _Rule, kind: TensorType) -> Plan:
 
 
 def primitive(fun: Callable[..., Any]) -> Primitive:
-    """Make a function written in NumPy one of tensors; say its gradient with `defvjp`.
+    """Turn a function written in NumPy into one of tensors; set its gradient with `defvjp`.
 
-    It sees the values of its arguments, so it is called at once, and cannot be traced.
+    It reads the values of its arguments, so it runs at once and cannot be traced.
 
     >>> import numpy as np
     >>> import weft as wf
@@ -169,13 +169,13 @@ def primitive(fun: Callable[..., Any]) -> Primitive:
 def defvjp(
     fun: Primitive, *vjpmakers: VjpMaker | None, argnums: Sequence[int] | None = None
 ) -> None:
-    """Say the gradient of a primitive.
+    """Set the gradient of a primitive.
 
     Args:
         vjpmakers: for each argument a function from (answer, *arguments) to a function from the
-            answer's cotangent to the argument's; `None` for none. Written with tensors, it can be
-            differentiated again; written in NumPy, it cannot.
-        argnums: which arguments they are for; all from the first on where it is left out.
+            answer's cotangent to the argument's, or `None`. Rules written with tensors can be
+            differentiated again, rules in NumPy cannot.
+        argnums: the arguments that they are for; by default the first ones.
     """
     positions = range(len(vjpmakers)) if argnums is None else argnums
     fun.makers.update(zip(positions, vjpmakers, strict=True))

@@ -1,7 +1,7 @@
-"""vmap of functions of the user's own, which say themselves how they treat many examples.
+"""vmap of custom functions with their own batching rule.
 
-The function around is being traced for one example. What led to the arguments until then is
-computed for all of them, outside; results of the user's rule are further arguments of the trace.
+The enclosing function is being traced for one example. The history of the arguments is computed
+outside, for the whole batch; results of the batching rule become further arguments of the trace.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from weft.transform.vmap import batch
 
 
 class VmapInfo(NamedTuple):
-    """What a rule is told: how many examples there are, and what `vmap` was told of randomness."""
+    """Information for a batching rule: the batch size, and the `randomness` of `vmap`."""
 
     batch_size: int
     randomness: str
 
 
 class Given(NamedTuple):
-    """An argument of the trace: its value for all examples, the tensor given, their axis."""
+    """An argument of the trace: its batched value, the given tensor, the batch axis."""
 
     value: Lazy
     like: Any
@@ -41,10 +41,10 @@ class Given(NamedTuple):
 
 
 class Called(NamedTuple):
-    """What a rule has returned, for one example.
+    """The result of a batching rule, for one example.
 
     Attributes:
-        differentiated: whether a derivative is being taken inside, by the function's own rules.
+        differentiated: whether a derivative is being taken inside the function under `vmap`.
     """
 
     found: Any
@@ -59,8 +59,8 @@ class Mapping:
         self.info = VmapInfo(size, randomness)
         self.since = next(serials)
         self.depth = trace.now.depth + 1
-        self.calls: list[Call] = []  # inside of derivatives that are taken inside
-        self.sources: dict[Lazy, Given] = {}  # what its arguments, and results of rules, stand for
+        self.calls: list[Call] = []  # inside derivatives taken inside
+        self.sources: dict[Lazy, Given] = {}  # batched values of arguments and rule results
 
     def trace(self, fun: Function, arguments: Arguments) -> Traced:
         """A function of one example, traced."""
@@ -80,20 +80,20 @@ class Mapping:
             trace.now.maps.remove(self)
 
     def _pass(self, passed: bool) -> None:
-        """Whether gradients flow as from outside: through what the rules have made."""
+        """Set whether gradients flow through results of rules, as seen from outside."""
         for call in self.calls:
             call.passed = passed
 
     def source(self, x: Lazy) -> Given:
-        """What a value from outside of the trace stands for."""
+        """The batched value of a stand-in, or an outside value itself."""
         return self.sources.get(x) or Given(x, None, None)
 
     def call(self, function: Any, args: Sequence[Any]) -> Called | None:
-        """Results of a function with a rule; `None` where another function is traced inside.
+        """Results of a function with a batching rule; `None` if another function is traced inside.
 
         Raises:
-            GradientError: the function also wants a rule to be made of its forward function.
-            TreeError: the rule returns something else than results and their axes.
+            GradientError: the function also sets `generate_vmap_rule`.
+            TreeError: the rule does not return results and their batch axes.
         """
         if function.generate_vmap_rule:
             raise GradientError(
@@ -113,7 +113,7 @@ class Mapping:
             axes = [axis for _, axis in whole]
             if any([axis is not None for axis in axes]):
                 found, out_dims = self._ruled(function, tensors, _built(apart, axes))
-            else:  # nothing differs between examples: another `vmap` around may know what to do
+            else:  # nothing is batched: an outer `vmap` may handle it
                 found, out_dims = function.apply(*tensors), None
             results = take_apart(found, numbers=False)
             entries = prefix(out_dims, results.tree)
@@ -125,7 +125,7 @@ class Mapping:
     def _whole(
         self, apart: Arguments, part: Subgraph, captured: Sequence[Lazy]
     ) -> list[tuple[Any, int | None]]:
-        """Arguments for all examples, with their axis; `part` of the function has led to them."""
+        """Batched arguments with their axes, computed by `part` of the function."""
         given = list(map(self.source, captured))
         flags = [g.axis is not None for g in given]
         fresh = self.info.randomness == "different"
@@ -146,7 +146,7 @@ class Mapping:
         return found
 
     def _ruled(self, function: Any, args: Sequence[Any], in_dims: Any) -> tuple[Any, Any]:
-        """What the rule returns: results, and their axes."""
+        """The rule's results, and their batch axes."""
         found = function.vmap(self.info, in_dims, *args)
         if not isinstance(found, tuple) or len(found) != 2:  # pyright: ignore[reportUnknownArgumentType]
             raise TreeError(
@@ -157,7 +157,7 @@ class Mapping:
 
     @contextlib.contextmanager
     def _outside(self) -> Iterator[None]:
-        """Inside, the function is not traced; what calls this `vmap`, if anything, is."""
+        """Inside it, tracing is suspended; the caller of this `vmap` may still be traced."""
         maps = trace.now.maps
         maps.remove(self)
         try:
@@ -167,7 +167,7 @@ class Mapping:
             maps.append(self)
 
     def _inside(self, value: Lazy, like: Any, axis: int | None) -> Any:
-        """What stands for one example of a result."""
+        """A stand-in for one example of a result."""
         if axis is None:
             return wrap(value) if like is None else like
         (stand_in,) = tracers([example(value).type])
@@ -176,6 +176,6 @@ class Mapping:
 
 
 def _built(apart: Arguments, axes: Sequence[int | None]) -> Any:
-    """Axes in the structure of arguments."""
+    """Batch axes in the structure of arguments."""
     rest = iter(axes)
     return apart.tree.build([next(rest) if s is DATA else None for s in apart.static])

@@ -1,4 +1,4 @@
-"""What a transformation gives back: a function with the name of the one that it was made of."""
+"""Decorates functions returned by transformations: name, signature and errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ Function = Callable[..., Any]
 def transformed(fun: Function) -> Callable[[Function], Function]:
     """Decorate the function that a transformation of `fun` returns.
 
-    It has the name and the signature of `fun`, and refuses arguments in Weft's words.
+    It gets the name and signature of `fun`, and turns exceptions for bad arguments into Weft's
+    errors.
 
     >>> @transformed(abs)
     ... def twice(x):

@@ -1,4 +1,4 @@
-"""Nested structures of tensors: dicts, lists, tuples, named tuples and dataclasses."""
+"""Pytrees: nested dicts, lists, tuples, named tuples and dataclasses of tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.ops.base import at_user_line
 
 @dataclasses.dataclass(frozen=True)
 class Tree:
-    """The shape of a nested structure, hashable; leaves are everything that is no container."""
+    """A nested structure without leaves, hashable; leaves are everything but containers."""
 
     kind: Any = None  # `None` for a leaf
     keys: tuple[Any, ...] = ()
@@ -21,7 +21,7 @@ class Tree:
 
     @property
     def size(self) -> int:
-        """How many leaves there are."""
+        """The number of leaves."""
         return 1 if self.kind is None else sum(child.size for child in self.children)
 
     def build(self, leaves: Sequence[Any]) -> Any:
@@ -54,7 +54,7 @@ LEAF = Tree()
 
 
 def flatten(structure: Any) -> tuple[list[Any], Tree]:
-    """The leaves in order (dictionaries by insertion), and the structure without them.
+    """The leaves in order (dictionaries by insertion), and the structure.
 
     >>> leaves, tree = flatten({"a": 1, "b": [2, (3,)]})
     >>> leaves, tree.build([10, 20, 30])
@@ -89,7 +89,7 @@ def _flatten(x: Any, leaves: list[Any]) -> Tree:
 
 
 def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any:
-    """The structure of `first` with each leaf replaced by `function` of all leaves in its place.
+    """Apply `function` to corresponding leaves of structures like `first`.
 
     Raises:
         TreeError: the others have another structure.
@@ -103,10 +103,10 @@ def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any
 
 
 def leaves_like(tree: Tree, structure: Any) -> list[Any]:
-    """The leaves of a structure that is like `tree`.
+    """The leaves of a structure equal to `tree`.
 
     Raises:
-        TreeError: it is not.
+        TreeError: it differs.
     """
     leaves, found = flatten(structure)
     if found != tree:
@@ -116,13 +116,13 @@ def leaves_like(tree: Tree, structure: Any) -> list[Any]:
 
 
 def prefix(axes: Any, tree: Tree, leaf: type | tuple[type, ...] = int) -> list[Any]:
-    """One entry of `axes` per leaf of `tree`; an entry may stand for a whole part of the structure.
+    """One entry of `axes` for each leaf of `tree`; an entry may cover a whole subtree.
 
     Args:
-        leaf: of what type an entry is, if it is not `None`.
+        leaf: the type of entries other than `None`.
 
     Raises:
-        TreeError: `axes` has parts that `tree` has not.
+        TreeError: `axes` has parts that `tree` does not have.
     """
     if axes is None or isinstance(axes, leaf):
         return [axes] * tree.size

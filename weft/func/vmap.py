@@ -1,4 +1,4 @@
-"""vmap: a function of one example as a function of many."""
+"""vmap: turns a function of one example into a function of a batch."""
 
 from __future__ import annotations
 
@@ -45,24 +45,24 @@ def vmap(
     out_dims: Any = _UNSAID,
     chunk_size: int | None = None,
 ) -> Function:
-    """`fun` for many examples at once, without a loop.
+    """Vectorize `fun` over a batch axis.
 
     Args:
-        in_axes: the axis of each argument that counts examples, `None` for one that they share; an
-            integer for all, or a sequence with one entry an argument, each of which may be nested
-            like the argument. Keyword arguments are mapped over their first axis, as in JAX.
-        out_axes: where the results have that axis.
-        randomness: whether examples draw "different" random numbers, or the "same"; by default
-            that is to be said: drawing any is an "error".
-        in_dims, out_dims: PyTorch's names of `in_axes` and `out_axes`; with them, all examples
-            share keyword arguments, as in PyTorch.
-        chunk_size: how many examples are computed at a time, to save memory; all by default.
+        in_axes: the batch axis of each argument, `None` for one that all examples share; an integer
+            for all, or a sequence with one entry per argument, which may be nested like the
+            argument. Keyword arguments are mapped over their first axis, as in JAX.
+        out_axes: the batch axis of the results.
+        randomness: whether examples draw "different" random numbers or the "same"; by default
+            drawing any is an "error".
+        in_dims, out_dims: PyTorch's names of `in_axes` and `out_axes`; with them, keyword arguments
+            are not mapped, as in PyTorch.
+        chunk_size: how many examples to compute at a time, to save memory; all by default.
 
     Raises:
-        ShapeError: no axis to map over, or of different lengths.
+        ShapeError: no axis to map over, or axes of different lengths.
         OutOfRangeError: an axis that a result does not have.
-        TracerError: the function looks at the value of an argument, or draws random numbers where
-            that is refused.
+        TracerError: the function reads the value of an argument, or draws random numbers although
+            that is an "error".
         TreeError: axes that do not fit the arguments, or a result that is no tensor.
         ValueError: another `randomness`.
 
@@ -100,7 +100,7 @@ def vmap(
 
 
 class _Examples(NamedTuple):
-    """Some of the examples in arguments, which have the axis of examples, if any, in front."""
+    """A chunk of the batch in arguments, with their batch axis, if any, first."""
 
     apart: Arguments
     axes: Sequence[int | None]
@@ -110,16 +110,16 @@ class _Examples(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of examples."""
         return self.end - self.begin
 
     @property
     def flags(self) -> list[bool]:
-        """Which arguments have an axis of examples."""
+        """Which arguments are batched."""
         return [a is not None for a in self.axes]
 
     def chunks(self, count: int) -> list[_Examples]:
-        """The same, `count` examples each, and the rest.
+        """Split into chunks of `count` examples, and the rest.
 
         Raises:
             ShapeError: a count below 1.
@@ -130,14 +130,14 @@ class _Examples(NamedTuple):
         return [self._replace(begin=a, end=min(a + count, self.end)) for a in begins]
 
     def inputs(self) -> list[Lazy]:
-        """The values of these examples; of what all share, the value now."""
+        """The values of these examples; arguments that are not batched as they are now."""
         return [
             (x if like is None else like.lazy) if axis is None else self._part(x)
             for like, x, axis in zip(self.apart.likes, self.fronts, self.axes, strict=True)
         ]
 
     def given(self) -> list[Given]:
-        """These examples in each argument; where all of them are these, as it was given."""
+        """These examples of each argument; the argument itself if these are all."""
         rows = zip(self.apart.lazies, self.apart.likes, self.axes, self.inputs(), strict=True)
         return [
             Given(x, like, a)
@@ -154,7 +154,7 @@ class _Examples(NamedTuple):
         return record(_SLICE, (x,), {"begin": begin, "end": end})[0]
 
     def place(self, i: int) -> Any:
-        """Of an argument, these examples as a view with their axis in front."""
+        """These examples of an argument, as a view with the batch axis first."""
         axis = self.axes[i]
         tensor = self.apart.likes[i]
         if axis is None:
@@ -164,7 +164,7 @@ class _Examples(NamedTuple):
 
 
 def _joined(parts: Sequence[Any], out_axes: Any) -> Any:
-    """The results of several chunks of examples as one."""
+    """The concatenated results of several chunks."""
     columns = [flatten(part)[0] for part in parts]
     tree = flatten(parts[0])[1]
     axes = _places(out_axes, tree)
@@ -175,7 +175,7 @@ def _joined(parts: Sequence[Any], out_axes: Any) -> Any:
 def _axes(
     in_axes: Any, args: Sequence[Any], kwargs: dict[str, Any], named: int | None
 ) -> list[int | None]:
-    """An axis for each tensor in the arguments; `named` for those of keyword arguments."""
+    """The batch axis of each tensor in the arguments; `named` for those in keyword arguments."""
     if not isinstance(in_axes, int | list | tuple | type(None)):
         raise ShapeError(
             f"vmap: expected in_axes as a number or a tuple, got {in_axes!r}{at_user_line()}"
@@ -205,7 +205,8 @@ def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) ->
     )
     mapping = Mapping(examples.given(), size, randomness)
     traced = mapping.trace(fun, single)
-    # Numbers drawn before, such as a dropout's in a backward pass, are the same for all examples.
+    # Numbers drawn before, such as a dropout mask in a backward pass, are the same for all
+    # examples.
     draws = any([isinstance(x, Drawn) and x.serial > mapping.since for x in traced.captured])
     if draws and randomness == "error":
         raise TracerError(
@@ -234,10 +235,10 @@ def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) ->
 
 
 def _check_static(leaves: Sequence[Any], axes: Sequence[Any]) -> None:
-    """What is no tensor has no axis for the examples.
+    """Check that results that are no tensors have no batch axis.
 
     Raises:
-        TreeError: it is to have one.
+        TreeError: one has.
     """
     for x, axis in zip(leaves, axes, strict=True):
         if x is not DATA and axis is not None:
@@ -248,7 +249,7 @@ def _check_static(leaves: Sequence[Any], axes: Sequence[Any]) -> None:
 
 
 def _places(out_axes: Any, tree: Tree) -> list[Any]:
-    """An axis for each leaf of the result."""
+    """The batch axis of each leaf of the result."""
     single = tree.kind is None and isinstance(out_axes, tuple) and len(out_axes) == 1  # pyright: ignore[reportUnknownArgumentType]
     return prefix(out_axes[0] if single else out_axes, tree)
 
@@ -256,10 +257,10 @@ def _places(out_axes: Any, tree: Tree) -> list[Any]:
 def _change(
     examples: _Examples, traced: Traced, found: Sequence[Lazy], mapped: Sequence[bool]
 ) -> None:
-    """Make the changes in place that the function makes, of its arguments and from outside.
+    """Apply the function's in-place changes of arguments and outside tensors.
 
     Raises:
-        ShapeError: one that differs from example to example, of a tensor that all share.
+        ShapeError: a change that differs between examples, of a tensor that all share.
     """
     written = traced.result.written
     flags = [*[examples.flags[i] for i in written], *[False] * len(traced.changed)]
@@ -280,7 +281,7 @@ def _change(
 
 
 def _rewrite(examples: _Examples, i: int, y: Lazy) -> None:
-    """Give an argument its new value, which has the axis of examples in front."""
+    """Give an argument its new value, which has the batch axis first."""
     like: Any = examples.apart.likes[i]
     rank, axis, shape = like.ndim, examples.axes[i], known(y.type.shape)
     if axis is None:
@@ -290,7 +291,7 @@ def _rewrite(examples: _Examples, i: int, y: Lazy) -> None:
     if example == [*shape[1:]] or examples.size != like.shape[axis]:
         write(examples.place(i), y, "vmap")
         return
-    # In another shape, the axis of examples stays where it is as counted from its end.
+    # If the shape changed, the batch axis keeps its position counted from the end.
     at = axis % rank and axis % rank - rank
     rewrite(like, moved(y, 0, at % len(shape)), "vmap")
 
@@ -298,7 +299,7 @@ def _rewrite(examples: _Examples, i: int, y: Lazy) -> None:
 def _itself(
     examples: _Examples, y: Any, shown: tuple[int | None, Sequence[Lens]], place: int | None
 ) -> Any:
-    """A result; of an argument that the function returned, that tensor, and of a view, a view."""
+    """A result: an argument that the function returned as is, or a view of one as a view."""
     i, lenses = shown
     axis = None if i is None else examples.axes[i]
     tensor = None if i is None else examples.apart.likes[i]
@@ -319,7 +320,7 @@ def _size(inputs: Sequence[Lazy], axes: Sequence[int | None]) -> int:
 
 
 def _placed(y: Lazy, mapped: bool, axis: int | None, size: int) -> Lazy:
-    """A result with the axis of examples where it is wanted."""
+    """A result with the batch axis moved to the wanted position."""
     shape = known(y.type.shape)
     if axis is None:
         if mapped:

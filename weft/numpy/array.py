@@ -1,6 +1,6 @@
 """The array: a tensor with NumPy's rules.
 
-What it is stands here; `weft.numpy.method` adds the methods that compute.
+The class is defined here; `weft.numpy.method` adds the methods that compute.
 """
 
 # pyright: reportIncompatibleMethodOverride=false
@@ -20,10 +20,10 @@ from weft.ops.base import at_user_line
 
 
 class ndarray(Tensor):
-    """An array whose operations are recorded, and computed when someone looks.
+    """An array whose operations are recorded, and computed when a value is read.
 
-    Operators combine element types as NumPy 2 does; methods are NumPy's, and those of tensors that
-    NumPy has not. Whatever is computed from one is one.
+    Operators promote dtypes as in NumPy 2. Methods are NumPy's, plus tensor methods that NumPy
+    lacks. Results of operations are arrays, too.
     """
 
     __slots__ = ()
@@ -39,11 +39,11 @@ class ndarray(Tensor):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes from one index of an axis to the next."""
+        """Strides of the axes in bytes."""
         return tuple([s * self.itemsize for s in self.stride()])
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> ndarray:
-        """The array itself, which is in this computer's memory, the only place there is."""
+        """The array itself: the only device is the CPU."""
         check_device(device)
         if stream is not None:
             raise DTypeError(f"to_device: expected no stream, got {stream!r}{at_user_line()}")
@@ -52,11 +52,11 @@ class ndarray(Tensor):
     # -- conversions
 
     def copy(self) -> ndarray:
-        """An array of its own with the same elements."""
+        """A copy of the array."""
         return self.clone()  # pyright: ignore[reportReturnType]
 
     def item(self, *index: int) -> Any:
-        """The one element, or the one at an index, as a Python number."""
+        """The only element, or the one at an index, as a Python number."""
         place = np.unravel_index(index[0], self.shape) if len(index) == 1 else index
         return Tensor.item(self[tuple([int(i) for i in place])] if index else self)
 
@@ -66,7 +66,7 @@ class ndarray(Tensor):
     # -- others
 
     def fill(self, value: Any) -> None:
-        """Put one number in every place."""
+        """Fill with a number."""
         self.fill_(value)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Whatever a function is given, as arrays."""
+"""Converts arguments of functions to arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NUMBERS: Final = (bool, int, float, complex)
 
 
 class _Kind:
-    """Stands for an array where only the kind of results is asked for."""
+    """Stands for an array when only the class of results matters."""
 
     kind: type[Any]
 
@@ -37,7 +37,7 @@ NEW: Final = _Kind()
 
 
 def array_like(x: Any) -> Any:
-    """An argument as an array; tensors and arrays stay what they are.
+    """An argument as an array; tensors and arrays are returned as they are.
 
     Nested lists may hold arrays, through which gradients flow.
 
@@ -56,7 +56,7 @@ def array_like(x: Any) -> Any:
 
 
 def new(lazy: Lazy) -> ndarray:
-    """A new array that shows a value."""
+    """A new array that holds a value."""
     found: Any = wrap(lazy, NEW)
     return found
 
@@ -84,10 +84,10 @@ def _of_data(x: Any) -> Any:
 
 
 def _has_values(array: Any) -> bool:
-    """Whether an array of objects is one of numbers after all.
+    """Whether an array of objects holds only numbers.
 
     Raises:
-        DTypeError: among them are whole numbers that fit no integer type.
+        DTypeError: some are integers that fit no integer dtype.
     """
     for v in array.reshape(-1):
         if isinstance(v, int) and not -(2**63) <= v < 2**64:
@@ -96,10 +96,11 @@ def _has_values(array: Any) -> bool:
 
 
 def as_type(x: Any, dtype: DType) -> Any:
-    """Numbers, or nested lists of them without arrays, as an array of an element type.
+    """Numbers, or nested lists of them without arrays, as an array of a dtype.
 
     Raises:
-        ShapeError, DTypeError: lists of unequal lengths, no numbers, or such as `dtype` lacks.
+        ShapeError, DTypeError: lists of unequal lengths, no numbers, or numbers that `dtype` cannot
+            hold.
     """
     if isinstance(x, list | tuple) and _holds_arrays(x):
         return typed(x, dtype)
@@ -107,14 +108,14 @@ def as_type(x: Any, dtype: DType) -> Any:
         with np.errstate(all="ignore"):
             array = np.asarray(x, dtype.numpy)
     except (OverflowError, ValueError, TypeError):
-        array_like(x)  # says what is wrong with lists
+        array_like(x)  # raises the right error for lists
         text = f"asarray: expected numbers that {dtype} holds, got {x!r}{at_user_line()}"
         raise DTypeError(text) from None
     return new(leaf(array_from(array, dtype, copy=False)))
 
 
 def _holds_arrays(x: Any) -> bool:
-    """Whether nested lists hold an array somewhere."""
+    """Whether nested lists contain an array."""
     return any(
         isinstance(v, Handle) or (isinstance(v, list | tuple) and _holds_arrays(v)) for v in x
     )
@@ -134,7 +135,7 @@ def _stacked(x: Any) -> Any:
 
 
 def common(dtypes: Sequence[DType]) -> DType:
-    """The type in which values of several types are combined."""
+    """The dtype to which values are promoted."""
     found = dtypes[0]
     for dtype in dtypes[1:]:
         found = promote(found, dtype)
@@ -142,14 +143,14 @@ def common(dtypes: Sequence[DType]) -> DType:
 
 
 def operands(*xs: Any) -> list[Any]:
-    """Arguments as arrays, but for bare numbers beside an array: they take its type."""
+    """Arguments as arrays, except bare numbers beside an array, which take its dtype."""
     if all([type(x) in NUMBERS for x in xs]):
         return [array_like(x) for x in xs]
     return [x if type(x) in NUMBERS else array_like(x) for x in xs]
 
 
 def alike(*xs: Any) -> list[Any]:
-    """Arguments as arrays of their common type."""
+    """Arguments as arrays of their common dtype."""
     given = operands(*xs)
     arrays = [x for x in given if type(x) not in NUMBERS]
     dtype = common([x.lazy.type.dtype for x in arrays])
@@ -163,19 +164,19 @@ def alike(*xs: Any) -> list[Any]:
 
 
 def floats(x: Any) -> Any:
-    """An argument as an array of floating or complex numbers."""
+    """An argument as a floating-point or complex array."""
     x = array_like(x)
     return converted(x, NUMPY.floating(x.lazy.type.dtype))
 
 
 def typed(x: Any, dtype: Any) -> Any:
-    """An argument as an array of a type; of its own if none is given."""
+    """An argument as an array of a dtype, by default its own."""
     x = array_like(x)
     return x if dtype is None else converted(x, as_dtype(dtype))
 
 
 def converted(x: Any, dtype: DType) -> Any:
-    """An array as another element type; itself where it has it."""
+    """An array as another dtype; itself if it has that dtype."""
     return x if x.lazy.type.dtype is dtype else wrap(cast(x.lazy, dtype), x)
 
 
@@ -185,12 +186,12 @@ def of_kind(x: Handle) -> ndarray:
 
 
 def own(x: Any, dtype: DType | None = None) -> Any:
-    """A copy, through which no gradient flows."""
+    """A detached copy."""
     return wrap(copied(x.lazy, dtype), x)
 
 
 def hosted(function: Callable[..., Any], *xs: Any) -> Any:
-    """A function of NumPy's on the values of arrays, whose results decide their own shapes."""
+    """A NumPy function on the values of arrays, with data-dependent result shapes."""
     like = next((x for x in xs if isinstance(x, Handle)), NEW)
     arrays = [x.array if isinstance(x, Handle) else x for x in xs]
     found = function(*arrays)
@@ -200,7 +201,7 @@ def hosted(function: Callable[..., Any], *xs: Any) -> Any:
 
 
 def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of tensors as one of whatever can be an array."""
+    """A function of tensors as one of arguments that can be converted to arrays."""
 
     @functools.wraps(function)
     def run(*xs: Any, **attrs: Any) -> Any:
@@ -210,10 +211,10 @@ def of_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> ndarray:
-    """An array as another element type; itself where nothing changes and no copy is asked for.
+    """An array as another dtype; itself if nothing changes and `copy` is false.
 
     Raises:
-        DTypeError: complex numbers to real ones; take `real(x)`.
+        DTypeError: complex to real; take `real(x)`.
     """
     check_device(device)
     x, kind = array_like(x), as_dtype(dtype)

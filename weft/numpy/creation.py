@@ -48,10 +48,10 @@ def asarray(
     """An array of numbers, nested lists (which may hold arrays), or another library's array.
 
     Args:
-        copy: `True` always copies, `False` never does, `None` only where it must.
+        copy: `True` always copies, `False` never, `None` only if needed.
 
     Raises:
-        ValueError: a copy is needed where none is allowed.
+        ValueError: a copy is needed but not allowed.
         ShapeError, DTypeError: nested lists of unequal lengths, or no numbers.
 
     >>> asarray([1, 2.5]).dtype, asarray(3).dtype
@@ -80,7 +80,7 @@ def asarray(
 
 
 def _shares(obj: Any, dtype: DType | None) -> bool:
-    """Whether an array may show the memory of `obj`."""
+    """Whether an array may share the memory of `obj`."""
     if isinstance(obj, Handle):
         return dtype in (None, obj.lazy.type.dtype)
     if isinstance(obj, np.ndarray):
@@ -94,7 +94,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0) 
     Gradients flow through it to arrays in `object`.
 
     Args:
-        ndmin: the least number of axes; new ones come first.
+        ndmin: the minimal number of axes; new ones come first.
     """
     most = conversion.MOST_DIMENSIONS
     if ndmin > most:
@@ -111,7 +111,7 @@ asanyarray = ascontiguousarray = asarray
 
 
 def copy(a: Any) -> ndarray:
-    """An array of its own with the same elements; gradients flow through."""
+    """A copy of an array; gradients flow through."""
     found: Any = array_like(a).clone()
     return found
 
@@ -142,12 +142,12 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
-    """An array of a shape whose elements are not said."""
+    """An uninitialized array."""
     return _made(constructor.empty(shape, dtype=dtype or float64), device)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> ndarray:
-    """An array of one number, whose type is that of the number unless `dtype` is given."""
+    """An array filled with a number, whose dtype is the number's unless `dtype` is given."""
     value = asarray(fill_value, dtype)
     return _made(movement.broadcast_to(value, constructor.dims((shape,), "full")).clone(), device)
 
@@ -158,24 +158,24 @@ def _kind(x: Any, dtype: Any, shape: Any) -> tuple[Any, Any]:
 
 
 def zeros_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> ndarray:
-    """Zeros with the shape and type of `x`."""
+    """Zeros with the shape and dtype of `x`."""
     return zeros(*_kind(x, dtype, shape), device=device)
 
 
 def ones_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> ndarray:
-    """Ones with the shape and type of `x`."""
+    """Ones with the shape and dtype of `x`."""
     return ones(*_kind(x, dtype, shape), device=device)
 
 
 def empty_like(x: Any, /, dtype: Any = None, *, device: Any = None, shape: Any = None) -> ndarray:
-    """An array with the shape and type of `x` whose elements are not said."""
+    """An uninitialized array with the shape and dtype of `x`."""
     return empty(*_kind(x, dtype, shape), device=device)
 
 
 def full_like(
     x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None, shape: Any = None
 ) -> ndarray:
-    """One number in the shape and type of `x`."""
+    """An array filled with a number, with the shape and dtype of `x`."""
     dims, kind = _kind(x, dtype, shape)
     return full(dims, fill_value, kind, device=device)
 
@@ -200,24 +200,24 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> ndarray:
     return _from(np.tri(N, M, k), as_dtype(dtype or float64), None)
 
 
-# Numbers in order
+# Ranges
 
 
 def _from(values: Any, dtype: DType, device: Any = None) -> ndarray:
-    """NumPy's result as an array of a type."""
+    """NumPy's result as an array of a dtype."""
     check_device(device)
     return new(leaf(np.asarray(values).astype(dtype.numpy)))
 
 
 def _plain(x: Any) -> Any:
-    """A number from an array of one element."""
+    """A number from a one-element array."""
     return x.item() if hasattr(x, "item") else x
 
 
 def arange(
     start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
 ) -> ndarray:
-    """Numbers from `start` (0) to before `stop`, `step` apart; int64 if all three are integers.
+    """Numbers from `start` (0) up to but without `stop`, in steps; int64 if all three are integers.
 
     >>> arange(2, 8, 2).tolist()
     [2, 4, 6]
@@ -229,7 +229,7 @@ def arange(
     if step == 0:
         raise DTypeError(f"arange: expected a step other than 0{at_user_line()}")
     if kind is bool_ and len(range(first, last, step) if whole else ()) > 2:
-        raise DTypeError(f"arange: expected at most 2 truth values{at_user_line()}")
+        raise DTypeError(f"arange: expected at most 2 booleans{at_user_line()}")
     if whole and kind.is_integer and (last - first) * step >= 0:
         _check_held(kind, range(first, last, step))
         return _made(sequence.arange(first, last, step, dtype=kind), device)
@@ -237,7 +237,7 @@ def arange(
 
 
 def _check_held(dtype: DType, numbers: range) -> None:
-    """Refuse a range whose ends an integer type does not hold."""
+    """Refuse a range whose limits an integer dtype cannot hold."""
     limits = np.iinfo(dtype.numpy)
     for end in (numbers[0], numbers[-1]) if numbers else ():
         if not limits.min <= end <= limits.max:
@@ -249,7 +249,7 @@ def linspace(
     start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, dtype: Any = None,
     device: Any = None,
 ) -> ndarray:  # fmt: skip
-    """`num` numbers equally far apart from `start` to `stop`, of which the last may be left out.
+    """`num` evenly spaced numbers from `start` to `stop`, inclusive unless `endpoint` is false.
 
     Gradients flow to `start` and `stop`.
     """
@@ -278,13 +278,13 @@ def logspace(
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> ndarray:
-    """`num` numbers with equal ratios from `start` to `stop`."""
+    """`num` numbers from `start` to `stop` in geometric progression."""
     check_table("geomspace", (num,), float64)
     return _from(np.geomspace(_plain(start), _plain(stop), num, endpoint), float64)
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[ndarray]:
-    """Coordinates of a grid from the coordinates along each of its axes (vectors).
+    """Coordinate arrays of a grid, from a vector for each axis.
 
     Args:
         indexing: `"xy"`: the second axis follows the first vector; `"ij"`: the first does.
@@ -298,7 +298,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[ndarray]:
 
 
 def indices(dimensions: Sequence[int], dtype: Any = int64) -> ndarray:
-    """For each axis of a shape, the index along it at every place."""
+    """For each axis of a shape, the index along it at every position."""
     check_table("indices", (len(dimensions), *dimensions), int64)
     return _from(np.indices(tuple(dimensions)), as_dtype(dtype))
 

@@ -1,4 +1,4 @@
-"""Differences of neighbours, slopes, integrals."""
+"""Differences of adjacent elements, numerical gradients, integrals."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ __all__ = ["diff", "ediff1d", "gradient", "trapezoid"]
 
 
 def _part(axis: int, start: int | None, stop: int | None) -> tuple[slice, ...]:
-    """A subscript for a part of one axis."""
+    """A subscript for a slice of one axis."""
     return (slice(None),) * axis + (slice(start, stop),)
 
 
 def diff(
     x: Any, /, n: int = 1, axis: int = -1, *, prepend: Any = None, append: Any = None
 ) -> ndarray:
-    """The `n`-th difference of neighbours along an axis; of truth values, whether they differ.
+    """The `n`-th difference of adjacent elements along an axis; for booleans, not_equal.
 
     Args:
-        prepend, append: arrays (or numbers) put before and after `x` first.
+        prepend, append: arrays (or numbers) joined before and after `x` first.
     """
     x = array_like(x)
     at = axis_within("diff", axis, x.ndim)
     ends = [None if v is None else _end(v, x, at) for v in (prepend, append)]
     x = concat([v for v in (ends[0], x, ends[1]) if v is not None], axis=at)
-    for _ in range(min(n, x.shape[at])):  # then there is nothing left
+    for _ in range(min(n, x.shape[at])):  # then nothing is left
         before, after = _part(at, None, -1), _part(at, 1, None)
         x = x[after] != x[before] if x.dtype is bool_ else x[after] - x[before]
     return x
@@ -61,18 +61,18 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> ndarray:
 
 
 def ediff1d(ary: Any) -> ndarray:
-    """The differences of neighbours of all elements in row-major order."""
+    """The differences of adjacent elements of the flattened array."""
     return diff(array_like(ary).reshape(-1))
 
 
 def gradient(f: Any, *varargs: Any, axis: Any = None) -> Any:
-    """Slopes along axes from samples: halves of differences inside, whole ones at the ends.
+    """Numerical gradients along axes: central differences inside, one-sided ones at the edges.
 
     Args:
-        varargs: the distance of samples, one for all axes or one an axis (1).
+        varargs: the distance of samples, one for all axes or one for each axis; 1 by default.
 
     Returns:
-        An array, or a list of one an axis if there are several.
+        An array, or a list with one for each axis if there are several.
 
     Raises:
         ShapeError: an axis of fewer than two samples, or distances that do not fit.

@@ -1,4 +1,4 @@
-"""Functions of elements: arithmetic, exponentials, trigonometry, comparison, logic, bits, parts."""
+"""Elementwise functions: arithmetic, exponentials, trigonometry, comparison, logic, bits."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ __all__ = [
 
 
 def _one(function: Callable[[Any], Any]) -> Callable[[Any], ndarray]:
-    """A function of tensors as one of whatever can be an array."""
+    """A unary function of tensors as one of arguments that can be converted to arrays."""
 
     @functools.wraps(function)
     def single(x: Any, /) -> ndarray:
@@ -141,7 +141,7 @@ def _one(function: Callable[[Any], Any]) -> Callable[[Any], ndarray]:
 
 
 def _two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], ndarray]:
-    """A function of two tensors as one of whatever can be arrays."""
+    """A binary function of tensors as one of arguments that can be converted to arrays."""
 
     @functools.wraps(function)
     def double(x1: Any, x2: Any, /) -> ndarray:
@@ -206,24 +206,24 @@ invert = bitwise_not = bitwise_invert
 
 
 def round(x: Any, /, decimals: int = 0) -> ndarray:
-    """Rounded to a number of decimals; halves to the even neighbour."""
+    """Round to a number of decimals; halves round to even."""
     x = array_like(x)
     found: Any = unary.round(x, decimals=decimals)
     return found
 
 
 def rint(x: Any, /) -> ndarray:
-    """The nearest whole numbers; halves to the even one."""
+    """Round to the nearest integers; halves round to even."""
     return round(x)
 
 
 def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
 ) -> ndarray:
-    """NaN replaced by a number (0), infinities by numbers (the largest ones of the type).
+    """Replace NaN by a number (0), and infinities by numbers (the dtype's limits).
 
     Args:
-        copy: of no influence.
+        copy: no effect.
     """
     found: Any = unary.nan_to_num(array_like(x), nan, posinf, neginf)
     return found
@@ -239,28 +239,28 @@ _angle: Final = of_floats("angle", angle_of)
 
 
 def real(x: Any, /) -> ndarray:
-    """The real parts; real numbers themselves."""
+    """The real parts; real numbers are returned as they are."""
     found: Any = _real(array_like(x))
     return found
 
 
 def imag(x: Any, /) -> ndarray:
-    """The imaginary parts; 0 of real numbers."""
+    """The imaginary parts; 0 for real numbers."""
     found: Any = _imag(array_like(x))
     return found
 
 
 def angle(z: Any, deg: bool = False) -> ndarray:
-    """The angle from the positive real axis in (-pi, pi], in degrees if asked for."""
+    """The angle from the positive real axis in (-pi, pi], optionally in degrees."""
     found: Any = _angle(array_like(z))
     return rad2deg(found) if deg else found
 
 
 def real_if_close(a: Any, tol: float = 100) -> ndarray:
-    """The real parts if all imaginary parts are tiny, which is looked at.
+    """The real parts if all imaginary parts are tiny; reads the values.
 
     Args:
-        tol: how many times the smallest relative step counts as tiny.
+        tol: the limit, in multiples of the dtype's epsilon.
     """
     x = array_like(a)
     if not x.dtype.is_complex:
@@ -326,7 +326,7 @@ def float_power(x1: Any, x2: Any, /) -> ndarray:
 def clip(
     x: Any, /, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None
 ) -> ndarray:
-    """`x`, or the limit that it goes beyond; limits are numbers or arrays, and broadcast."""
+    """`x` clipped to limits, which are numbers or arrays and broadcast."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is None and high is None:
         return positive(x)
@@ -339,7 +339,7 @@ def clip(
 
 
 def _limit(x: Any, dtype: DType, side: int) -> Any:
-    """A limit; `None` for a whole number on the side of all that an integer type holds."""
+    """A limit; `None` for an integer beyond all that an integer dtype can hold."""
     if x is None or type(x) not in NUMBERS:
         return x if x is None else array_like(x)
     if type(x) is int and dtype.is_integer:

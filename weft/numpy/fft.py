@@ -34,7 +34,7 @@ _to_real = recorded(ops.irfftn)
 
 
 def other_norm(name: str, norm: str | None) -> str:
-    """The norm of the transform in the other direction."""
+    """The `norm` of the inverse transform."""
     return OTHER_NORM[_norm(name, norm)]
 
 
@@ -51,7 +51,7 @@ def _plan(name: str, x: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], tuple[
     """The axes counted from the end, and their sizes.
 
     Raises:
-        ShapeError: sizes that are not positive, or not as many as axes.
+        ShapeError: sizes that are not positive, or different numbers of sizes and axes.
     """
     rank = x.ndim
     if axes is None:
@@ -108,11 +108,11 @@ def _size(n: int | None) -> Any:
 
 
 def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> ndarray:
-    """The transform along one axis, which is cut or filled with zeros to `n`.
+    """The transform along one axis, which is cropped or zero-padded to `n`.
 
     Args:
-        norm: which direction divides by the number of elements: `backward` (the inverse one),
-            `forward`, or `ortho` (both, by its root).
+        norm: the direction that divides by the number of elements: `backward` (the inverse),
+            `forward`, or `ortho` (both, by its square root).
 
     Raises:
         ShapeError: `n` is below 1.
@@ -126,7 +126,7 @@ def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = Non
 
 
 def fftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = None) -> ndarray:
-    """The transform along several axes (all, if none are given), of sizes `s`."""
+    """The transform along several axes (all by default), of sizes `s`."""
     return _run_complex("fftn", x, s, axes, False, norm)
 
 
@@ -148,17 +148,17 @@ def ifft2(
 
 
 def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> ndarray:
-    """The first `n // 2 + 1` elements of the transform of real numbers: the others mirror them."""
+    """The first `n // 2 + 1` elements of the transform of real numbers."""
     return _run_of_real("rfft", x, _size(n), (axis,), norm)
 
 
 def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> ndarray:
-    """The inverse of `rfft`: `n` real numbers, an even number of them if `n` is not given."""
+    """The inverse of `rfft`: `n` real numbers, by default an even number."""
     return _run_to_real("irfft", x, _size(n), (axis,), norm)
 
 
 def rfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = None) -> ndarray:
-    """The transform of real numbers along several axes, of which the last one is halved."""
+    """The transform of real numbers along several axes; the last one is halved."""
     return _run_of_real("rfftn", x, s, axes, norm)
 
 
@@ -170,7 +170,7 @@ def irfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = None) 
 def rfft2(
     x: Any, s: Any = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> ndarray:
-    """The transform of real numbers along two axes, of which the last one is halved."""
+    """The transform of real numbers along two axes; the last one is halved."""
     return _run_of_real("rfft2", x, s, axes, norm)
 
 
@@ -182,7 +182,7 @@ def irfft2(
 
 
 def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = None) -> ndarray:
-    """The (real) transform of numbers that mirror each other, of which the first half is given."""
+    """The real transform of a Hermitian-symmetric array, given its first half."""
     return irfft(conj(x), n, axis, other_norm("hfft", norm))
 
 
@@ -200,17 +200,17 @@ def _frequencies(function: Callable[..., Any], n: int, d: float, dtype: Any) -> 
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> ndarray:
-    """The frequencies of the elements of a transform of `n` samples, `d` apart."""
+    """The frequencies of a transform of `n` samples, `d` apart."""
     return _frequencies(np.fft.fftfreq, n, d, dtype)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> ndarray:
-    """The frequencies of the elements of `rfft` of `n` samples, `d` apart."""
+    """The frequencies of `rfft` of `n` samples, `d` apart."""
     return _frequencies(np.fft.rfftfreq, n, d, dtype)
 
 
 def fftshift(x: Any, /, *, axes: Any = None) -> ndarray:
-    """Frequency 0 moved to the middle."""
+    """Move frequency 0 to the middle."""
     return _shifted(x, axes, 1)
 
 

@@ -1,4 +1,4 @@
-"""What this namespace can do, as the Array API asks it."""
+"""Inspection of this namespace, as defined by the Array API."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class __array_namespace_info__:
     """Capabilities, default types and devices."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What parts of the standard hold that may be left out."""
+        """Support for optional parts of the standard."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
-        """Where arrays are."""
+        """The default device."""
         return CPU
 
     def devices(self) -> list[Device]:
-        """Where arrays can be."""
+        """All devices."""
         return [CPU]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """What numbers become that are given no type."""
+        """The default dtypes."""
         check_device(device)
         return {
             "real floating": types.float64,
@@ -43,6 +43,6 @@ class __array_namespace_info__:
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The element types of the standard by name; only those of a kind if one is given."""
+        """The dtypes of the standard by name, optionally only those of a kind."""
         check_device(device)
         return {d.name: d for d in _STANDARD if kind is None or isdtype(d, kind)}

@@ -1,4 +1,4 @@
-"""Linear algebra: the Array API's extension and NumPy's names; factorisations are LAPACK's."""
+"""Linear algebra: the Array API's extension and NumPy's names; factorizations are LAPACK's."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ __all__ = [
 
 
 def _matrices(name: str, x: Any, square: bool = True) -> Any:
-    """Floating matrices.
+    """Floating-point matrices.
 
     Raises:
-        ShapeError: no matrices, or none that are square where such are needed.
+        ShapeError: no matrices, or not square if they have to be.
     """
     x = floats(x)
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
@@ -52,7 +52,7 @@ def _matrices(name: str, x: Any, square: bool = True) -> Any:
     return x
 
 
-# Factorisations
+# Factorizations
 
 
 @recorded
@@ -61,12 +61,12 @@ def _cholesky(x: Value, *, upper: bool) -> Value:
 
 
 def cholesky(x: Any, /, *, upper: bool = False) -> ndarray:
-    """Lower triangular `l` with `l @ l.T` equal to each symmetric positive definite matrix.
+    """The lower triangular `l` with `l @ l.T == x` for symmetric positive definite matrices.
 
-    The gradient is that of symmetric matrices, and symmetric itself.
+    The gradient is that for symmetric matrices, and symmetric itself.
 
     Args:
-        upper: the upper triangular factor instead.
+        upper: return the upper triangular factor instead.
 
     Raises:
         ShapeError: no square matrices.
@@ -81,10 +81,10 @@ _eig = recorded(factorization.eig)
 
 
 def eigh(x: Any, /, UPLO: str = "L") -> Eigen:
-    """Eigenvalues in increasing order and eigenvectors of symmetric (Hermitian) matrices.
+    """Eigenvalues in ascending order and eigenvectors of symmetric (Hermitian) matrices.
 
-    The gradient is that of the triangle that is read, as in autograd: what it says of the other one
-    is 0. It is infinite where eigenvalues are equal, if eigenvectors matter.
+    The gradient is that of the triangle that is read, as in autograd, and 0 in the other. Gradients
+    through eigenvectors are infinite if eigenvalues are equal.
 
     Args:
         UPLO: which triangle is read: `"L"` or `"U"`.
@@ -93,7 +93,7 @@ def eigh(x: Any, /, UPLO: str = "L") -> Eigen:
 
 
 def eigvalsh(x: Any, /, UPLO: str = "L") -> ndarray:
-    """Eigenvalues of symmetric (Hermitian) matrices in increasing order."""
+    """Eigenvalues of symmetric (Hermitian) matrices in ascending order."""
     return _eigvalsh(_matrices("eigvalsh", x), uplo=UPLO)
 
 
@@ -114,8 +114,7 @@ def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
     """An orthogonal (unitary) and an upper triangular factor.
 
     Args:
-        mode: `complete` gives a square `Q`, which has a gradient only for matrices that are not
-            tall.
+        mode: `complete` gives a square `Q`, with a gradient only if matrices are not tall.
     """
     x = _matrices("qr", x, square=False)
     return QR(*_qr(x, mode=mode))
@@ -125,8 +124,8 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Singular values and vectors: `x == U * S @ Vh`.
 
     Args:
-        full_matrices: square `U` and `Vh`, of which gradients see the first vectors only.
-        compute_uv: `False` gives the singular values alone.
+        full_matrices: square `U` and `Vh`; gradients flow through the first vectors only.
+        compute_uv: if false, return the singular values only.
     """
     if not compute_uv:
         return svdvals(x)
@@ -134,7 +133,7 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
 
 
 def svdvals(x: Any, /) -> ndarray:
-    """Singular values in decreasing order."""
+    """Singular values in descending order."""
     return _svdvals(_matrices("svdvals", x, square=False))
 
 
@@ -144,7 +143,7 @@ def det(x: Any, /) -> ndarray:
 
 
 def slogdet(x: Any, /) -> SlogDet:
-    """Signs of determinants, and logarithms of their sizes."""
+    """Signs of determinants, and logarithms of their absolute values."""
     return SlogDet(*_slogdet(_matrices("slogdet", x)))
 
 
@@ -155,7 +154,7 @@ def inv(x: Any, /) -> ndarray:
     """Inverses of square matrices.
 
     Raises:
-        LinAlgError: when computed, a matrix that has none.
+        LinAlgError: when computed, a singular matrix.
     """
     return _inv(_matrices("inv", x))
 
@@ -164,11 +163,11 @@ _solve = recorded(solution.solve)
 
 
 def solve(x1: Any, x2: Any, /) -> ndarray:
-    """`x` such that `x1 @ x` is `x2`, a vector or matrices.
+    """Solve `x1 @ x == x2`, for a vector or matrices.
 
     Raises:
         ShapeError: no square matrices.
-        LinAlgError: when computed, a matrix that has no inverse.
+        LinAlgError: when computed, a singular matrix.
     """
     a, b = alike(x1, x2)
     a, b = _matrices("solve", a), floats(b)
@@ -187,7 +186,7 @@ def pinv(x: Any, /, *, rtol: Any = None, rcond: Any = None, hermitian: bool = Fa
     """Pseudo-inverses of matrices.
 
     Args:
-        rtol: singular values up to this part of the largest one count as 0.
+        rtol: singular values up to this fraction of the largest one count as 0.
         rcond: the same, under NumPy's older name.
     """
     x = _matrices("pinv", x, square=False)
@@ -201,7 +200,7 @@ def pinv(x: Any, /, *, rtol: Any = None, rcond: Any = None, hermitian: bool = Fa
 
 
 def matrix_power(x: Any, n: int, /) -> ndarray:
-    """Square matrices to a whole power, by repeated squaring."""
+    """Square matrices to an integer power, by repeated squaring."""
     x = array_like(x)
     x = _matrices("matrix_power", x) if n < 0 or x.dtype.is_inexact else x
     base: Any = inv(x) if n < 0 else x if x.dtype.is_inexact else typed(x, int64)
@@ -209,7 +208,7 @@ def matrix_power(x: Any, n: int, /) -> ndarray:
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> ndarray:
-    """How many singular values are more than `rtol` of the largest one."""
+    """The rank: how many singular values exceed `rtol` times the largest one."""
     x = _matrices("matrix_rank", x, square=False)
     found: Any = solve_of_tensors.matrix_rank(x, rtol=rtol)
     return found
@@ -219,7 +218,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> ndarray:
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> ndarray:
-    """`sum(abs(x) ** ord) ** (1 / ord)` over axes (all, if none are given)."""
+    """`sum(abs(x) ** ord) ** (1 / ord)` over axes (all by default)."""
     x = floats(x)
     axes = axes_within("vector_norm", axis, x.ndim)
     return _vector_norm(x, axes=axes, keepdims=keepdims, ord=float(ord))
@@ -230,7 +229,7 @@ _matrix_norm = recorded(ops.matrix_norm)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> ndarray:
-    """A norm of matrices: `"fro"`, `"nuc"`, 1, 2, `inf`, or with the smallest for the largest.
+    """A norm of matrices: `"fro"`, `"nuc"`, 1, 2, `inf`; -1, -2 or `-inf` take the minimum.
 
     Raises:
         ShapeError: another `ord`.
@@ -256,7 +255,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> n
 
 
 def cond(x: Any, p: Any = None) -> ndarray:
-    """The norm of matrices times that of their inverses."""
+    """The condition number: the norm of matrices times that of their inverses."""
     if p is None:
         s: Any = svdvals(x)
         return s[..., 0] / s[..., -1]
@@ -268,7 +267,7 @@ def cond(x: Any, p: Any = None) -> ndarray:
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
-    """The vector product of vectors of 3 elements along an axis."""
+    """The cross product of vectors of 3 elements along an axis."""
     return product.cross(x1, x2, axis=axis)
 
 
@@ -290,7 +289,7 @@ def _stacked(name: str, x: Any) -> Any:
 
 
 def multi_dot(arrays: Sequence[Any]) -> ndarray:
-    """The product of several matrices, of which the outer ones may be vectors."""
+    """The product of several matrices; the first and last may be vectors."""
     found: Any = arrays[0]
     for x in arrays[1:]:
         found = product.dot(found, x)

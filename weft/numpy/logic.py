@@ -1,4 +1,4 @@
-"""Questions about whole arrays, answered at once, and about their types."""
+"""Predicates of whole arrays, computed at once, and of their dtypes."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ def allclose(
 
 
 def array_equal(a1: Any, a2: Any) -> bool:
-    """Whether two arrays have one shape and equal elements."""
+    """Whether two arrays have the same shape and elements."""
     x, y = array_like(a1), array_like(a2)
     return x.shape == y.shape and builtins.bool(equal(x, y).array.all())
 
 
 def array_equiv(a1: Any, a2: Any) -> bool:
-    """Whether two arrays have equal elements once they are broadcast."""
+    """Whether two arrays have equal elements after broadcasting."""
     return builtins.bool(np.array_equiv(array_like(a1).array, array_like(a2).array))
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether an array is of a complex type."""
+    """Whether an array has a complex dtype."""
     return array_like(x).dtype.is_complex
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether an array is of a type that is not complex."""
+    """Whether an array has a real dtype."""
     return not iscomplexobj(x)
 
 
@@ -69,5 +69,5 @@ def isreal(x: Any) -> ndarray:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether something is a number of Python or NumPy, and no array."""
+    """Whether something is a Python or NumPy scalar, and no array."""
     return not isinstance(element, Handle) and isinstance(element, (*NUMBERS, np.generic))

@@ -1,4 +1,4 @@
-"""Arrays in other shapes, joined, cut apart, repeated, turned."""
+"""Array manipulation: reshape, permute, join, split, repeat, flip, pad."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
     "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack", "vander", "vsplit", "vstack",
 ]  # fmt: skip
 
-# What they are
+# Attributes
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -58,25 +58,25 @@ def axis_within(name: str, axis: Any, rank: int) -> int:
     """An axis counted from the front; a scalar has none.
 
     Raises:
-        OutOfRangeError: it lies outside the rank.
+        OutOfRangeError: it is outside the rank.
     """
     if not rank:
         raise OutOfRangeError(f"{name}: a scalar has no axis {axis}{at_user_line()}")
     return axis_of(name, axis, rank)
 
 
-# Another shape
+# Reshaping
 
 
 def reshape(x: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> ndarray:
-    """The elements in another shape, of which one dimension may be -1.
+    """Reshape; one dimension may be -1.
 
     Args:
         order: `"C"` with the last axis first, `"F"` with the first axis first, `"A"` as `"C"`.
-        copy: `True` gives an array of its own, else its elements may be those of `x`.
+        copy: `True` returns a copy; otherwise memory may be shared with `x`.
 
     Raises:
-        ShapeError: a shape of another number of elements.
+        ShapeError: a shape with another number of elements.
     """
     x = array_like(x)
     if order == "F":
@@ -87,15 +87,15 @@ def reshape(x: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
 
 
 def ravel(a: Any, order: str = "C") -> ndarray:
-    """All elements in one axis."""
+    """The flattened array."""
     return reshape(a, (-1,), order)
 
 
 def expand_dims(x: Any, /, axis: Any = 0) -> ndarray:
-    """With axes of one element put in at these places.
+    """Insert axes of size 1.
 
     Raises:
-        OutOfRangeError: a place outside the rank.
+        OutOfRangeError: an axis outside the rank.
         ShapeError: one is named twice.
     """
     x = array_like(x)
@@ -108,7 +108,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> ndarray:
 
 
 def squeeze(x: Any, /, axis: Any = None) -> ndarray:
-    """Without the axes of one element, or without the given ones.
+    """Remove axes of size 1: all, or the given ones.
 
     Raises:
         ShapeError: a given axis is of another size.
@@ -127,41 +127,41 @@ def squeeze(x: Any, /, axis: Any = None) -> ndarray:
 
 
 def atleast_1d(*arys: Any) -> Any:
-    """Scalars as arrays of one element."""
+    """Scalars as one-element arrays."""
     return joining.atleast_1d(*[array_like(x) for x in arys])
 
 
 def atleast_2d(*arys: Any) -> Any:
-    """At least two axes, new ones in front."""
+    """The array with at least two axes; new ones come first."""
     return joining.atleast_2d(*[array_like(x) for x in arys])
 
 
 def atleast_3d(*arys: Any) -> Any:
-    """At least three axes: a vector becomes `(1, n, 1)`, a matrix `(m, n, 1)`."""
+    """The array with at least three axes: a vector becomes `(1, n, 1)`, a matrix `(m, n, 1)`."""
     return joining.atleast_3d(*[array_like(x) for x in arys])
 
 
-# The axes in another order
+# Permuting axes
 
 
 def permute_dims(x: Any, /, axes: Any) -> ndarray:
-    """The axes in an order.
+    """Permute the axes.
 
     Raises:
-        ShapeError: `axes` is no order of all axes.
+        ShapeError: `axes` is no permutation of all axes.
     """
     found: Any = shaping.permute(array_like(x), tuple(axes))
     return found
 
 
 def transpose(a: Any, axes: Any = None) -> ndarray:
-    """The axes reversed, or in a given order."""
+    """Reverse the axes, or permute them."""
     x = array_like(a)
     return permute_dims(x, range(x.ndim)[::-1] if axes is None else axes)
 
 
 def matrix_transpose(x: Any, /) -> ndarray:
-    """The last two axes in each other's place.
+    """Swap the last two axes.
 
     Raises:
         ShapeError: a rank below 2.
@@ -171,7 +171,7 @@ def matrix_transpose(x: Any, /) -> ndarray:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> ndarray:
-    """The axes `source` moved to the places `destination`; the others keep their order."""
+    """Move the axes `source` to the positions `destination`; the others keep their order."""
     x = array_like(x)
     if not x.ndim and (source != () or destination != ()):
         raise OutOfRangeError(f"moveaxis: a scalar has no axis {source}{at_user_line()}")
@@ -180,13 +180,13 @@ def moveaxis(x: Any, source: Any, destination: Any) -> ndarray:
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> ndarray:
-    """Two axes in each other's place."""
+    """Swap two axes."""
     found: Any = shaping.swapaxes(array_like(a), axis1, axis2)
     return found
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> ndarray:
-    """An axis moved back to before the axis `start`."""
+    """Move an axis before the axis `start`."""
     x = array_like(a)
     source, to = axis_within("rollaxis", axis, x.ndim), start + x.ndim if start < 0 else start
     return moveaxis(x, source, to - 1 if source < to else to)
@@ -196,17 +196,17 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> ndarray:
 
 
 def broadcast_to(x: Any, /, shape: Any) -> ndarray:
-    """Axes of one element repeated to a shape.
+    """Broadcast to a shape.
 
     Raises:
-        ShapeError: the shape does not follow by repetition.
+        ShapeError: it does not broadcast to the shape.
     """
     found: Any = shaping.broadcast_to(array_like(x), shape)
     return found
 
 
 def broadcast_arrays(*arrays: Any) -> list[ndarray]:
-    """All arrays repeated to their common shape."""
+    """All arrays broadcast to their common shape."""
     found: Any = movement.broadcast_tensors(*[array_like(x) for x in arrays])
     return list(found)
 
@@ -216,11 +216,11 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return movement.broadcast_shapes(*shapes)
 
 
-# Joined
+# Joining
 
 
 def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> ndarray:
-    """Arrays one after the other along an axis; without one, all elements of all of them.
+    """Concatenate arrays along an axis; without one, the flattened arrays.
 
     Raises:
         ShapeError: no arrays, or shapes that differ along another axis.
@@ -236,24 +236,24 @@ concatenate = concat
 
 
 def _listed(name: str, arrays: Any) -> list[Any]:
-    """Arrays that come as one sequence, or as the rows of one."""
+    """Arrays given as one sequence, or as the rows of an array."""
     return listed(name, unstack(arrays) if isinstance(arrays, Handle) else arrays, "array")
 
 
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> ndarray:
-    """Arrays of one shape side by side along a new axis."""
+    """Stack arrays of one shape along a new axis."""
     found: Any = joining.stack(alike(*_listed("stack", arrays)), axis)
     return found
 
 
 def hstack(tup: Sequence[Any]) -> ndarray:
-    """One after the other along the second axis; vectors along their only one."""
+    """Concatenate along the second axis; vectors along their only axis."""
     found: Any = joining.hstack(alike(*_listed("hstack", tup)))
     return found
 
 
 def vstack(tup: Sequence[Any]) -> ndarray:
-    """One below the other."""
+    """Stack vertically, along the first axis."""
     found: Any = joining.vstack(alike(*_listed("vstack", tup)))
     return found
 
@@ -262,27 +262,27 @@ row_stack = vstack
 
 
 def dstack(tup: Sequence[Any]) -> ndarray:
-    """One behind the other, along the third axis."""
+    """Stack along the third axis."""
     found: Any = joining.dstack(alike(*_listed("dstack", tup)))
     return found
 
 
 def column_stack(tup: Sequence[Any]) -> ndarray:
-    """Vectors as the columns of a matrix."""
+    """Stack vectors as columns of a matrix."""
     found: Any = joining.column_stack(alike(*_listed("column_stack", tup)))
     return found
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> ndarray:
-    """`values` after `arr` along an axis; without one, all elements of both."""
+    """Append `values` to `arr` along an axis; without one, both flattened."""
     return concat([arr, values], axis=axis)
 
 
-# Cut apart
+# Splitting
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[ndarray, ...]:
-    """The elements at each index of an axis, which is gone."""
+    """The slices at each index of an axis, which is removed."""
     x = array_like(x)
     axis_within("unstack", axis, x.ndim)
     found: Any = movement.unbind(x, axis)
@@ -290,7 +290,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[ndarray, ...]:
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
-    """Parts along an axis: a number of them that differ by at most 1, or cut at given places."""
+    """Split along an axis, at indices or into parts whose sizes differ by at most 1."""
     given = indices_or_sections
     cuts = given if isinstance(given, int | Handle) else [int(i) for i in given]
     found: Any = movement.tensor_split(array_like(ary), cuts, axis)
@@ -298,7 +298,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarr
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
-    """Equal parts along an axis, or parts cut at given places.
+    """Split along an axis, into equal parts or at indices.
 
     Raises:
         ShapeError: a number of parts that does not divide the axis.
@@ -313,7 +313,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[ndarray]:
-    """`split` along the second axis; of a vector along its only one."""
+    """`split` along the second axis; a vector along its only axis."""
     x = array_like(ary)
     return split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
@@ -328,18 +328,18 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[ndarray]:
     return split(ary, indices_or_sections, 2)
 
 
-# Repeated and turned
+# Repeating and flipping
 
 
 def tile(x: Any, /, reps: Any) -> ndarray:
-    """The array beside itself, as often along each axis as said."""
+    """The array repeated along each axis."""
     times = (reps,) if isinstance(reps, int) else tuple(reps)
     found: Any = movement.tile(array_like(x), times)
     return found
 
 
 def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> ndarray:
-    """Each element along an axis repeated; without an axis, of all in row-major order."""
+    """Each element along an axis repeated; without an axis, of the flattened array."""
     x = array_like(x)
     if isinstance(repeats, Handle | np.ndarray):
         repeats = np.asarray(repeats).tolist()
@@ -350,7 +350,7 @@ def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> ndarray:
 
 
 def flip(x: Any, /, axis: Any = None) -> ndarray:
-    """Axes (all of them, if none is given) in reverse order."""
+    """Reverse axes, all by default."""
     x = array_like(x)
     if axis == () or not x.ndim:
         return x.clone()
@@ -369,7 +369,7 @@ def flipud(m: Any) -> ndarray:
 
 
 def roll(x: Any, /, shift: Any, axis: Any = None) -> ndarray:
-    """Elements moved along axes; those that leave at one end come in at the other."""
+    """Shift elements along axes, with wrap-around."""
     x = array_like(x)
     along = None if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     by = (shift,) if isinstance(shift, int) else tuple(shift)
@@ -382,12 +382,12 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> ndarray:
 
 
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> ndarray:
-    """Turned by `k` quarter turns, from the first axis to the second."""
+    """Rotate by `k` quarter turns, from the first axis to the second."""
     found: Any = movement.rot90(array_like(m), k, axes)
     return found
 
 
-# More elements at the ends
+# Padding
 
 
 @recorded
@@ -400,10 +400,10 @@ def _padded(x: Value, value: Value, *, pads: tuple[tuple[int, int], ...]) -> Val
 
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> ndarray:
-    """More elements at the ends of the axes.
+    """Pad the axes.
 
     Args:
-        pad_width: a number, a pair (before, after), or a pair an axis.
+        pad_width: a number, a pair (before, after), or a pair for each axis.
         mode: `constant`, `edge`, `reflect`, `symmetric` or `wrap`.
 
     Raises:
@@ -431,13 +431,13 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
 
 
 def diag(v: Any, k: int = 0) -> ndarray:
-    """A diagonal of a matrix, or the matrix with that diagonal of a vector."""
+    """A diagonal of a matrix; for a vector, the matrix with this diagonal."""
     found: Any = movement.diag(array_like(v), k)
     return found
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray:
-    """The elements `i, i + offset` along two axes, as the last axis."""
+    """The diagonal elements `i, i + offset` of two axes, as the last axis."""
     found: Any = shaping.diagonal(array_like(a), operator.index(offset), axis1, axis2)
     return found
 
@@ -449,6 +449,6 @@ def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> nd
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> ndarray:
-    """Powers of a vector, a column each, the highest first unless `increasing`."""
+    """The Vandermonde matrix of a vector, highest power first unless `increasing`."""
     found: Any = movement.vander(array_like(x), N, increasing)
     return found

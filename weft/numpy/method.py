@@ -20,7 +20,7 @@ from weft.ops.refusal import guard_methods
 
 
 def _sequence(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of a sequence of numbers as a method that takes them one by one as well."""
+    """A function of a sequence of numbers as a method that also takes separate numbers."""
 
     def method(self: Any, *numbers: Any, **options: Any) -> Any:
         given = numbers[0] if len(numbers) == 1 else numbers
@@ -31,7 +31,7 @@ def _sequence(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function as a method that NumPy's own functions call, which name an output they lack."""
+    """A function as a method that NumPy's functions may call with `out=None`."""
 
     @functools.wraps(function)
     def method(self: Any, *args: Any, out: None = None, **options: Any) -> Any:
@@ -41,7 +41,7 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Methods(Tensor):
-    """Methods of NumPy's arrays that are not PyTorch's."""
+    """Methods of NumPy's arrays that PyTorch lacks."""
 
     def __init__(self, data: Any) -> None:
         Tensor.__init__(self, array_like(data))
@@ -99,7 +99,7 @@ class Methods(Tensor):
     transpose = _sequence(manipulation.transpose)
 
     def flatten(self, order: str = "C") -> ndarray:
-        """All elements in one axis, as an array of its own."""
+        """A flattened copy."""
         return manipulation.ravel(self, order).clone()  # pyright: ignore[reportReturnType]
 
     argsort = searching.argsort
@@ -110,7 +110,7 @@ class Methods(Tensor):
     take = searching.take
 
     def sort(self, axis: int = -1) -> None:
-        """Put the elements in order along an axis, in place."""
+        """Sort along an axis, in place."""
         write(self, searching.sort(self, axis).lazy, "sort")
 
 

@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and arrays of them."""
+"""Matmul, dot products and their relatives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def matmul(x1: Any, x2: Any, /) -> ndarray:
-    """The matrix product; axes before the last two broadcast, vectors are a row or a column.
+    """The matrix product; leading axes broadcast, vectors count as a row or a column.
 
     Raises:
         ShapeError: a scalar, or inner dimensions that differ.
@@ -38,7 +38,7 @@ def matmul(x1: Any, x2: Any, /) -> ndarray:
 
 
 def dot(a: Any, b: Any) -> ndarray:
-    """The sum of products over the last axis of `a` and the last but one of `b`.
+    """The sum of products over the last axis of `a` and the second last of `b`.
 
     Raises:
         ShapeError: these dimensions differ.
@@ -58,12 +58,12 @@ def inner(a: Any, b: Any) -> ndarray:
 
 
 def vdot(a: Any, b: Any) -> ndarray:
-    """The sum of the products of all elements, conjugates of the first ones."""
+    """The sum of products of all elements, with the first array conjugated."""
     return dot(conj(ravel(a)), ravel(b))
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
-    """The sum of products along an axis, conjugates of the first ones.
+    """The sum of products along an axis, with the first array conjugated.
 
     Raises:
         ShapeError: the axes are of different lengths.
@@ -80,13 +80,13 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
 
 
 def outer(x1: Any, x2: Any, /) -> ndarray:
-    """The product of every element of one array with every one of the other."""
+    """The outer product of two flattened arrays."""
     found: Any = product.outer(*[ravel(x) for x in alike(x1, x2)])
     return found
 
 
 def kron(a: Any, b: Any) -> ndarray:
-    """Kronecker's product: `b` times each element of `a`, side by side."""
+    """The Kronecker product."""
     found: Any = product.kron(*alike(a, b))
     return found
 
@@ -94,7 +94,7 @@ def kron(a: Any, b: Any) -> ndarray:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
 ) -> ndarray:
-    """The vector product of vectors of 3 elements along an axis.
+    """The cross product of vectors of 3 elements along an axis.
 
     Raises:
         ShapeError: vectors of another length.
@@ -112,16 +112,16 @@ def cross(
 
 
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> ndarray:
-    """Products summed over axes: the last of `x1` with the first of `x2`, or pairs of axes."""
+    """Products summed over axes: the last of `x1` with the first of `x2`, or given pairs."""
     x, y = alike(x1, x2)
     found: Any = product.tensordot(x, y, axes)
     return typed(found, x.dtype)
 
 
 def einsum(subscripts: Any, /, *operands: Any) -> ndarray:
-    """Einstein's summation: products of elements, summed over letters that the result lacks.
+    """Einstein summation: products of elements, summed over letters missing in the result.
 
-    `einsum(x, [0, 1], y, [1, 2], [0, 2])` says the same as `einsum("ab,bc->ac", x, y)`.
+    `einsum(x, [0, 1], y, [1, 2], [0, 2])` is the same as `einsum("ab,bc->ac", x, y)`.
 
     Raises:
         GraphError, ShapeError: an equation that is malformed, or does not fit the operands.
@@ -134,7 +134,7 @@ def einsum(subscripts: Any, /, *operands: Any) -> ndarray:
 
 
 def _lettered(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """Operands and lists of numbers of axes in turn as an equation and operands."""
+    """The equation and operands of a call with lists of axis numbers."""
     pairs = [*zip(given[0::2], given[1::2], strict=False)]
     terms = ["".join(["..." if i is ... else _LETTERS[i] for i in axes]) for _, axes in pairs]
     arrow = ""
@@ -150,7 +150,7 @@ _trace = recorded(ops.trace)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> ndarray:
-    """The sum of a diagonal; integers in 64 bits."""
+    """The sum of a diagonal; int64 for integers."""
     x = typed(a, dtype)
     if dtype is None and not x.dtype.is_inexact:
         x = typed(x, uint64 if x.dtype.kind == "u" else int64)
@@ -158,6 +158,6 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 
 def block_diag(*arrays: Any) -> ndarray:
-    """Matrices along the diagonal of one matrix, zeros elsewhere."""
+    """A block-diagonal matrix."""
     found: Any = joining.block_diag(*alike(*arrays))
     return found

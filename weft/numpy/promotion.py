@@ -1,6 +1,6 @@
-"""Element types as NumPy 2 combines them, and what the Array API lets ask about them.
+"""Dtype promotion as in NumPy 2, and the Array API's queries about dtypes.
 
-Arrays of every rank count alike; a bare Python number takes the type of what it stands beside, and
+The rank of arrays does not matter. A bare Python number takes the dtype of the other operand and
 only decides the kind.
 """
 
@@ -28,7 +28,7 @@ _KINDS: Final = "buifc"
 
 @functools.cache
 def promote(a: DType, b: DType) -> DType:
-    """The smallest type that holds the numbers of both, as in NumPy.
+    """The smallest dtype that holds the numbers of both, as in NumPy.
 
     >>> promote(types.int64, types.float32), promote(types.uint64, types.int8)
     (float64, float64)
@@ -37,23 +37,23 @@ def promote(a: DType, b: DType) -> DType:
         return a
     try:
         return as_dtype(np.promote_types(a.numpy, b.numpy))
-    except (TypeError, DTypeError):  # bfloat16 beside something that NumPy does not know it with
+    except (TypeError, DTypeError):  # bfloat16 beside a dtype that NumPy cannot combine it with
         if {a, b} == {types.bfloat16, types.float16}:
             return types.float32
         return a if (_KINDS.index(a.kind), a.size) > (_KINDS.index(b.kind), b.size) else b
 
 
 class NumpyRules(Rules):
-    """NumPy's rules, with float64 as what integers become."""
+    """NumPy's rules, in which integers become float64."""
 
     wraps = False
 
     def result(self, operands: Sequence[TensorType]) -> DType:
-        """The common type of arrays."""
+        """The common dtype of arrays."""
         return functools.reduce(promote, [t.dtype for t in operands])
 
     def number(self, number: Any, beside: DType) -> DType:
-        """The common type of an array and a bare Python number."""
+        """The common dtype of an array and a bare Python number."""
         if isinstance(number, bool):
             return beside
         if isinstance(number, int):
@@ -80,7 +80,7 @@ def _type_of(x: Any) -> DType:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The type in which arrays, element types and Python numbers are combined.
+    """The dtype to which arrays, dtypes and Python numbers are promoted.
 
     Raises:
         DTypeError: only Python numbers, or none at all.
@@ -92,7 +92,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     numbers = [x for x in arrays_and_dtypes if type(x) in (bool, int, float, complex)]
     rest = [_type_of(x) for x in arrays_and_dtypes if type(x) not in (bool, int, float, complex)]
     if not rest:
-        raise DTypeError(f"result_type: expected an array or an element type{at_user_line()}")
+        raise DTypeError(f"result_type: expected an array or a dtype{at_user_line()}")
     found = functools.reduce(promote, rest)
     for x in numbers:
         found = NUMPY.number(x, found)
@@ -100,7 +100,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether numbers of a type (or of an array's) become another type without loss of kind.
+    """Whether a dtype (or an array's) can be cast to another without loss of kind.
 
     >>> import weft.numpy as np
     >>> can_cast(np.int8, np.int16), can_cast(np.float64, np.float32)
@@ -117,10 +117,10 @@ _GROUPS: Final = {
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether an element type is another one, or of a kind, or any of a tuple of such.
+    """Whether a dtype equals another one, or is of a kind, or of any in a tuple.
 
     Args:
-        kind: an element type, or `bool`, `signed integer`, `unsigned integer`, `integral`,
+        kind: a dtype, or `bool`, `signed integer`, `unsigned integer`, `integral`,
             `real floating`, `complex floating`, `numeric`.
 
     Raises:
@@ -138,7 +138,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 
 class FloatInfo(NamedTuple):
-    """Limits of a floating type."""
+    """Limits of a floating-point dtype."""
 
     bits: int
     eps: float
@@ -154,12 +154,12 @@ class FloatInfo(NamedTuple):
 
     @property
     def resolution(self) -> float:
-        """The smallest step in decimal digits that every number keeps."""
+        """The resolution in decimal digits."""
         return float(f"1e{int(np.floor(np.log10(self.eps)))}")
 
 
 class IntegerInfo(NamedTuple):
-    """Limits of an integer type."""
+    """Limits of an integer dtype."""
 
     bits: int
     max: int
@@ -168,7 +168,7 @@ class IntegerInfo(NamedTuple):
 
 
 def finfo(type: Any, /) -> FloatInfo:
-    """Limits of a floating type, of an array's type, or of the parts of a complex type.
+    """Limits of a floating-point dtype, of an array's, or of the parts of a complex dtype.
 
     Raises:
         DTypeError: another type.
@@ -182,7 +182,7 @@ def finfo(type: Any, /) -> FloatInfo:
 
 
 def iinfo(type: Any, /) -> IntegerInfo:
-    """Limits of an integer type, or of an array's type.
+    """Limits of an integer dtype, or of an array's.
 
     Raises:
         DTypeError: another type.

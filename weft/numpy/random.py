@@ -27,12 +27,12 @@ def _shape(size: Any) -> tuple[int, ...]:
 
 
 def seed(seed: int) -> None:
-    """Begin the sequence of random numbers that belongs to a number."""
+    """Seed the generator."""
     drawn.manual_seed(seed)
 
 
 def randn(*dims: int) -> ndarray:
-    """Normally distributed numbers of mean 0 and variance 1."""
+    """Normally distributed numbers with mean 0 and variance 1."""
     return _array(drawn.randn(dims, dtype=float64))
 
 
@@ -50,21 +50,21 @@ random = random_sample
 
 
 def normal(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> ndarray:
-    """Normally distributed numbers of a mean and a standard deviation."""
+    """Normally distributed numbers with a mean and a standard deviation."""
     return randn(*_shape(size)) * scale + loc  # pyright: ignore
 
 
 def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> ndarray:
-    """Numbers between two limits."""
+    """Uniform numbers between two limits."""
     return rand(*_shape(size)) * (high - low) + low  # pyright: ignore
 
 
 def randint(low: int, high: int | None = None, size: Any = None) -> ndarray:
-    """Whole numbers from `low` (0) to before `high`."""
+    """Uniform integers in [`low` (0), `high`)."""
     first, last = (0, low) if high is None else (low, high)
     return _array(drawn.randint(first, last, _shape(size), dtype=int64))
 
 
 def permutation(n: int) -> ndarray:
-    """The numbers from 0 to before `n` in random order."""
+    """The integers in [0, n) in random order."""
     return _array(drawn.randperm(n))

@@ -1,4 +1,4 @@
-"""Elements by their values and places: extremes, order, choices, sets."""
+"""Searching: argmax, sorting, selection, indexing, sets."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ __all__ = [
     "unique_values", "where",
 ]  # fmt: skip
 
-# Places of extremes
+# Argmax and argmin
 
 
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> ndarray:
-    """Where the largest element is along an axis; of all, its number in row-major order."""
+    """The index of the largest element along an axis; without one, in the flattened array."""
     return _extreme(reduce.argmax, "argmax", x, axis, keepdims)
 
 
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> ndarray:
-    """Where the smallest element is along an axis; of all, its number in row-major order."""
+    """The index of the smallest element along an axis; without one, in the flattened array."""
     return _extreme(reduce.argmin, "argmin", x, axis, keepdims)
 
 
@@ -60,10 +60,10 @@ def _ordered(name: str, x: Any, axis: int | None, descending: bool) -> Any:
 def sort(
     x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True
 ) -> ndarray:
-    """The elements in order along an axis; without one, all of them.
+    """The sorted elements along an axis; without one, of the flattened array.
 
     Args:
-        stable: of no influence: equal elements keep their order.
+        stable: no effect: equal elements always keep their order.
     """
     return _ordered("sort", x, axis, descending).values
 
@@ -71,25 +71,25 @@ def sort(
 def argsort(
     x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True
 ) -> ndarray:
-    """Places that sort the elements along an axis; without one, all of them.
+    """The indices that sort the elements along an axis; without one, the flattened array.
 
     Args:
-        stable: of no influence: equal elements keep their order.
+        stable: no effect: equal elements always keep their order.
     """
     return _ordered("argsort", x, axis, descending).indices
 
 
 def partition(a: Any, kth: Any, axis: int | None = -1) -> ndarray:
-    """`sort`: the `kth` element is in its place, smaller ones before it, larger ones after it."""
+    """`sort`, which also satisfies a partition at `kth`."""
     return sort(a, axis)
 
 
 def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> ndarray:
-    """Where each value of `x2` would go in the sorted vector `x1` so that it stays sorted.
+    """The index at which each value of `x2` would be inserted into the sorted vector `x1`.
 
     Args:
         side: `"left"` before equal elements, `"right"` after them.
-        sorter: places that sort `x1`.
+        sorter: indices that sort `x1`.
     """
     row, values = alike(x1, x2)
     row = row if sorter is None else take(row, counting.whole_numbers("searchsorted", sorter))
@@ -98,7 +98,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> ndarray:
-    """The number of the interval between increasing `bins` that each element is in."""
+    """The index of the interval between increasing `bins` for each element."""
     return searchsorted(bins, x, side="left" if right else "right")
 
 
@@ -106,7 +106,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> ndarray:
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """`x` where the condition holds, `y` elsewhere; without them, where it does."""
+    """`x` where the condition is true, `y` elsewhere; without them, the indices."""
     condition = array_like(condition)
     if x is None and y is None:
         return nonzero(condition)
@@ -114,7 +114,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 def choose(a: Any, choices: Sequence[Any]) -> ndarray:
-    """At every place the element of the choice whose number `a` has there."""
+    """For each position, the element of the choice selected by `a`."""
     given = broadcast_arrays(*alike(*choices))
     found: Any = given[0]
     for i, x in enumerate(given[1:], 1):
@@ -123,18 +123,18 @@ def choose(a: Any, choices: Sequence[Any]) -> ndarray:
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> ndarray:
-    """At every place the element of the first choice whose condition holds."""
+    """For each position, the element of the first choice whose condition is true."""
     *choices, found = alike(*choicelist, default)
     for holds, x in list(zip(condlist, choices, strict=True))[::-1]:
         found = where(holds, x, found)
     return found
 
 
-# Elements at places
+# Elements at indices
 
 
 def take(x: Any, indices: Any, /, axis: int | None = None) -> ndarray:
-    """The elements at `indices` along an axis; without one, of all in row-major order."""
+    """The elements at `indices` along an axis; without one, of the flattened array."""
     x, places = array_like(x), array_like(indices)
     if axis is None and x.ndim == 1:
         axis = 0
@@ -143,37 +143,37 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> ndarray:
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> ndarray:
-    """The elements at `indices` along an axis, where other axes broadcast."""
+    """The elements at `indices` along an axis, position by position on the others."""
     found: Any = gather.take_along_axis(array_like(x), typed(indices, int64), axis)
     return found
 
 
 def nonzero(x: Any, /) -> tuple[ndarray, ...]:
-    """The places of all elements that are not 0: a vector an axis."""
+    """The indices of nonzero elements: a vector for each axis."""
     x = array_like(x)
     axis_within("nonzero", 0, x.ndim)
     return gather.nonzero(x, as_tuple=True)
 
 
 def argwhere(a: Any) -> ndarray:
-    """The places of all elements that are not 0: a row each."""
+    """The indices of nonzero elements: a row for each."""
     found: Any = gather.argwhere(array_like(a))
     return found
 
 
 def flatnonzero(a: Any) -> ndarray:
-    """The numbers, in row-major order, of all elements that are not 0."""
+    """The row-major positions of nonzero elements."""
     found: Any = gather.flatnonzero(array_like(a))
     return found
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...]:
-    """Rows and columns of the lower triangle of a matrix, up to its `k`-th diagonal."""
+    """Row and column indices of a matrix's lower triangle up to its `k`-th diagonal."""
     return _triangle("tril_indices", n, k, m, True)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...]:
-    """Rows and columns of the upper triangle of a matrix, from its `k`-th diagonal on."""
+    """Row and column indices of a matrix's upper triangle from its `k`-th diagonal on."""
     return _triangle("triu_indices", n, k, m, False)
 
 
@@ -182,11 +182,11 @@ def _triangle(name: str, n: int, k: int, m: int | None, lower: bool) -> tuple[nd
     return hosted(lambda: tuple(found))
 
 
-# Sets: values decide the shapes of results, so they are looked at
+# Sets: values decide the shapes of results, so they are read
 
 
 class UniqueAll(NamedTuple):
-    """Different values, where each is first, which one each element is, how often each occurs."""
+    """Distinct values, their first indices, inverse indices and counts."""
 
     values: ndarray
     indices: ndarray
@@ -195,36 +195,36 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """Different values, and how often each occurs."""
+    """Distinct values and their counts."""
 
     values: ndarray
     counts: ndarray
 
 
 class UniqueInverse(NamedTuple):
-    """Different values, and which one each element is."""
+    """Distinct values and inverse indices."""
 
     values: ndarray
     inverse_indices: ndarray
 
 
 def unique_all(x: Any, /) -> UniqueAll:
-    """The different values in order, with all that there is to know about them; NaNs differ."""
+    """The sorted distinct values with first indices, inverse indices and counts; NaNs differ."""
     return UniqueAll(*hosted(np.unique_all, array_like(x)))
 
 
 def unique_counts(x: Any, /) -> UniqueCounts:
-    """The different values in order, and how often each occurs; NaNs differ."""
+    """The sorted distinct values and their counts; NaNs differ."""
     return UniqueCounts(*hosted(np.unique_counts, array_like(x)))
 
 
 def unique_inverse(x: Any, /) -> UniqueInverse:
-    """The different values in order, and which one each element is; NaNs differ."""
+    """The sorted distinct values and inverse indices; NaNs differ."""
     return UniqueInverse(*hosted(np.unique_inverse, array_like(x)))
 
 
 def unique_values(x: Any, /) -> ndarray:
-    """The different values in order; NaNs differ."""
+    """The sorted distinct values; NaNs differ."""
     return hosted(_sorted_values, array_like(x))
 
 
@@ -236,7 +236,7 @@ def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     axis: int | None = None,
 ) -> Any:  # fmt: skip
-    """The different values in order, with what else is asked for; NaNs are equal."""
+    """The sorted distinct values, with optional indices and counts; NaNs are equal."""
     return hosted(
         lambda x: np.unique(x, return_index, return_inverse, return_counts, axis), array_like(ar)
     )
@@ -249,7 +249,7 @@ def isin(element: Any, test_elements: Any, *, invert: bool = False) -> ndarray:
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> ndarray:
-    """How often each number from 0 on occurs, or the sum of its weights."""
+    """How often each integer from 0 on occurs, or the sum of its weights."""
     found: Any = counting.bincount(
         array_like(x), None if weights is None else array_like(weights), minlength
     )

@@ -1,4 +1,4 @@
-"""Sums, means, spreads, extremes, truth, running sums."""
+"""Statistics: sums, means, variances, minima, maxima, quantiles, any, all, cumulative sums."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _reduced(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _counted(x: Any, dtype: Any) -> Any:
-    """What is added up: integers in 64 bits if no type is given."""
+    """The input of a sum: integers become 64-bit unless a dtype is given."""
     x = array_like(x)
     kind: DType = x.dtype
     if dtype is None and not kind.is_inexact:
@@ -60,7 +60,7 @@ def _counted(x: Any, dtype: Any) -> Any:
 def sum(
     x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
 ) -> ndarray:  # fmt: skip
-    """The sum over axes (all, if none is given); integers in 64 bits.
+    """The sum over axes (all by default); 64-bit for integers.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -69,7 +69,7 @@ def sum(
 
 
 def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
-    """The product over axes (all, if none is given); integers in 64 bits.
+    """The product over axes (all by default); 64-bit for integers.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -78,7 +78,7 @@ def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
 
 
 def mean(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
-    """The mean over axes (all, if none is given).
+    """The mean over axes (all by default).
 
     Raises:
         OutOfRangeError: an axis outside the rank.
@@ -87,7 +87,7 @@ def mean(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
 
 
 def average(a: Any, axis: Any = None, weights: Any = None) -> ndarray:
-    """The mean over axes, weighted if weights are given."""
+    """The mean over axes, optionally weighted."""
     x = floats(a)
     if weights is None:
         return mean(x, axis)
@@ -106,7 +106,7 @@ def var(
     x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False,
     ddof: float | None = None,
 ) -> ndarray:  # fmt: skip
-    """The variance over axes: squares summed and divided by the count less `correction`.
+    """The variance over axes, divided by the count minus `correction`.
 
     Args:
         ddof: the correction, under NumPy's name.
@@ -135,7 +135,7 @@ def std(
 
 
 def _spread(name: str, of_complex: Any, x: Any, axes: Any, keepdims: bool, free: float) -> Any:
-    """A spread by the catalogue's operation, or of complex numbers by a function."""
+    """A variance or deviation by a catalogue operation, or for complex numbers by a function."""
     static = {"axes": axes, "keepdims": keepdims, "ddof": int(free) if free == int(free) else free}
     if x.dtype.is_complex:
         return of_complex.on(x, x, **static)
@@ -143,13 +143,13 @@ def _spread(name: str, of_complex: Any, x: Any, axes: Any, keepdims: bool, free:
 
 
 def nansum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
-    """The sum of all that are not NaN."""
+    """The sum, ignoring NaN."""
     x = typed(x, dtype)
     return sum(_without_nan(x), axis, keepdims=keepdims)
 
 
 def nanmean(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
-    """The mean of all that are not NaN; NaN where there is none."""
+    """The mean, ignoring NaN; NaN if there are no other elements."""
     x = floats(typed(x, dtype))
     return _nanmean.on(x, x, axes=axes_within("nanmean", axis, x.ndim), keepdims=keepdims)
 
@@ -161,11 +161,11 @@ def _without_nan(x: Any) -> Any:
     return x.masked_fill(isnan(x), 0)
 
 
-# Extremes
+# Minimum and maximum
 
 
 def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
-    """The largest element over axes; equal ones share the gradient.
+    """The largest element over axes; equal elements share the gradient.
 
     Raises:
         ShapeError: no elements.
@@ -174,7 +174,7 @@ def max(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
 
 
 def min(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
-    """The smallest element over axes; equal ones share the gradient.
+    """The smallest element over axes; equal elements share the gradient.
 
     Raises:
         ShapeError: no elements.
@@ -192,7 +192,7 @@ def _extreme(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _lexicographic(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
-    """Complex numbers are ordered by their real parts first, as in NumPy; they are looked at."""
+    """Complex numbers are ordered by their real parts first, as in NumPy; values are read."""
     at = () if axis is None else axes_within(name, axis, x.ndim)
     if len(at) != 1:
         shape = (1,) * x.ndim if keepdims else ()
@@ -208,7 +208,7 @@ amax, amin = max, min
 
 
 def ptp(a: Any, axis: Any = None) -> ndarray:
-    """The largest element less the smallest."""
+    """The largest element minus the smallest."""
     found: Any = max(a, axis)
     return found - min(a, axis)
 
@@ -217,20 +217,20 @@ def ptp(a: Any, axis: Any = None) -> ndarray:
 
 
 def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> ndarray:
-    """The middle of the order; the mean of the two middle ones of an even number."""
+    """The median; the mean of the middle two for an even number of elements."""
     return quantile(a, 0.5, axis, keepdims=keepdims)
 
 
 def quantile(
     a: Any, q: Any, axis: Any = None, *, keepdims: bool = False, method: str = "linear"
 ) -> ndarray:
-    """The numbers below which a part `q` of the elements lies; several `q` give a first axis."""
+    """The quantiles `q`; several give a new first axis."""
     found: Any = order.quantile(floats(a), q, axis=axis, keepdims=keepdims, method=method)
     return found
 
 
 def percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> ndarray:
-    """`quantile`, in parts of a hundred."""
+    """`quantile`, with `q` in percent."""
     parts = np.asarray(q) / 100
     return quantile(a, parts if parts.ndim else float(parts), axis, keepdims=keepdims)
 
@@ -239,21 +239,21 @@ def percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> n
 
 
 def all(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
-    """Whether none of the elements is 0."""
+    """Whether all elements are not 0."""
     return _reduced("all", typed(x, bool_), axis, keepdims)
 
 
 def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
-    """Whether one of the elements is not 0."""
+    """Whether any element is not 0."""
     return _reduced("any", typed(x, bool_), axis, keepdims)
 
 
 def count_nonzero(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
-    """How many elements are not 0."""
+    """The number of nonzero elements."""
     return _reduced("sum", typed(typed(x, bool_), int64), axis, keepdims)
 
 
-# Running sums
+# Cumulative sums
 
 
 def _running(name: str, x: Any, axis: Any, dtype: Any, initial: bool) -> Any:
@@ -270,7 +270,7 @@ def _running(name: str, x: Any, axis: Any, dtype: Any, initial: bool) -> Any:
 
 
 def _with_first(y: Any, axis: int, value: int) -> Any:
-    """`y` with a number put in front along an axis."""
+    """`y` with a number prepended along an axis."""
     dims = (*y.shape[:axis], 1, *y.shape[axis + 1 :])
     first = wrap(cast(array_like(value).lazy, y.dtype), y).broadcast_to(dims)
     return concat([first, y], axis=axis)
@@ -279,7 +279,7 @@ def _with_first(y: Any, axis: int, value: int) -> Any:
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> ndarray:
-    """Running sums along an axis; integers in 64 bits.
+    """Cumulative sums along an axis; 64-bit for integers.
 
     Args:
         include_initial: begin with 0.
@@ -293,7 +293,7 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> ndarray:
-    """Running products along an axis; integers in 64 bits.
+    """Cumulative products along an axis; 64-bit for integers.
 
     Args:
         include_initial: begin with 1.
@@ -305,10 +305,10 @@ def cumulative_prod(
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> ndarray:
-    """Running sums along an axis; without one, of all elements in row-major order."""
+    """Cumulative sums along an axis; without one, of the flattened array."""
     return _running("cumsum", ravel(a) if axis is None else a, axis, dtype, False)
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> ndarray:
-    """Running products along an axis; without one, of all elements in row-major order."""
+    """Cumulative products along an axis; without one, of the flattened array."""
     return _running("cumprod", ravel(a) if axis is None else a, axis, dtype, False)

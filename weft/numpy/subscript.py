@@ -1,4 +1,4 @@
-"""`r_` and `c_`: arrays put together by subscripts."""
+"""`r_` and `c_`: arrays concatenated by subscripts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _piece(entry: Any) -> Any:
 
 
 class _Rows:
-    """`r_[a, b, 1:4]`: one after the other along the first axis."""
+    """`r_[a, b, 1:4]`: concatenates along the first axis."""
 
     def __getitem__(self, key: Any) -> ndarray:
         parts = [_piece(e) for e in (key if isinstance(key, tuple) else (key,))]
@@ -33,7 +33,7 @@ class _Rows:
 
 
 class _Columns:
-    """`c_[a, b]`: beside each other along the last axis; vectors are columns."""
+    """`c_[a, b]`: concatenates along the last axis; vectors are columns."""
 
     def __getitem__(self, key: Any) -> ndarray:
         parts = [_piece(e) for e in (key if isinstance(key, tuple) else (key,))]

@@ -1,4 +1,4 @@
-"""SciPy's names on arrays with gradients: special functions, and densities of distributions."""
+"""SciPy's names on arrays with gradients: linalg, signal, special functions, distributions."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def function(name: str, doc: str, called: str | None = None) -> Callable[..., An
     """A function of `scipy.special` as one of arrays.
 
     Args:
-        called: the name to use in messages, where it differs.
+        called: the name in messages, if it differs.
     """
     shown = called or name
 

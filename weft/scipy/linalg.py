@@ -31,7 +31,7 @@ __all__ = [
 def solve_triangular(
     a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> ndarray:
-    """`x` such that `a @ x` is `b`, where only one triangle of `a` counts.
+    """Solve `a @ x == b` for triangular `a`; the other triangle is ignored.
 
     Args:
         trans: 1 or `"T"` takes the transposed matrix, 2 or `"C"` its conjugate.
@@ -47,7 +47,7 @@ def solve_triangular(
 
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> ndarray:
-    """`x` such that `a @ x + x @ b` is `q`, as one linear system."""
+    """Solve `a @ x + x @ b == q`, as one linear system."""
     x, y, z = alike(a, b, q)
     m, n = x.shape[-1], y.shape[-1]
     ones_m, ones_n = (eye(k, dtype=x.dtype) for k in (m, n))
@@ -57,10 +57,10 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> ndarray:
 
 
 def solve_banded(l_and_u: Sequence[int], ab: Any, b: Any) -> ndarray:
-    """`x` such that `a @ x` is `b`, of a matrix that is zero but for some diagonals.
+    """Solve `a @ x == b` for a banded matrix.
 
     Args:
-        l_and_u: how many diagonals there are below and above the main one.
+        l_and_u: the numbers of diagonals below and above the main one.
         ab: the diagonals, the uppermost first: `ab[u + i - j, j]` is `a[i, j]`.
 
     Raises:

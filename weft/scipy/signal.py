@@ -25,7 +25,7 @@ Pairs = tuple[Sequence[int], Sequence[int]]
 
 
 def _kept(mode: str, a: int, b: int) -> range:
-    """Which elements of the full convolution of vectors of two lengths a mode keeps."""
+    """The range of the full convolution of two vectors that a mode keeps."""
     if mode == "valid":
         return range(min(a, b) - 1, max(a, b))
     if mode == "same":
@@ -39,7 +39,7 @@ _MODES: Final = ("full", "same", "valid")
 def convolve(
     A: Any, B: Any, axes: Pairs | None = None, dot_axes: Pairs = ((), ()), mode: str = "full"
 ) -> ndarray:
-    """The convolution over pairs of axes (all, if none are given), summed over others.
+    """The convolution over pairs of axes (all by default), summed over others.
 
     Args:
         axes: the axes of `A`, and those of `B`, to convolve over.
@@ -47,7 +47,7 @@ def convolve(
         mode: `full`, `same` (as many elements as `A`), or `valid` (where both overlap in full).
 
     Returns:
-        An array whose axes are the other ones of `A`, the other ones of `B`, the convolved ones.
+        An array with the other axes of `A`, the other axes of `B`, then the convolved axes.
 
     Raises:
         ShapeError: another mode.
@@ -70,7 +70,7 @@ def convolve(
         of_w[b] = of_x[a]
     out: list[str] = []
     terms: list[str] = [*of_x]
-    for a, b in sorted(pairs, reverse=True):  # from behind, as each axis becomes two
+    for a, b in sorted(pairs, reverse=True):  # from the last, as each axis becomes two
         x = _windows(x, a, w.shape[b], _kept(mode, x.shape[a], w.shape[b]))
         place = next(letters)
         terms[a : a + 1] = [place, of_w[b]]
@@ -86,7 +86,7 @@ def convolve(
 
 
 def _windows(x: Any, axis: int, width: int, kept: range) -> Any:
-    """An axis as two: the kept places of a full convolution, and the elements that meet there."""
+    """Split an axis in two: the kept positions of a full convolution, and the elements of each."""
     ends = [(width - 1, width - 1) if i == axis else (0, 0) for i in range(x.ndim)]
     places = np.add.outer(np.arange(kept.start, kept.stop), np.arange(width))
     return take(pad(x, ends), places, axis)

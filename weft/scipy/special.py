@@ -78,10 +78,10 @@ __all__ = [
 def _one(
     graph: Callable[[Value], Value], doc: str, wide: DType = float32
 ) -> Callable[[Any], ndarray]:
-    """A function of a graph value as one of whatever can be an array of floating numbers.
+    """A function of a graph value as one of arguments that can be floating-point arrays.
 
     Args:
-        wide: narrower numbers are computed in this type and rounded once.
+        wide: narrower numbers are computed in this dtype and rounded once.
     """
     run = recorded(in_wider(wide, graph))
 
@@ -110,7 +110,7 @@ def _two(
 gammaln: Final = _one(lambda x: catalogue.lgamma(x), "The logarithm of the size of `gamma`.")
 loggamma = gammaln
 gammasgn: Final = _one(ops.gammasgn, "The sign of `gamma`.")
-gamma: Final = _one(ops.gamma, "The gamma function: `(x - 1)!` of whole numbers.", float64)
+gamma: Final = _one(ops.gamma, "The gamma function: `(x - 1)!` for integers.", float64)
 rgamma: Final = _one(ops.rgamma, "1 divided by `gamma`.", float64)
 digamma: Final = _one(lambda x: catalogue.digamma(x), "The derivative of `gammaln`.")
 psi = digamma
@@ -126,11 +126,11 @@ def polygamma(n: Any, x: Any, /) -> ndarray:
     """The `n`-th derivative of `digamma`.
 
     Raises:
-        DTypeError: `n` is no whole number.
+        DTypeError: `n` is no integer.
     """
     order = n.item() if hasattr(n, "item") else n
     if order != int(order):
-        raise DTypeError(f"polygamma: expected a whole number n, got {order}{at_user_line()}")
+        raise DTypeError(f"polygamma: expected an integer n, got {order}{at_user_line()}")
     found: Any = unary.polygamma(int(order), floats(x)) if order else digamma(x)
     return found
 
@@ -139,7 +139,7 @@ _multigammaln = recorded(ops.multigammaln)
 
 
 def multigammaln(a: Any, d: int) -> ndarray:
-    """The logarithm of the gamma function of `d` dimensions."""
+    """The logarithm of the multivariate gamma function of `d` dimensions."""
     return _multigammaln(floats(a), d=int(d))
 
 
@@ -157,13 +157,13 @@ _complex_erfc: Final = hosted("erfc", "1 less the error function of complex numb
 
 
 def erf(x: Any, /) -> ndarray:
-    """The error function; of complex numbers it needs SciPy."""
+    """The error function; complex numbers need SciPy."""
     x = floats(x)
     return _complex_erf(x) if x.dtype.is_complex else _erf(x)
 
 
 def erfc(x: Any, /) -> ndarray:
-    """1 less the error function, exact where that is tiny; of complex numbers it needs SciPy."""
+    """1 minus the error function, accurate where that is tiny; complex numbers need SciPy."""
     x = floats(x)
     return _complex_erfc(x) if x.dtype.is_complex else _erfc(x)
 
@@ -236,7 +236,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -
 
 
 def softmax(x: Any, axis: Any = None) -> ndarray:
-    """`exp(x)` divided by its sum over axes (all, if none is given)."""
+    """`exp(x)` divided by its sum over axes (all by default)."""
     x = floats(x)
     if isinstance(axis, int):
         found: Any = reduce.softmax(x, axis)
@@ -245,7 +245,7 @@ def softmax(x: Any, axis: Any = None) -> ndarray:
 
 
 def log_softmax(x: Any, axis: Any = None) -> ndarray:
-    """The logarithm of `softmax`, exact where that is tiny."""
+    """The logarithm of `softmax`, accurate where that is tiny."""
     x = floats(x)
     return _log_softmax.on(x, x, axes=axes_within("log_softmax", axis, x.ndim))
 

@@ -1,7 +1,7 @@
 """Windows of `M` weights that fade out to both ends, computed in float64.
 
-All take `sym`: whether the window is symmetric, as filters need it; else it is a period of one that
-repeats, as transforms need it. `dtype` is float32 or float64.
+All take `sym`: whether the window is symmetric, for filters, or periodic, for transforms. `dtype`
+is float32 or float64.
 
 >>> import weft as wf
 >>> wf.signal.windows.hann(5).tolist()
@@ -48,10 +48,10 @@ def _window(
     name: str, M: int, sym: bool, shape: Callable[..., Any],
     dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Weights `shape(i, n=n)` at i from 0 on, of which `n` is the one that mirrors the first.
+    """Weights `shape(i, n=n)` at i from 0 on; `n` is the mirror position of the first.
 
     Raises:
-        ArgumentError: a negative length, or a type that is not float32 or float64.
+        ArgumentError: a negative length, or a dtype other than float32 and float64.
     """
     kind = floating(dtype)
     _check(name, "M >= 0", M >= 0, M)
@@ -64,11 +64,11 @@ def _window(
 
 
 def general_cosine(M: int, *, a: Sequence[float], sym: bool = True, **options: Any) -> Tensor:
-    """A sum of cosines with the coefficients `a`, of alternating signs.
+    """A cosine-sum window with coefficients `a` of alternating signs.
 
     Raises:
         ArgumentError: no coefficients.
-        DTypeError: no list of them.
+        DTypeError: `a` is no list.
     """
     if not isinstance(a, list | tuple):
         text = f"general_cosine: expected a list of coefficients, got {a!r}"
@@ -89,46 +89,46 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options:
 
 
 def hamming(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """`general_hamming` of 0.54."""
+    """The Hamming window: `general_hamming` of 0.54."""
     return _of_cosines("hamming", M, (0.54, 0.46), sym, options)
 
 
 def hann(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """`general_hamming` of 0.5, which ends at 0."""
+    """The Hann window: `general_hamming` of 0.5, which ends at 0."""
     return _of_cosines("hann", M, (0.5, 0.5), sym, options)
 
 
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """Three cosines."""
+    """The Blackman window: a sum of three cosines."""
     return _of_cosines("blackman", M, (0.42, 0.5, 0.08), sym, options)
 
 
 def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """Four cosines, with the smallest side lobes."""
+    """The Nuttall window: a sum of four cosines, with minimal side lobes."""
     a = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
     return _of_cosines("nuttall", M, a, sym, options)
 
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """A triangle, 0 at the ends."""
+    """The Bartlett window: a triangle, 0 at the ends."""
     return _window("bartlett", M, sym, _triangle, **options)
 
 
 def cosine(M: int, *, sym: bool = True, **options: Any) -> Tensor:
-    """Half a wave of the sine."""
+    """The cosine window: half a wave of the sine."""
     return _window("cosine", M, sym, _half_wave, **options)
 
 
 def exponential(
     M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **options: Any
 ) -> Tensor:
-    """`exp(-|i - center| / tau)`.
+    """The exponential window: `exp(-|i - center| / tau)`.
 
     Args:
-        center: where it is 1, the middle by default; goes without `sym`.
+        center: where it is 1, by default the middle; needs `sym=False`.
 
     Raises:
-        ArgumentError: a `tau` that is not positive, or a center of a symmetric window.
+        ArgumentError: a `tau` that is not positive, or a center for a symmetric window.
     """
     _check("exponential", "tau > 0", tau > 0, tau)
     _check("exponential", "no center with sym", center is None or not sym, center)
@@ -138,7 +138,7 @@ def exponential(
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> Tensor:
-    """A normal distribution of this deviation around the middle.
+    """The Gaussian window with this standard deviation, around the middle.
 
     Raises:
         ArgumentError: a deviation that is not positive.
@@ -148,7 +148,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **options: Any) -> T
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> Tensor:
-    """Bessel's `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1.
+    """The Kaiser window: `i0(beta * sqrt(1 - x ** 2)) / i0(beta)`, x from -1 to 1.
 
     Raises:
         ArgumentError: a negative `beta`.

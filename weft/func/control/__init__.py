@@ -1,1 +1,1 @@
-"""Branches and loops over tensors that stay in the program, named as in `jax.lax`."""
+"""Control flow inside the program: branches and loops, named as in `jax.lax`."""

@@ -1,4 +1,4 @@
-"""associative_scan: all partial results of an associative function, in a logarithm of steps."""
+"""associative_scan: all partial results of an associative function, in logarithmic depth."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """Partial results of `fn` along an axis: of the first element, of the first two, and so on.
+    """Partial results of `fn` along an axis: of the first element, the first two, and so on.
 
-    It takes about log2(n) rounds of `fn` on halves of what is left (Blelloch, "Prefix Sums and
+    It takes about log2(n) rounds, each on half of the elements (Blelloch, "Prefix Sums and
     Their Applications", 1990), so each round is one operation on many elements.
 
     Args:
@@ -29,7 +29,7 @@ def associative_scan(
 
     Raises:
         ShapeError: no tensors, or of different lengths.
-        TreeError: `fn` gives another structure.
+        TreeError: `fn` returns another structure.
 
     >>> import weft as wf
     >>> associative_scan(lambda a, b: a * b, wf.tensor([1, 2, 3, 4])).tolist()
@@ -58,7 +58,7 @@ def _flipped(x: Any, reverse: bool) -> Any:
 
 
 def _partial(combine: Combine, xs: Sequence[Any]) -> list[Any]:
-    """Along the first axis: those of pairs are every second one; another round gives the rest."""
+    """Along the first axis: recursion on pairs gives every second result; one call the rest."""
     length = xs[0].shape[0]
     if length < 2:
         return list(xs)
@@ -72,7 +72,7 @@ def _partial(combine: Combine, xs: Sequence[Any]) -> list[Any]:
 
 
 def _woven(x: Any, odd: Any, even: Any) -> Any:
-    """The first element, then results of odd and of even places, alternately."""
+    """The first element, then results at odd and even positions, interleaved."""
     count = min(odd.shape[0], even.shape[0])
     both = stack([odd[:count], even[:count]], 1).flatten(0, 1)
     return cat([x[:1], both, odd[count:]])

@@ -24,18 +24,18 @@ from weft.ops.control.agreement import lines
 
 
 class Nest(NamedTuple):
-    """Nested tensors: the structure, and the values behind them."""
+    """Nested tensors: the structure and the values."""
 
     tree: Tree
     lazies: tuple[Lazy, ...]
 
     @property
     def types(self) -> tuple[TensorType, ...]:
-        """Of the values."""
+        """Types of the values."""
         return tuple([x.type for x in self.lazies])
 
     def arguments(self) -> list[tuple[Tree, Sequence[TensorType]]]:
-        """Structure and types of each part of what was a tuple."""
+        """Structure and types of each item of a tuple."""
         rest = iter(self.types)
         return [(part, list(islice(rest, part.size))) for part in self.tree.children]
 
@@ -44,7 +44,7 @@ def nest(structure: Any, what: str) -> Nest:
     """Nested tensors, arrays and numbers.
 
     Raises:
-        TreeError: something else is among them.
+        TreeError: it contains something else.
     """
     leaves, tree = flatten(structure)
     return Nest(tree, tuple([lazy_of(_as_tensor(x, what)) for x in leaves]))
@@ -62,22 +62,22 @@ def _as_tensor(x: Any, what: str) -> Any:
 
 
 def tensors(tree: Tree, lazies: Sequence[Lazy]) -> Any:
-    """Nested tensors that show these values."""
+    """Nested tensors that hold these values."""
     return tree.build([wrap(x) for x in lazies])
 
 
 class Body(NamedTuple):
-    """A function of tensors as a graph, with all that it takes and changes.
+    """A traced function of tensors, with its captured values and side effects.
 
     Attributes:
-        function: its inputs are the arguments, then `captured`; its outputs the result, then what
-            became of the arguments in `written`, then of the tensors in `changed`.
+        function: its inputs are the arguments, then `captured`; its outputs the result, then the
+            new values of the arguments in `written` and of the tensors in `changed`.
         tree: the structure of the result.
-        captured: values from outside that it uses.
-        drawn: which of these begin new random numbers: every iteration of a loop has its own.
+        captured: outside values that it uses.
+        drawn: which of these are random seeds: every iteration of a loop has its own.
         written: which arguments it changed in place.
-        changed: tensors from outside that it changed in place.
-        line: where the function begins, for messages.
+        changed: outside tensors that it changed in place.
+        line: where the function is defined, for messages.
     """
 
     function: Subgraph
@@ -90,20 +90,20 @@ class Body(NamedTuple):
 
     @property
     def types(self) -> tuple[TensorType, ...]:
-        """Of the result."""
+        """Types of the result."""
         return self.function.output_types[: self.tree.size]
 
     def apply(self, arguments: Sequence[Value], outside: dict[Lazy, Value]) -> Outcome:
-        """Write the function down once more.
+        """Inline the function.
 
         Args:
-            outside: what it captured, at least.
+            outside: values that include all captured ones.
         """
         inputs = [*arguments, *[outside[x] for x in self.captured]]
         function = self.function
         if function.backward is None:
             found = inline(function, inputs)
-        else:  # its gradient is that of the call
+        else:  # the gradient belongs to the call
             found = catalogue.call.all(*inputs, function=function)
         count = self.tree.size
         behind = count + len(self.written)
@@ -111,7 +111,7 @@ class Body(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a body gave: its result, arguments after changes in place, tensors from outside."""
+    """The outputs of a body: its result, changed arguments, changed outside tensors."""
 
     result: Sequence[Value]
     written: Sequence[Value]
@@ -126,11 +126,11 @@ def body_of(
 
     Args:
         what: the operation, for messages.
-        wanted: types that its first results had without automatic casts: these are undone.
+        wanted: types that its first results should have; autocasts of them are undone.
 
     Raises:
         TreeError: a result is no tensor.
-        TracerError: the function looks at the value of an argument.
+        TracerError: the function reads the value of an argument.
     """
     kinds = [t for _, types in arguments for t in types]
     tree = Tree(tuple, (), (Tree(tuple, (), tuple([t for t, _ in arguments])), Tree(dict)))
@@ -170,7 +170,7 @@ def agree(
     """Refuse two nested structures that differ, or whose leaves have other types.
 
     Raises:
-        TreeError: `what` was expected of them; the message has both, one leaf a line.
+        TreeError: states `what` was expected, and both structures, one leaf per line.
     """
     if left[0] == right[0] and tuple(left[1]) == tuple(right[1]):
         return
@@ -180,7 +180,7 @@ def agree(
 
 
 def described(tree: Tree, types: Iterable[TensorType]) -> list[str]:
-    """One line for each leaf: where it is, if it is nested, and its type.
+    """One line for each leaf: its path, if nested, and its type.
 
     >>> described(flatten({"h": 1, "c": [2]})[1], ["float32[3]", "int32[]"])
     ["['h'] float32[3]", "['c'][0] int32[]"]
@@ -197,5 +197,5 @@ def _places(tree: Tree, before: str = "") -> list[str]:
 
 
 def union(*groups: Iterable[Lazy]) -> tuple[Lazy, ...]:
-    """All values, each once."""
+    """All values, without duplicates."""
     return tuple(dict.fromkeys(x for group in groups for x in group))

@@ -1,4 +1,4 @@
-"""cond and switch: one of several functions runs, chosen when the program does."""
+"""cond and switch: run one of several functions, selected while the program runs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ _SWITCH: Final = REGISTRY["switch"]
 
 
 def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> Any:
-    """What `true_fun(*operands)` gives where `pred` holds, and `false_fun(*operands)` elsewhere.
+    """Call `true_fun(*operands)` if `pred` is true, otherwise `false_fun(*operands)`.
 
-    Both functions are recorded, and the program runs one of them: the value of `pred` is never
-    looked at in Python. They may use tensors from outside, with gradients, and change them in
-    place.
+    Both functions are traced, and the program runs one of them: the value of `pred` is never read
+    in Python. They may use outside tensors, with gradients, and change them in place.
 
     Args:
         pred: a scalar; a number counts as true unless it is 0.
@@ -51,12 +50,12 @@ def cond(pred: Any, true_fun: Function, false_fun: Function, *operands: Any) -> 
 
 
 def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
-    """What `branches[index](*operands)` gives.
+    """Call `branches[index](*operands)`.
 
-    An index outside of the range counts as its nearest end. Otherwise it is as with `cond`.
+    The index is clamped to the range. Otherwise it is like `cond`.
 
     Args:
-        index: a scalar of integers.
+        index: an integer scalar.
 
     Raises:
         TreeError: there is no branch, or their results differ in structure, shape or type.
@@ -73,7 +72,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
             f"switch: index: expected an integer, got {lazy.type.dtype}{at_user_line()}"
         )
     last = len(branches) - 1
-    if lazy.type.dtype is not int32 and last >= 0:  # as a smaller type, it might wrap around
+    if lazy.type.dtype is not int32 and last >= 0:  # a smaller dtype might wrap around
         lazy = record(REGISTRY["minimum"], (lazy, lazy_of(last, lazy.type.dtype)), {})[0]
         if lazy.type.dtype.kind != "u":
             lazy = record(REGISTRY["maximum"], (lazy, lazy_of(0, lazy.type.dtype)), {})[0]
@@ -110,7 +109,7 @@ def _switch(what: str, index: Lazy, functions: Sequence[Function], operands: Seq
 
 
 def _names(what: str, i: int) -> str:
-    """How the first branch and another one are called, for messages."""
+    """The names of the first branch and another one, for messages."""
     return "false | true" if what == "cond" else f"branch 0 | branch {i}"
 
 
@@ -118,7 +117,7 @@ def _branch(
     body: Body, types: Sequence[Any], outside: Sequence[Lazy], written: Sequence[int],
     changed: Sequence[Handle],
 ) -> Subgraph:  # fmt: skip
-    """A branch that takes and changes what any of them does."""
+    """A branch that takes and returns what any of the branches captures and changes."""
 
     def run(*xs: Value) -> list[Value]:
         arguments = xs[: len(types)]
@@ -139,7 +138,7 @@ def _finished(
     found: Sequence[Lazy], body: Body, written: Sequence[int], changed: Sequence[Handle],
     given: Sequence[Any],
 ) -> Any:  # fmt: skip
-    """The result, after the changes in place that the branch has made."""
+    """The result; also applies the branch's in-place changes."""
     count = body.tree.size
     behind = iter(found[count:])
     for i, lazy in zip(written, behind, strict=False):

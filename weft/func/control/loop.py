@@ -1,4 +1,4 @@
-"""scan, while_loop, fori_loop, map: loops that stay in the program."""
+"""scan, while_loop, fori_loop, map: loops inside the program."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ from weft.ops.call import trace as traced
 _SCAN: Final = REGISTRY["scan"]
 _WHILE: Final = REGISTRY["while_loop"]
 _ITERATION_STRIDE: Final = np.uint64(0x9E3779B97F4A7C15)
-"""How far apart the random numbers of two iterations begin: 2**64 over the golden ratio, so that
-those of all iterations are far from each other, and from those of the calls around the loop."""
+"""The distance of the random counters of two iterations: 2**64 over the golden ratio.
+
+It keeps all iterations far from each other and from calls around the loop.
+"""
 
 
 def scan(
@@ -42,25 +44,25 @@ def scan(
     *,
     rematerialize: int = 0,
 ) -> tuple[Any, Any]:
-    """Call `carry, y = f(carry, x)` for the slices of `xs`, one after the other.
+    """Call `carry, y = f(carry, x)` for each slice of `xs`, in order.
 
-    `f` is recorded once and runs in the program. It may use tensors from outside, with gradients,
-    and change them in place. Random numbers differ from step to step.
+    `f` is traced once and runs in the program. It may use outside tensors, with gradients, and
+    change them in place. Random numbers differ from step to step.
 
     Args:
         init: the first carry: nested tensors, arrays and numbers.
         xs: nested tensors whose first axes have the same length; `None` with a `length` for none.
-        length: how many steps, where `xs` does not say.
+        length: the number of steps, if `xs` is `None`.
         reverse: begin with the last slice; `ys` stay in the order of `xs`.
-        unroll: accepted; the compiler decides.
-        rematerialize: keep the carry of every so many steps only for the gradient, and compute
-            what is between again; 0 keeps what the gradient needs of every step.
+        unroll: no effect; the compiler decides. rematerialize: keep the carry only every so many
+        steps for the gradient, and recompute the steps between; 0 keeps what the gradient needs of
+        every step.
 
     Returns:
         The last carry, and all `y` stacked along the first axis.
 
     Raises:
-        TreeError: the carry comes back in another structure or with other types.
+        TreeError: the carry is returned with another structure or other types.
         ShapeError: slices of different lengths, or no length.
 
     >>> import weft as wf
@@ -106,10 +108,10 @@ def _scan(
 
 
 def _length(what: str, mapped: Nest, length: int | None) -> int:
-    """How many steps there are.
+    """The number of steps.
 
     Raises:
-        ShapeError: nothing tells, or not the same.
+        ShapeError: the length is missing or ambiguous.
     """
     if () in [x.shape for x in mapped.types]:
         raise ShapeError(f"{what}: xs: expected tensors of rank 1 or more, got a scalar")
@@ -141,12 +143,12 @@ def _keeps(what: str, carry: Nest, tree: Tree, types: Sequence[TensorType], line
 
 
 class _Loop(NamedTuple):
-    """What the functions of a loop take from outside.
+    """The outside values of a loop's functions.
 
     Attributes:
-        captured: values that stay the same in all iterations.
-        changed: tensors that they change in place: carried.
-        draws: random counters, of which every iteration makes others.
+        captured: loop-invariant values.
+        changed: tensors that they change in place, which are carried.
+        draws: random counters, which differ in every iteration.
     """
 
     captured: tuple[Lazy, ...]
@@ -156,7 +158,7 @@ class _Loop(NamedTuple):
     def held(
         self, captured: Sequence[Value], now: Sequence[Value], iteration: Value | None
     ) -> dict[Lazy, Value]:
-        """What stands for values from outside in an iteration."""
+        """The stand-ins for outside values in an iteration."""
         pairs = zip(self.captured, captured, strict=True)
         found = {
             x: v + iteration if iteration is not None and x in self.draws else v for x, v in pairs
@@ -164,7 +166,7 @@ class _Loop(NamedTuple):
         return found | {h.lazy: v for h, v in zip(self.changed, now, strict=True)}
 
     def change(self, found: Sequence[Lazy]) -> None:
-        """Give changed tensors the values that they have after the loop."""
+        """Set changed tensors to their values after the loop."""
         if self.changed:
             Handle.replace_all(self.changed, found)
 
@@ -177,14 +179,14 @@ def _loop(bodies: Sequence[Body], changed: tuple[Handle, ...]) -> _Loop:
 
 
 def _iterations(steps: int) -> Lazy:
-    """What is added to random counters in each iteration."""
+    """The increment of random counters in each iteration."""
     return leaf(np.arange(steps, dtype=np.uint64) * _ITERATION_STRIDE)
 
 
 def _turn(
     body: Body, loop: _Loop, carry: Sequence[TensorType], rows: Sequence[TensorType]
 ) -> Subgraph:
-    """A scan's body: of carry, changed tensors, slices, iteration if needed, captured values."""
+    """A scan's body; takes carry, changed tensors, slices, iteration if needed, captured values."""
     count, held = len(carry), len(loop.changed)
     inside = [*carry, *[h.lazy.type for h in loop.changed], *rows]
     iteration = [intern(uint64, ())] if loop.draws else []
@@ -202,18 +204,18 @@ def _turn(
 def while_loop(
     cond_fun: Function, body_fun: Function, init_val: Any, *, maximum: int | None = None
 ) -> Any:
-    """Call `val = body_fun(val)` for as long as `cond_fun(val)` holds.
+    """Call `val = body_fun(val)` while `cond_fun(val)` is true.
 
-    Both are recorded once and run in the program, as with `scan`.
+    Both are traced once and run in the program, as with `scan`.
 
     Args:
         init_val: nested tensors, arrays and numbers.
-        maximum: how many iterations at most.
+        maximum: the maximal number of iterations.
 
     Raises:
-        TreeError: `body_fun` gives another structure, or other types.
-        DTypeError: `cond_fun` gives something else than one bool.
-        OutOfMemoryError: what the gradient keeps of all iterations is more than the machine has.
+        TreeError: `body_fun` returns another structure, or other types. DTypeError: `cond_fun` does
+        not return one bool.
+        OutOfMemoryError: the gradient keeps more of all iterations than fits in memory.
 
     >>> import weft as wf
     >>> while_loop(lambda x: x < 100, lambda x: x * 2, wf.tensor(3)).item()
@@ -247,7 +249,7 @@ def while_loop(
 
 
 def _checked(condition: Body) -> None:
-    """Refuse a condition that gives anything else than one bool, or changes something."""
+    """Refuse a condition that does not return one bool, or that changes something."""
     if condition.types != (intern(bool_, ()),) or condition.tree.kind is not None:
         raise DTypeError(
             f"while_loop: expected cond_fun{condition.line} to give one bool, got"
@@ -261,7 +263,7 @@ def _checked(condition: Body) -> None:
 
 
 def _while(body: Body, loop: _Loop, count: int, only_result: bool) -> Any:
-    """A function of carry, changed tensors, iteration if needed, captured values."""
+    """A function; takes carry, changed tensors, iteration if needed, captured values."""
     held = count + len(loop.changed)
     first = held + bool(loop.draws)
 
@@ -279,9 +281,9 @@ def _while(body: Body, loop: _Loop, count: int, only_result: bool) -> Any:
 def fori_loop(
     lower: Any, upper: Any, body_fun: Function, init_val: Any, *, unroll: int | bool | None = None
 ) -> Any:
-    """Call `val = body_fun(i, val)` for `i` from `lower` to below `upper`.
+    """Call `val = body_fun(i, val)` for `i` in [lower, upper).
 
-    Where both ends are Python integers it is a `scan`, with gradients of every kind, else a
+    If both bounds are Python integers it is a `scan`, with all kinds of gradients; otherwise a
     `while_loop`.
 
     Args:
@@ -311,13 +313,13 @@ def fori_loop(
 
 
 def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
-    """`f` of each slice of `xs` along the first axis, one after the other, stacked.
+    """Apply `f` to each slice of `xs` along the first axis, in order, and stack the results.
 
-    Less memory than `vmap(f)(xs)`, which computes them all at once.
+    It needs less memory than `vmap(f)(xs)`, which computes all at once.
 
     Args:
         xs: nested tensors whose first axes have the same length.
-        batch_size: how many slices at once, by `vmap`; one by default.
+        batch_size: how many slices to compute at once, by `vmap`; one by default.
 
     >>> import weft as wf
     >>> map(lambda x: x * x, wf.tensor([1.0, 2.0, 3.0])).tolist()

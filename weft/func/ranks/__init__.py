@@ -1,4 +1,4 @@
-"""Functions over ranks: what each of them computes, and what they exchange, with gradients.
+"""SPMD functions over ranks: shard_map, pmap and collectives, with gradients.
 
 Every rank runs the same program (`weft launch`). An axis name stands for the ranks along it.
 """

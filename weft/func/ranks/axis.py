@@ -1,4 +1,4 @@
-"""Names of axes: the ranks along them, while a function over ranks runs."""
+"""Axis names and the ranks along them, while a function over ranks runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _bound: Final[list[Mapping[str, Group]]] = []
 
 @contextlib.contextmanager
 def bound(axes: Mapping[str, Group]) -> Iterator[None]:
-    """Inside, names stand for these ranks."""
+    """Inside it, axis names stand for these ranks."""
     _bound.append(axes)
     try:
         yield
@@ -62,9 +62,9 @@ def _group(name: str, what: str) -> Group:
 
 
 def axis_index(axis_name: AxisName = None) -> int:
-    """This rank's number along an axis; of several, the last varies fastest.
+    """This rank's index along an axis; for several axes, the last varies fastest.
 
-    It is a number, which differs between ranks: what depends on it may have other values on each.
+    It is a Python number that differs between ranks.
     """
     index = 0
     for group in groups_of(axis_name, "axis_index"):

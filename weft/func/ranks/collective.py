@@ -1,4 +1,4 @@
-"""What ranks exchange along an axis, by JAX's names; of each tensor in a structure."""
+"""Collectives along an axis under JAX's names, on all tensors of a structure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.transport.group import Group
 
 
 def called(op: str, xs: Sequence[Any], group: Group, **attrs: Any) -> list[Any]:
-    """Record an operation on tensors, of which no rank is to leave out any."""
+    """Record a collective operation on tensors, which every rank has to run."""
     given = [lazy_of(x) for x in xs]
     found = record(REGISTRY[op], given, {"group": group.number, **attrs})
     await_result(found[0])
@@ -27,7 +27,7 @@ def _one(op: str, x: Any, group: Group, **attrs: Any) -> Any:
 
 
 def psum(x: Any, axis_name: AxisName = None) -> Any:
-    """The sum over ranks, on all of them; of all tensors in a structure together.
+    """The sum over ranks, on all of them; all tensors of a structure travel together.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
@@ -63,10 +63,10 @@ def _reduced(x: Any, axis_name: AxisName, reduction: str, name: str) -> Any:
 
 
 def all_gather(x: Any, axis_name: AxisName = None, *, axis: int = 0, tiled: bool = False) -> Any:
-    """All ranks' tensors, on all of them.
+    """All-gather: all ranks' tensors, on all of them.
 
     Args:
-        axis: where the result has the axis of ranks.
+        axis: the axis of ranks in the result.
         tiled: join the tensors along `axis` instead.
     """
     groups = groups_of(axis_name, "all_gather")
@@ -81,7 +81,7 @@ def all_gather(x: Any, axis_name: AxisName = None, *, axis: int = 0, tiled: bool
 
 
 def gathered(y: Any, group: Group, axis: int, tiled: bool, op: str = "all_gather") -> Any:
-    """The parts of all members, along an axis of their own or along one that is there."""
+    """The parts of all members, along a new axis or joined along an existing one."""
     found = _one(op, y, group)
     axis %= found.ndim - tiled
     found = found.movedim(0, axis) if axis else found
@@ -91,14 +91,14 @@ def gathered(y: Any, group: Group, axis: int, tiled: bool, op: str = "all_gather
 def psum_scatter(
     x: Any, axis_name: AxisName = None, *, scatter_dimension: int = 0, tiled: bool = False
 ) -> Any:
-    """The part of the sum over ranks that is this rank's.
+    """Reduce-scatter: this rank's part of the sum over ranks.
 
     Args:
-        scatter_dimension: the dimension that has a place for each rank, and is gone afterwards.
-        tiled: it has one or more places for each rank, and the result has this rank's.
+        scatter_dimension: the dimension with an entry for each rank; it is removed.
+        tiled: it has one or more entries for each rank, and the result keeps this rank's.
 
     Raises:
-        ShapeError: the dimension cannot be divided so.
+        ShapeError: the dimension cannot be divided evenly.
     """
     groups = groups_of(axis_name, "psum_scatter")
 
@@ -113,7 +113,7 @@ def psum_scatter(
 
 
 def own_part(y: Any, group: Group, axis: int, tiled: bool, what: str, op: str) -> Any:
-    """This member's part of a dimension, whose length is divided among them."""
+    """This member's part of a dimension that is divided among the members."""
     axis = _axis(y, axis, what)
     count, rows = group.size, int(y.shape[axis])
     if rows % count or not (tiled or rows == count):
@@ -135,10 +135,10 @@ def _axis(y: Any, axis: int, what: str) -> int:
 
 
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
-    """What the rank has that sends to this one, by pairs (from, to); zeros where none does.
+    """Send values by pairs (from, to); a rank that receives nothing gets zeros.
 
     Raises:
-        ArgumentError: a rank sends or receives twice, or is none.
+        ArgumentError: a rank sends or receives twice, or does not exist.
     """
     group = group_of(axis_name, "ppermute")
     pairs = tuple([(int(a), int(b)) for a, b in perm])
@@ -154,16 +154,16 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 def all_to_all(
     x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, tiled: bool = False
 ) -> Any:
-    """Each rank gets its part of all ranks' tensors.
+    """All-to-all: each rank gets its part of all ranks' tensors.
 
     Args:
-        split_axis: the dimension that has a place for each rank, and is gone afterwards.
-        concat_axis: where the result has the dimension of the ranks that parts come from.
-        tiled: `split_axis` has one or more places for each rank, of which the result has this
-            rank's; parts are joined along `concat_axis`, as it is in `x`.
+        split_axis: the dimension with an entry for each rank; it is removed.
+        concat_axis: the dimension of the sending ranks in the result.
+        tiled: `split_axis` has one or more entries for each rank, of which the result keeps this
+            rank's; parts are concatenated along the existing `concat_axis`.
 
     Raises:
-        ShapeError: the dimension cannot be divided so.
+        ShapeError: the dimension cannot be divided evenly.
     """
     group = group_of(axis_name, "all_to_all")
     return map_structure(_exchanger(group, split_axis, concat_axis, tiled), x)

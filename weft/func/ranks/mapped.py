@@ -1,8 +1,8 @@
-"""`shard_map` and `pmap`: a function that each rank calls with its parts.
+"""`shard_map` and `pmap`: each rank calls a function with its parts of the arguments.
 
-Outside, all ranks have the same values, and so the same gradients. Inside, each has its own. What
-goes in undivided is one value that all ranks use, whose gradients are added up; what comes out
-undivided is the first rank's, where the gradient begins.
+Outside, all ranks have the same values and gradients. Inside, each has its own. An undivided
+argument is used by all ranks, so its gradients are summed. An undivided result is the first rank's,
+where its gradient begins.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOWHERE = PartitionSpec()
 
 
 class Mesh(Protocol):
-    """What a `weft.distributed.DeviceMesh` is to `shard_map`."""
+    """The interface of a `weft.distributed.DeviceMesh` that `shard_map` uses."""
 
     @property
     def mesh_dim_names(self) -> tuple[str, ...] | None:
@@ -40,7 +40,7 @@ class Mesh(Protocol):
         ...
 
     def get_group(self, mesh_dim: str) -> Group:
-        """The ranks along an axis that this one is among."""
+        """The group of this rank along an axis."""
         ...
 
 
@@ -50,25 +50,25 @@ def shard_map(
 ) -> Any:  # fmt: skip
     """Call `f` on each rank of a mesh with its parts of the arguments; JAX's `jax.shard_map`.
 
-    All ranks pass the same arguments and get the whole results. Inside, `psum` and the like
+    All ranks pass the same arguments and get the whole results. Inside, collectives such as `psum`
     exchange values along the mesh's axes. Gradients flow as if one process had computed all parts,
-    also those of tensors that `f` uses from outside.
+    also to outside tensors that `f` uses.
 
     Args:
-        f: traced at each call, as by `jit`: it may not look at values. Left out, `shard_map` is a
+        f: traced at each call, as by `jit`, so it may not read values. Without it, `shard_map` is a
             decorator.
         mesh: a `DeviceMesh` whose dimensions have names.
         in_specs: a `PartitionSpec` for each argument, nested like it, or one for all.
-        out_specs: how results are put together, likewise. A result that is not divided along an
-            axis has to be the same on all ranks along it: all get the first one's.
-        check_vma: whether it is checked that such results are the same; without, each rank keeps
-            its own, and nothing is exchanged.
+        out_specs: the same for results. A result that is not divided along an axis has to be equal
+            on all ranks along it; all get the first one's.
+        check_vma: whether to check that such results are equal; if not, each rank keeps its own
+            without communication.
 
     Raises:
-        ArgumentError: there is no mesh, or axes that it has not.
+        ArgumentError: there is no mesh, or an axis that it does not have.
         ShapeError: a dimension that cannot be divided.
         DistributedError: an undivided result differs between ranks.
-        TracerError: the function looks at values, or changes tensors in place.
+        TracerError: the function reads values, or changes tensors in place.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
@@ -110,19 +110,19 @@ def shard_map(
 def pmap(
     fun: Function, axis_name: str = "ranks", *, in_axes: Any = 0, out_axes: Any = 0
 ) -> Function:
-    """Call `fun` on each rank with its part; arguments and results have one more axis, of ranks.
+    """Call `fun` on each rank with its part; arguments and results have an additional rank axis.
 
-    All ranks pass the same arguments, and get all results. Inside, `psum` and the like exchange
-    values over `axis_name`. Gradients flow through it as if one process had computed all parts.
+    All ranks pass the same arguments and get all results. Inside, collectives such as `psum`
+    exchange values over `axis_name`. Gradients flow as if one process had computed all parts.
 
     Args:
-        in_axes: the axis of each argument that counts ranks, `None` for one that they share; an
-            integer for all, or a tuple with an entry for each argument, nested like it.
-        out_axes: where results have that axis; `None` for what is the same on all ranks.
+        in_axes: the rank axis of each argument, `None` for one that all share; an integer for all,
+            or a tuple with an entry for each argument, nested like it.
+        out_axes: the rank axis of results; `None` for results that are equal on all ranks.
 
     Raises:
-        ShapeError: an argument whose axis is not of the number of ranks.
-        TracerError: the function looks at values, or changes tensors in place.
+        ShapeError: an argument whose rank axis has another size than the number of ranks.
+        TracerError: the function reads values, or changes tensors in place.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
@@ -175,11 +175,11 @@ def _run(
     fun: Function, args: tuple[Any, ...], groups: Groups, places: tuple[Any, Any],
     enter: Enter, leave: Enter,
 ) -> Any:  # fmt: skip
-    """Call a function on parts of its arguments, with the ranks along each axis known by name.
+    """Call a function on parts of its arguments, with named axes of ranks.
 
     Args:
-        places: how arguments are divided and results are put together, nested like these.
-        enter, leave: from wholes and places to parts, and back.
+        places: how arguments and results are divided, nested like these.
+        enter, leave: convert whole values to parts, and back.
     """
     apart = take_apart((args, {}))
     wanted = places[0] if isinstance(places[0], tuple) else (places[0],) * len(args)
@@ -216,7 +216,7 @@ def _flat(places: Any, tree: Any, static: Sequence[Any]) -> list[Any]:
 
 
 def _captured(values: Sequence[Lazy], groups: Groups) -> list[Lazy]:
-    """What the function uses from outside: all ranks use it, so gradients are added up."""
+    """Outside values of the function: all ranks use them, so gradients are summed."""
     shared = [x for x in values if x.type.dtype.is_inexact]
     found = _shared([wrap(x) for x in shared], [NOWHERE] * len(shared), groups)
     pairs = {id(x): lazy_of(y) for x, y in zip(shared, found, strict=True)}
@@ -238,7 +238,7 @@ def _first(ys: Sequence[Any], places: Sequence[PartitionSpec], groups: Groups) -
 def _along(
     op: str, xs: Sequence[Any], places: Sequence[PartitionSpec], groups: Groups, **attrs: Any
 ) -> list[Any]:
-    """Call an operation for each axis on all tensors that are not divided along it."""
+    """Call an operation for each axis, on all tensors that are not divided along it."""
     found = list(xs)
     for name, group in groups.items():
         chosen = [i for i, spec in enumerate(places) if name not in spec.names]

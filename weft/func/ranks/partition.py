@@ -1,4 +1,4 @@
-"""Which part of a tensor is a rank's: `PartitionSpec`, and the way between wholes and parts."""
+"""Partitioning: `PartitionSpec`, and conversion between whole tensors and parts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Entry = str | tuple[str, ...] | None
 
 
 class PartitionSpec:
-    """Along which axes of a mesh each dimension of a tensor is divided.
+    """The mesh axes along which each dimension of a tensor is divided.
 
     Args:
-        partitions: for each dimension, an axis, several of them (the last varies fastest), or
-            `None`: not divided, as are all dimensions that are not told of.
+        partitions: for each dimension an axis, several axes (the last varies fastest), or `None` if
+            not divided. Further dimensions are not divided.
 
     Example:
         >>> from weft.func import PartitionSpec as P
@@ -53,10 +53,10 @@ class PartitionSpec:
 
 
 def own_block(x: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: str) -> Any:
-    """This rank's part of a tensor that all ranks have.
+    """This rank's part of a replicated tensor.
 
     Raises:
-        ShapeError: a dimension cannot be divided, or there are fewer than the specification has.
+        ShapeError: a dimension cannot be divided, or there are fewer than the spec has entries.
     """
     _check(x, spec, groups, what)
     for axis, names in enumerate(spec.axes):
@@ -72,7 +72,7 @@ def own_block(x: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: st
 
 
 def whole_of(y: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: str) -> Any:
-    """The tensor, on all ranks, of which each has a part."""
+    """The whole tensor, on all ranks, from each rank's part."""
     _check(y, spec, groups, what)
     for axis, names in enumerate(spec.axes):
         for name in reversed(names):

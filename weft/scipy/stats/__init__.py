@@ -1,4 +1,4 @@
-"""Densities and distribution functions, with gradients by their parameters too."""
+"""Densities and distribution functions, also differentiable in their parameters."""
 
 from __future__ import annotations
 

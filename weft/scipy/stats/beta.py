@@ -14,7 +14,7 @@ __all__ = ["cdf", "logpdf", "pdf"]
 
 
 def logpdf(x: Any, a: Any, b: Any) -> Any:
-    """The logarithm of the density of the shapes `a` and `b`."""
+    """The log density for shapes `a` and `b`."""
     return _logpdf(*alike(floats(x), floats(a), floats(b)))
 
 
@@ -22,10 +22,10 @@ _logpdf = recorded(density.beta)
 
 
 def pdf(x: Any, a: Any, b: Any) -> Any:
-    """The density of the shapes `a` and `b`."""
+    """The density for shapes `a` and `b`."""
     return exp(logpdf(x, a, b))
 
 
 def cdf(x: Any, a: Any, b: Any) -> Any:
-    """The probability of at most `x`; its gradient is by `x` only."""
+    """The cumulative distribution function; differentiable in `x` only."""
     return betainc(a, b, x)

@@ -1,4 +1,4 @@
-"""The chi-squared distribution: of sums of squares of normal numbers."""
+"""The chi-squared distribution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["cdf", "logpdf", "pdf"]
 
 
 def logpdf(x: Any, df: Any) -> Any:
-    """The logarithm of the density of `df` degrees of freedom."""
+    """The log density for `df` degrees of freedom."""
     return _logpdf(*alike(floats(x), floats(df)))
 
 
@@ -22,10 +22,10 @@ _logpdf = recorded(density.chi2)
 
 
 def pdf(x: Any, df: Any) -> Any:
-    """The density of `df` degrees of freedom."""
+    """The density for `df` degrees of freedom."""
     return exp(logpdf(x, df))
 
 
 def cdf(x: Any, df: Any) -> Any:
-    """The probability of at most `x`; its gradient is by `x` only."""
+    """The cumulative distribution function; differentiable in `x` only."""
     return gammainc(floats(df) / 2, floats(x) / 2)

@@ -15,7 +15,7 @@ __all__ = ["logpdf", "pdf", "rvs"]
 
 
 def logpdf(x: Any, alpha: Any) -> Any:
-    """The logarithm of the density at parts `x`, which lie along the first axis."""
+    """The log density at `x`, whose parts lie along the first axis."""
     return _logpdf(*alike(floats(x), floats(alpha)))
 
 
@@ -23,10 +23,10 @@ _logpdf = recorded(density.dirichlet)
 
 
 def pdf(x: Any, alpha: Any) -> Any:
-    """The density at parts `x`."""
+    """The density at `x`, whose parts lie along the first axis."""
     return exp(logpdf(x, alpha))
 
 
 def rvs(alpha: Any, size: Any = 1) -> Any:
-    """Random parts, from NumPy's generator."""
+    """Random samples, from NumPy's generator."""
     return hosted(lambda a: np.random.dirichlet(a, size), floats(alpha))

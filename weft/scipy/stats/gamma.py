@@ -14,7 +14,7 @@ __all__ = ["cdf", "logpdf", "pdf"]
 
 
 def logpdf(x: Any, a: Any) -> Any:
-    """The logarithm of the density of the shape `a`."""
+    """The log density for shape `a`."""
     return _logpdf(*alike(floats(x), floats(a)))
 
 
@@ -22,10 +22,10 @@ _logpdf = recorded(density.gamma)
 
 
 def pdf(x: Any, a: Any) -> Any:
-    """The density of the shape `a`."""
+    """The density for shape `a`."""
     return exp(logpdf(x, a))
 
 
 def cdf(x: Any, a: Any) -> Any:
-    """The probability of at most `x`; its gradient is by `x` only."""
+    """The cumulative distribution function; differentiable in `x` only."""
     return gammainc(a, x)

@@ -1,4 +1,4 @@
-"""The normal distribution of several variables."""
+"""The multivariate normal distribution."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _entropy = recorded(density.entropy_of_several)
 
 
 def _matrix(cov: Any, size: int) -> Any:
-    """A covariance given as a matrix, as variances, or as one variance."""
+    """A covariance matrix, from a matrix, variances, or one variance."""
     c: Any = floats(cov)
     return c if ndim(c) == 2 else c * eye(size, dtype=c.dtype)
 
 
 def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -> Any:
-    """The logarithm of the density; the variables lie along the last axis.
+    """The log density; the variables lie along the last axis.
 
     Args:
-        allow_singular: directions in which nothing varies do not count.
+        allow_singular: ignore directions without variance.
     """
     away: Any = floats(x) - mean
     size = away.shape[-1] if away.ndim else 1

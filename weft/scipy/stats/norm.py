@@ -18,7 +18,7 @@ def _standard(x: Any, loc: Any, scale: Any) -> Any:
 
 
 def logpdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The logarithm of the density."""
+    """The log density."""
     return _logpdf(*alike(floats(x) - loc, floats(scale)))
 
 
@@ -31,12 +31,12 @@ def pdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
 
 
 def cdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The probability of at most `x`."""
+    """The cumulative distribution function."""
     return ndtr(_standard(x, loc, scale))
 
 
 def sf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The probability of more than `x`."""
+    """The survival function, `1 - cdf`."""
     return ndtr(-_standard(x, loc, scale))
 
 

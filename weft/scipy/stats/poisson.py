@@ -1,4 +1,4 @@
-"""The Poisson distribution: of the number of events."""
+"""The Poisson distribution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["cdf", "logpmf", "pmf"]
 
 
 def logpmf(k: Any, mu: Any) -> Any:
-    """The logarithm of the probability of `k` events where `mu` are expected."""
+    """The log probability of `k` events for mean `mu`."""
     return _logpmf(*alike(floats(k), floats(mu)))
 
 
@@ -22,11 +22,11 @@ _logpmf = recorded(density.poisson)
 
 
 def pmf(k: Any, mu: Any) -> Any:
-    """The probability of `k` events where `mu` are expected."""
+    """The probability of `k` events for mean `mu`."""
     return exp(logpmf(k, mu))
 
 
 def cdf(k: Any, mu: Any) -> Any:
-    """The probability of at most `k` events; its gradient is by `mu` only."""
+    """The cumulative distribution function; differentiable in `mu` only."""
     below: Any = floor(floats(k))
     return gammaincc(below + 1, mu)

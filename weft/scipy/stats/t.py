@@ -15,7 +15,7 @@ __all__ = ["cdf", "logcdf", "logpdf", "pdf"]
 
 
 def logpdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The logarithm of the density of `df` degrees of freedom."""
+    """The log density for `df` degrees of freedom."""
     return _logpdf(*alike(floats(x) - loc, floats(df), floats(scale)))
 
 
@@ -23,12 +23,12 @@ _logpdf = recorded(density.student)
 
 
 def pdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The density of `df` degrees of freedom."""
+    """The density for `df` degrees of freedom."""
     return exp(logpdf(x, df, loc, scale))
 
 
 def cdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
-    """The probability of at most `x`; it has no gradient by `df`."""
+    """The cumulative distribution function; not differentiable in `df`."""
     y, n, s = alike(floats(x) - loc, floats(df), floats(scale))
     z = y / s
     square = z * z
