@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
 from weft.eager.functions.elementwise.binary import xlogy as xlogy
+from weft.eager.functions.elementwise.from_op import of_floats
 from weft.eager.functions.elementwise.hosted import run_hosted
 from weft.eager.functions.elementwise.polynomial import polynomial
 from weft.eager.functions.elementwise.unary import digamma as digamma
@@ -34,10 +35,8 @@ from weft.eager.functions.reduction.reduce import logsumexp as logsumexp
 from weft.eager.functions.reduction.reduce import softmax as softmax
 from weft.eager.tensor.dispatch import kind_of, promoted, recorded, wrap
 from weft.errors import DTypeError
-from weft.ir.dtype import DType, float32, float64
-from weft.ir.node import Value
+from weft.ir.dtype import float64
 from weft.ops.base import at_user_line, catalogue
-from weft.ops.reduction.statistic import in_wider
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -56,33 +55,6 @@ __all__ = [
 ]  # fmt: skip
 
 psi = digamma
-
-
-def _one(
-    graph: Callable[[Value], Value], doc: str, wide: DType = float32
-) -> Callable[[Any], Tensor]:
-    """A function of a graph value as one of tensors; integers become PyTorch's default type.
-
-    Args:
-        wide: narrower numbers are computed in this type and rounded once.
-    """
-    run = recorded(in_wider(wide, graph))
-
-    def single(input: Any) -> Tensor:
-        return run.on(kind_of(input), *promoted(input, floats=True))
-
-    single.__doc__ = doc
-    return single
-
-
-def _two(graph: Callable[[Value, Value], Value], doc: str) -> Callable[[Any, Any], Tensor]:
-    run = recorded(in_wider(float32, graph))
-
-    def double(input: Any, other: Any) -> Tensor:
-        return run.on(kind_of(input, other), *promoted(input, other, floats=True))
-
-    double.__doc__ = doc
-    return double
 
 
 def _hosted(name: str, doc: str) -> Callable[[Any], Tensor]:
@@ -112,12 +84,16 @@ bessel_j0: Final = _hosted("j0", "The Bessel function of the first kind of order
 bessel_j1: Final = _hosted("j1", "The Bessel function of the first kind of order 1.")
 bessel_y0: Final = _hosted("y0", "The Bessel function of the second kind of order 0.")
 bessel_y1: Final = _hosted("y1", "The Bessel function of the second kind of order 1.")
-entr: Final = _one(ops.entr, "`-x * log(x)`, 0 at 0, and minus infinity below.")
+entr: Final = of_floats("entr", ops.entr, doc="`-x * log(x)`, 0 at 0, and minus infinity below.")
 erfcx: Final = _hosted("erfcx", "`exp(x * x) * erfc(x)`, without overflow.")
-i0e: Final = _one(lambda x: catalogue.i0e(x), "`i0(x) * exp(-abs(x))`.")
-i1: Final = _one(ops.i1, "The modified Bessel function of the first kind of order 1.")
-i1e: Final = _one(lambda x: catalogue.i1e(x), "`i1(x) * exp(-abs(x))`.")
-log_ndtr: Final = _one(ops.log_ndtr, "The logarithm of `ndtr`, exact in both tails.", float64)
+i0e: Final = of_floats("i0e", lambda x: catalogue.i0e(x), doc="`i0(x) * exp(-abs(x))`.")
+i1: Final = of_floats(
+    "i1", ops.i1, doc="The modified Bessel function of the first kind of order 1."
+)
+i1e: Final = of_floats("i1e", lambda x: catalogue.i1e(x), doc="`i1(x) * exp(-abs(x))`.")
+log_ndtr: Final = of_floats(
+    "log_ndtr", ops.log_ndtr, doc="The logarithm of `ndtr`, accurate in both tails.", wide=float64
+)
 modified_bessel_i0 = i0
 modified_bessel_i1 = i1
 modified_bessel_k0: Final = _hosted(
@@ -126,14 +102,18 @@ modified_bessel_k0: Final = _hosted(
 modified_bessel_k1: Final = _hosted(
     "k1", "The modified Bessel function of the second kind of order 1."
 )
-ndtr: Final = _one(ops.ndtr, "The distribution function of the normal distribution.", float64)
+ndtr: Final = of_floats(
+    "ndtr", ops.ndtr, doc="The distribution function of the normal distribution.", wide=float64
+)
 ndtri: Final = _hosted("ndtri", "The inverse of `ndtr`.")
 gammainc: Final = _hosted_of_two(
     "gammainc", "The distribution function of the gamma distribution at `other`, after a."
 )
-gammaincc: Final = _hosted_of_two("gammaincc", "1 less `gammainc`.")
+gammaincc: Final = _hosted_of_two("gammaincc", "1 minus `gammainc`.")
 igamma, igammac = gammainc, gammaincc
-xlog1py: Final = _two(ops.xlog1py, "`x * log1p(y)`, and 0 where `x` is 0, whatever `y` is but NaN.")
+xlog1py: Final = of_floats(
+    "xlog1py", ops.xlog1py, 2, doc="`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."
+)
 zeta: Final = _hosted_of_two(
     "zeta", "Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."
 )
@@ -157,7 +137,7 @@ _multigammaln = recorded(ops.multigammaln)
 
 
 def multigammaln(input: Any, p: int) -> Tensor:
-    """The logarithm of the gamma function of `p` dimensions.
+    """The logarithm of the multivariate gamma function of `p` dimensions.
 
     Raises:
         DTypeError: no dimensions.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
 from weft.eager.functions.elementwise import binary, unary
+from weft.eager.functions.elementwise.from_op import of_floats
 from weft.eager.functions.reduction import reduce
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError
@@ -16,7 +17,6 @@ from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.reduction import exponential_sum
-from weft.ops.reduction.statistic import in_wider
 from weft.ops.refusal import guard
 from weft.scipy.hosted import function as hosted
 
@@ -75,51 +75,45 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _one(
-    graph: Callable[[Value], Value], doc: str, wide: DType = float32
-) -> Callable[[Any], ndarray]:
-    """A function of a graph value as one of arguments that can be floating-point arrays.
+def _of_arrays(
+    graph: Callable[..., Value], arity: int = 1, *, doc: str, wide: DType = float32
+) -> Callable[..., ndarray]:
+    """A function of graph values as one of arguments that can be floating-point arrays.
 
     Args:
         wide: narrower numbers are computed in this dtype and rounded once.
     """
-    run = recorded(in_wider(wide, graph))
+    run: Any = of_floats("special", graph, arity, doc, wide)
 
     def single(x: Any, /) -> ndarray:
         return run(floats(x))
 
-    single.__doc__ = doc
-    return single
-
-
-def _two(
-    graph: Callable[[Value, Value], Value], doc: str, wide: DType = float32
-) -> Callable[[Any, Any], ndarray]:
-    run = recorded(in_wider(wide, graph))
-
     def double(x: Any, y: Any, /) -> ndarray:
         return run(*alike(floats(x), floats(y)))
 
-    double.__doc__ = doc
-    return double
+    found = single if arity == 1 else double
+    found.__doc__ = doc
+    return found
 
 
 # Gamma functions
 
 
-gammaln: Final = _one(lambda x: catalogue.lgamma(x), "The logarithm of the size of `gamma`.")
-loggamma = gammaln
-gammasgn: Final = _one(ops.gammasgn, "The sign of `gamma`.")
-gamma: Final = _one(ops.gamma, "The gamma function: `(x - 1)!` for integers.", float64)
-rgamma: Final = _one(ops.rgamma, "1 divided by `gamma`.", float64)
-digamma: Final = _one(lambda x: catalogue.digamma(x), "The derivative of `gammaln`.")
-psi = digamma
-beta: Final = _two(
-    ops.beta,
-    "`gamma(x) * gamma(y) / gamma(x + y)`.",
-    float64,
+gammaln: Final = _of_arrays(
+    lambda x: catalogue.lgamma(x), doc="The logarithm of the absolute value of `gamma`."
 )
-betaln: Final = _two(ops.betaln, "The logarithm of the size of `beta`.", float64)
+loggamma = gammaln
+gammasgn: Final = _of_arrays(ops.gammasgn, doc="The sign of `gamma`.")
+gamma: Final = _of_arrays(
+    ops.gamma, doc="The gamma function: `(x - 1)!` for integers.", wide=float64
+)
+rgamma: Final = _of_arrays(ops.rgamma, doc="1 divided by `gamma`.", wide=float64)
+digamma: Final = _of_arrays(lambda x: catalogue.digamma(x), doc="The derivative of `gammaln`.")
+psi = digamma
+beta: Final = _of_arrays(ops.beta, 2, doc="`gamma(x) * gamma(y) / gamma(x + y)`.", wide=float64)
+betaln: Final = _of_arrays(
+    ops.betaln, 2, doc="The logarithm of the absolute value of `beta`.", wide=float64
+)
 
 
 def polygamma(n: Any, x: Any, /) -> ndarray:
@@ -145,15 +139,17 @@ def multigammaln(a: Any, d: int) -> ndarray:
 
 betainc: Final = hosted("betainc", "The distribution function of `beta` at `x`, after a and b.")
 gammainc: Final = hosted("gammainc", "The distribution function of `gamma` at `x`, after a.")
-gammaincc: Final = hosted("gammaincc", "1 less `gammainc`.")
+gammaincc: Final = hosted("gammaincc", "1 minus `gammainc`.")
 zeta: Final = hosted("zeta", "Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0.")
 
 # Error functions
 
-_erf: Final = _one(lambda x: catalogue.erf(x), "The error function of real numbers.")
-_erfc: Final = _one(lambda x: catalogue.erfc(x), "1 less the error function of real numbers.")
+_erf: Final = _of_arrays(lambda x: catalogue.erf(x), doc="The error function of real numbers.")
+_erfc: Final = _of_arrays(
+    lambda x: catalogue.erfc(x), doc="1 minus the error function of real numbers."
+)
 _complex_erf: Final = hosted("erf", "The error function of complex numbers.")
-_complex_erfc: Final = hosted("erfc", "1 less the error function of complex numbers.")
+_complex_erfc: Final = hosted("erfc", "1 minus the error function of complex numbers.")
 
 
 def erf(x: Any, /) -> ndarray:
@@ -168,19 +164,23 @@ def erfc(x: Any, /) -> ndarray:
     return _complex_erfc(x) if x.dtype.is_complex else _erfc(x)
 
 
-erfinv: Final = _one(lambda x: catalogue.erfinv(x), "The inverse of `erf`.")
+erfinv: Final = _of_arrays(lambda x: catalogue.erfinv(x), doc="The inverse of `erf`.")
 erfcinv: Final = hosted("erfcinv", "The inverse of `erfc`.")
 erfcx: Final = hosted("erfcx", "`exp(x * x) * erfc(x)`, without overflow.")
 ndtri: Final = hosted("ndtri", "The inverse of `ndtr`.")
-ndtr: Final = _one(ops.ndtr, "The distribution function of the normal distribution.", float64)
-log_ndtr: Final = _one(ops.log_ndtr, "The logarithm of `ndtr`, exact in both tails.", float64)
+ndtr: Final = _of_arrays(
+    ops.ndtr, doc="The distribution function of the normal distribution.", wide=float64
+)
+log_ndtr: Final = _of_arrays(
+    ops.log_ndtr, doc="The logarithm of `ndtr`, accurate in both tails.", wide=float64
+)
 
 # Bessel functions
 
-i0: Final = _one(ops.i0, "The modified Bessel function of the first kind of order 0.")
-i1: Final = _one(ops.i1, "The modified Bessel function of the first kind of order 1.")
-i0e: Final = _one(lambda x: catalogue.i0e(x), "`i0(x) * exp(-abs(x))`.")
-i1e: Final = _one(lambda x: catalogue.i1e(x), "`i1(x) * exp(-abs(x))`.")
+i0: Final = _of_arrays(ops.i0, doc="The modified Bessel function of the first kind of order 0.")
+i1: Final = _of_arrays(ops.i1, doc="The modified Bessel function of the first kind of order 1.")
+i0e: Final = _of_arrays(lambda x: catalogue.i0e(x), doc="`i0(x) * exp(-abs(x))`.")
+i1e: Final = _of_arrays(lambda x: catalogue.i1e(x), doc="`i1(x) * exp(-abs(x))`.")
 iv: Final = hosted("iv", "The modified Bessel function of the first kind of a real order.")
 ive: Final = hosted("ive", "`iv(v, x) * exp(-abs(x))`.")
 j0: Final = hosted("j0", "The Bessel function of the first kind of order 0.")
@@ -195,8 +195,8 @@ jn, yn = jv, yv
 
 # Logistic functions and entropies
 
-expit: Final = _one(lambda x: catalogue.sigmoid(x), "`1 / (1 + exp(-x))`.")
-log_expit: Final = _one(ops.log_sigmoid, "The logarithm of `expit`.")
+expit: Final = _of_arrays(lambda x: catalogue.sigmoid(x), doc="`1 / (1 + exp(-x))`.")
+log_expit: Final = _of_arrays(ops.log_sigmoid, doc="The logarithm of `expit`.")
 
 
 def logit(x: Any, /) -> ndarray:
@@ -212,10 +212,12 @@ def xlogy(x: Any, y: Any, /) -> ndarray:
     return found
 
 
-xlog1py: Final = _two(ops.xlog1py, "`x * log1p(y)`, and 0 where `x` is 0, whatever `y` is but NaN.")
+xlog1py: Final = _of_arrays(
+    ops.xlog1py, 2, doc="`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."
+)
 
 
-entr: Final = _one(ops.entr, "`-x * log(x)`, 0 at 0, and minus infinity below.")
+entr: Final = _of_arrays(ops.entr, doc="`-x * log(x)`, 0 at 0, and minus infinity below.")
 
 
 # Sums of exponentials

@@ -29,10 +29,10 @@ from weft.eager.tensor.dispatch import (
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle, handle_of
 from weft.errors import DTypeError
-from weft.ir.dtype import DType, bool_, int64
+from weft.ir.dtype import DType, bool_, float32, int64
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, Elementwise, Op, at_user_line
-from weft.ops.reduction.statistic import in_float32
+from weft.ops.reduction.statistic import in_wider
 from weft.ops.refusal import REFUSABLE, guarded, refuse
 
 if TYPE_CHECKING:
@@ -167,9 +167,19 @@ def _takes_integers(op: Op) -> bool:
     return True
 
 
-def of_floats(name: str, function: Callable[..., Value], arity: int = 1) -> Callable[..., Tensor]:
-    """A composite whose inputs become floating-point first; half precision is rounded once."""
-    run = recorded(in_float32(function))
+def of_floats(
+    name: str,
+    function: Callable[..., Value],
+    arity: int = 1,
+    doc: str | None = None,
+    wide: DType = float32,
+) -> Callable[..., Tensor]:
+    """A composite whose inputs become floating-point first.
+
+    Args:
+        wide: narrower numbers are computed in this dtype and rounded once.
+    """
+    run = recorded(in_wider(wide, function))
 
     def single(x: Any) -> Tensor:
         return run.on(kind_of(x), *promoted(x, floats=True))
@@ -180,7 +190,7 @@ def of_floats(name: str, function: Callable[..., Value], arity: int = 1) -> Call
 
     found = single if arity == 1 else double
     found.__name__ = found.__qualname__ = name
-    found.__doc__ = function.__doc__
+    found.__doc__ = doc or function.__doc__
     return found
 
 
