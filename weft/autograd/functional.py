@@ -23,7 +23,7 @@ from weft.func.level import is_inside
 from weft.func.tree import flatten, map_structure
 from weft.ops.base import at_user_line, op_of
 from weft.ops.boundary.state import CONSTANT
-from weft.ops.shape.reshape import broadcast_to
+from weft.ops.shape.broadcast import broadcast_to
 
 Function = Callable[..., Any]
 _F = TypeVar("_F", bound=Function)

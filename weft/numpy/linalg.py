@@ -24,7 +24,7 @@ from weft.numpy.product import matmul, outer, tensordot, vecdot
 from weft.numpy.statistical import axes_within
 from weft.ops.base import at_user_line
 from weft.ops.boundary.state import LinAlgError
-from weft.ops.linalg import factorization, solution
+from weft.ops.linalg import factorization, inversion, solution
 from weft.ops.linalg.matrix import H
 from weft.ops.reduction.norm import MATRIX_NORMS
 
@@ -105,9 +105,9 @@ def eig(a: Any) -> Eigen:
 _qr = recorded(factorization.qr)
 _svd = recorded(factorization.svd)
 _svdvals = recorded(factorization.svdvals)
-_slogdet = recorded(factorization.slogdet)
-_det = recorded(factorization.det)
-_inv = recorded(factorization.inv)
+_slogdet = recorded(inversion.slogdet)
+_det = recorded(inversion.det)
+_inv = recorded(inversion.inv)
 
 
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
@@ -179,7 +179,7 @@ def solve(x1: Any, x2: Any, /) -> ndarray:
     return _solve(a, b, vector=b.ndim == 1)
 
 
-_pinv = recorded(factorization.pinv)
+_pinv = recorded(inversion.pinv)
 
 
 def pinv(x: Any, /, *, rtol: Any = None, rcond: Any = None, hermitian: bool = False) -> ndarray:

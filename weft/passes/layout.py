@@ -16,8 +16,9 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.base import REGISTRY, Elementwise, Reduce, op_of
 from weft.ops.call import barrier
+from weft.ops.shape.broadcast import broadcast_to
 from weft.ops.shape.joining import concatenate
-from weft.ops.shape.reshape import broadcast_to, flip, reshape, transpose
+from weft.ops.shape.reshape import flip, reshape, transpose
 from weft.passes.step import Step
 
 SMALL: Final = 8

@@ -26,9 +26,10 @@ from weft.ops.elementwise.convert import cast
 from weft.ops.indexing.lagged_table import lag_gather, lag_update
 from weft.ops.indexing.slicing import cut, slice_, unslice
 from weft.ops.linalg.matmul import matmul
+from weft.ops.shape.broadcast import broadcast_to
 from weft.ops.shape.creation import iota
 from weft.ops.shape.joining import concatenate
-from weft.ops.shape.reshape import broadcast_to, reshape, transpose
+from weft.ops.shape.reshape import reshape, transpose
 from weft.passes.heads import gradient_in_place, heads_in_place
 from weft.passes.step import Step
 from weft.transform.interpreter import located

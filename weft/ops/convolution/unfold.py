@@ -21,8 +21,9 @@ from weft.ops.convolution.geometry import Geometry, geometry
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.gather import gather, scatter_add
-from weft.ops.indexing.slicing import pad, slice_
+from weft.ops.indexing.slicing import slice_
 from weft.ops.shape.creation import full, iota
+from weft.ops.shape.pad import pad
 
 __all__ = ["conv_transpose", "fold", "unfold"]
 

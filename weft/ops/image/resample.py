@@ -1,4 +1,4 @@
-"""Image resizing: `interpolate`, pixel shuffle and channel shuffle.
+"""Image resizing: `interpolate`.
 
 Images are N, spatial..., C. Axis by axis, every new pixel is a weighted sum of a few old ones,
 whose positions and weights are known when the graph is built.
@@ -25,7 +25,7 @@ from weft.ops.declaration.rule import concrete, floating, front_axis
 from weft.ops.indexing.gather import gather
 from weft.ops.pooling.pooling import adaptive_avg_pool
 
-__all__ = ["channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle"]
+__all__ = ["interpolate"]
 
 Taps = list[tuple[Array, Array]]  # (positions, weights), one of each for each new pixel
 _CUBIC: Final = -0.75
@@ -342,68 +342,3 @@ resample = defop(
     facts=Facts(linear=True, batching=Batching.AXIS),
 )
 """One axis of `interpolate`: `x` resampled to `size`."""
-
-# Pixel and channel shuffle
-
-
-def pixel_shuffle(x: Value, factor: int) -> Value:
-    """Rearrange channels to blocks of `factor` pixels: (N, H, W, C r r) -> (N, H r, W r, C).
-
-    The position in the block is the fastest-varying part of the channel index, as in PyTorch (Shi
-    et al., 2016).
-
-    Raises:
-        ShapeError: a rank other than 4, or channels that the block does not divide.
-    """
-    n, height, width, channels = _image("pixel_shuffle", x)
-    if factor < 1 or channels % (factor * factor):
-        raise ShapeError(
-            f"pixel_shuffle: expected channels that {factor} * {factor} divides, got shape"
-            f" {show(x.shape)}{at_user_line()}"
-        )
-    left = channels // (factor * factor)
-    split = catalogue.reshape(x, shape=(n, height, width, left, factor, factor))
-    moved = catalogue.transpose(split, perm=(0, 1, 4, 2, 5, 3))
-    return catalogue.reshape(moved, shape=(n, height * factor, width * factor, left))
-
-
-def pixel_unshuffle(x: Value, factor: int) -> Value:
-    """The inverse of `pixel_shuffle`: blocks of pixels as channels.
-
-    Raises:
-        ShapeError: a rank other than 4, or sizes that `factor` does not divide.
-    """
-    n, height, width, channels = _image("pixel_unshuffle", x)
-    if factor < 1 or height % factor or width % factor:
-        raise ShapeError(
-            f"pixel_unshuffle: expected sizes that {factor} divides, got shape"
-            f" {show(x.shape)}{at_user_line()}"
-        )
-    rows, columns = height // factor, width // factor
-    split = catalogue.reshape(x, shape=(n, rows, factor, columns, factor, channels))
-    moved = catalogue.transpose(split, perm=(0, 1, 3, 5, 2, 4))
-    return catalogue.reshape(moved, shape=(n, rows, columns, channels * factor * factor))
-
-
-def _image(name: str, x: Value) -> tuple[int, ...]:
-    dims = concrete(x)
-    if len(dims) != 4:
-        raise ShapeError(f"{name}: expected x of rank 4, got shape {show(dims)}{at_user_line()}")
-    return dims
-
-
-def channel_shuffle(x: Value, groups: int) -> Value:
-    """Interleave the channels of the groups (Zhang et al., 2017).
-
-    Raises:
-        ShapeError: groups that do not divide the channels.
-    """
-    *lead, channels = concrete(x)
-    if groups < 1 or channels % groups:
-        raise ShapeError(
-            f"channel_shuffle: expected groups that divide {channels} channels, got"
-            f" {groups}{at_user_line()}"
-        )
-    split = catalogue.reshape(x, shape=(*lead, groups, channels // groups))
-    perm = (*range(len(lead)), len(lead) + 1, len(lead))
-    return catalogue.reshape(catalogue.transpose(split, perm=perm), shape=(*lead, channels))

@@ -7,14 +7,14 @@ import numpy as np
 from weft.ir.node import Value
 from weft.ops.base import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
-from weft.ops.linalg import elimination, factorization
+from weft.ops.linalg import elimination, inversion
 from weft.ops.linalg.matrix import H, T, column, dims, eye
 from weft.ops.shape.creation import zeros_like
 
 
 def solve(a: Value, b: Value, *, vector: bool, left: bool = True, possible: bool = True) -> Value:
     """Solve `a @ x == b`, or `x @ a == b` if not `left`; a `vector` is a column."""
-    run = factorization.solve if possible else factorization.solve_where_possible
+    run = inversion.solve if possible else inversion.solve_where_possible
     if vector:
         return catalogue.squeeze(run(a, column(b)), axes=(-1,))
     return run(a, b) if left else T(run(T(a), T(b)))
@@ -23,14 +23,14 @@ def solve(a: Value, b: Value, *, vector: bool, left: bool = True, possible: bool
 def solve_triangle(a: Value, b: Value, *, upper: bool, left: bool, unit: bool) -> Value:
     """`solve` for triangular `a`; the other triangle, and with `unit` the diagonal, is ignored."""
     part = elimination.triangle(a, upper, unit)
-    return factorization.solve(part, b) if left else T(factorization.solve(T(part), T(b)))
+    return inversion.solve(part, b) if left else T(inversion.solve(T(part), T(b)))
 
 
 def cholesky_solve(b: Value, factors: Value, *, upper: bool) -> Value:
     """`solve`, given `cholesky` factors."""
     left = elimination.triangle(factors, upper, False)
     left = H(left) if upper else left
-    return factorization.solve(H(left), factorization.solve(left, b))
+    return inversion.solve(H(left), inversion.solve(left, b))
 
 
 def cholesky_inverse(factors: Value, *, upper: bool) -> Value:
@@ -49,11 +49,9 @@ def lu_solve(both: Value, pivots: Value, b: Value, *, left: bool, adjoint: bool)
     b = catalogue.broadcast_to(b, shape=(*lead, *dims(b)[-2:]))
     order = catalogue.broadcast_to(order, shape=(*lead, dims(both)[-1]))
     if adjoint:
-        found = factorization.solve(H(lower), factorization.solve(H(upper), b))
+        found = inversion.solve(H(lower), inversion.solve(H(upper), b))
         return elimination.rows_put_back(found, order)
-    return factorization.solve(
-        upper, factorization.solve(lower, elimination.rows_in_order(b, order))
-    )
+    return inversion.solve(upper, inversion.solve(lower, elimination.rows_in_order(b, order)))
 
 
 @autocasting(Autocast.LOW)

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.ir.dtype import int32
 from weft.ir.node import Value
-from weft.ops.linalg.factorization import call
+from weft.ops.linalg.inversion import call
 from weft.ops.linalg.matrix import conj, dims
 
 _ALPHA: Final = (1 + math.sqrt(17)) / 8  # bounds the growth of elements

@@ -27,11 +27,11 @@ from weft.ops.elementwise.compare import equal, isnan, logical_and, logical_or
 from weft.ops.elementwise.transcendental import sqrt
 from weft.ops.indexing.advanced_index import put_along_axis
 from weft.ops.indexing.gather import gather, take_along_axis
-from weft.ops.indexing.slicing import pad
 from weft.ops.indexing.sort import argmax
 from weft.ops.pooling.window import avg_pool, max_pool
 from weft.ops.reduction import reduce
 from weft.ops.shape.creation import full, iota
+from weft.ops.shape.pad import pad
 
 __all__ = [
     "adaptive_avg_pool", "adaptive_max_pool", "adaptive_max_pool_indices", "avg_pool_padded",

@@ -9,7 +9,7 @@ from weft.ir.dtype import float64
 from weft.ir.node import Value
 from weft.ops.base import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
-from weft.ops.linalg import factorization
+from weft.ops.linalg import factorization, inversion
 from weft.ops.reduction.statistic import in_float32, in_wider
 from weft.ops.special.gamma import betaln as exact_betaln
 from weft.ops.special.real import xlogy
@@ -65,9 +65,9 @@ def dirichlet(x: Value, alpha: Value) -> Value:
 def normal_of_several(away: Value, covariances: Value) -> Value:
     """The multivariate normal distribution of rows, at these distances from the mean."""
     size = concrete(away)[-1]
-    solved = factorization.solve(covariances, catalogue.transpose(away, perm=(1, 0)))
+    solved = inversion.solve(covariances, catalogue.transpose(away, perm=(1, 0)))
     distance = catalogue.sum(away * catalogue.transpose(solved, perm=(1, 0)), axes=(-1,))
-    return (distance + factorization.slogdet(covariances)[1] + size * _LOG_TURN) * -0.5
+    return (distance + inversion.slogdet(covariances)[1] + size * _LOG_TURN) * -0.5
 
 
 def singular_normal(away: Value, covariances: Value) -> Value:
@@ -87,4 +87,4 @@ def singular_normal(away: Value, covariances: Value) -> Value:
 def entropy_of_several(covariances: Value) -> Any:
     """The entropy of the multivariate normal distribution."""
     size = concrete(covariances)[-1]
-    return (factorization.slogdet(covariances)[1] + size * (1 + _LOG_TURN)) * 0.5
+    return (inversion.slogdet(covariances)[1] + size * (1 + _LOG_TURN)) * 0.5

@@ -17,9 +17,10 @@ from weft.ops.declaration.example import ARITHMETIC, NUMBERS
 from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, Autocast, Batching, Facts
 from weft.ops.declaration.numeric import draw, widened
 from weft.ops.declaration.rule import arithmetic, concrete, front_axis, numeric
-from weft.ops.indexing.slicing import cut, moved
+from weft.ops.indexing.slicing import cut
 from weft.ops.indexing.sort import scatter_along_axis
 from weft.ops.shape.creation import iota
+from weft.ops.shape.pad import moved
 from weft.ops.shape.reshape import axis_of
 
 __all__ = ["cumlogsumexp", "cummin"]

@@ -22,7 +22,7 @@ from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.errors import DTypeError
 from weft.ops.base import at_user_line
 from weft.ops.declaration.fact import Autocast
-from weft.ops.linalg import elimination, factorization, solution, symmetric_factorization
+from weft.ops.linalg import elimination, inversion, solution, symmetric_factorization
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -72,8 +72,8 @@ class LeastSquares(NamedTuple):
 
 # Inverses
 
-_inv = recorded(factorization.inv)
-_regular_inv = recorded(factorization.inv_where_possible)
+_inv = recorded(inversion.inv)
+_regular_inv = recorded(inversion.inv_where_possible)
 _first_singular = recorded(elimination.first_singular, differentiable=False)
 
 
@@ -98,7 +98,7 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> Inverse:
     return Inverse(run.on(kind_of(A), lazy), _first_singular.on(kind_of(A), lazy))
 
 
-_pinv = recorded(factorization.pinv)
+_pinv = recorded(inversion.pinv)
 
 
 def pinv(
@@ -360,8 +360,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 
 # Determinants
 
-_det = recorded(factorization.det)
-_slogdet = recorded(factorization.slogdet)
+_det = recorded(inversion.det)
+_slogdet = recorded(inversion.slogdet)
 
 
 def det(x: Any) -> Tensor:

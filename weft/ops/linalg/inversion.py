@@ -1,0 +1,178 @@
+"""Inverses, solutions of equations and determinants by LAPACK as graph nodes, with gradients.
+
+Conventions and sources of the gradients are those of `weft.ops.linalg.factorization`.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from weft.ir.node import Value
+from weft.ops.base import catalogue
+from weft.ops.boundary.host import call as host_call
+from weft.ops.linalg.matrix import (
+    H,
+    T,
+    column,
+    conj,
+    constant,
+    dims,
+    eye,
+    like,
+    mm,
+)
+
+call = functools.partial(host_call, wide=True)  # LAPACK's functions take any leading axes
+# Equations
+
+
+def inv(a: Value) -> Value:
+    """Inverse matrices."""
+    return _inverse(a, _inv)
+
+
+def _inv(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError as error:
+        text = f"{error}, which has no inverse; pinv() takes any, inv_ex() says which it is"
+        raise np.linalg.LinAlgError(text) from error
+
+
+def _solve(a: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError as error:
+        text = f"{error}: no solution or many; lstsq() takes any, solve_ex() says which it is"
+        raise np.linalg.LinAlgError(text) from error
+
+
+def inv_where_possible(a: Value) -> Value:
+    """Inverse matrices; infinite if singular."""
+    return _inverse(a, _inv_where_possible)
+
+
+def _inverse(a: Value, run: Any) -> Value:
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        return [-mm(T(y[0]), g[0], T(y[0]))]
+
+    return call(run, a, types_of=[(a.dtype, dims(a))], gradient=gradient, title="inv")[0]
+
+
+def _inv_where_possible(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        if a.ndim == 2:
+            return np.full_like(a, np.inf)
+        return np.stack([_inv_where_possible(x) for x in a])
+
+
+def solve(a: Value, b: Value) -> Value:
+    """Solve `a @ x == b`, for matrices."""
+    return _solution(a, b, _solve)
+
+
+def solve_where_possible(a: Value, b: Value) -> Value:
+    """`solve`; infinite if singular."""
+    return _solution(a, b, _solve_where_possible)
+
+
+def _solution(a: Value, b: Value, run: Any) -> Value:
+    def gradient(g: Any, y: Any, a: Value, b: Value) -> list[Value]:
+        to_b = _solution(T(a), g[0], run)
+        return [-mm(to_b, T(y[0])), to_b]
+
+    lead = np.broadcast_shapes(dims(a)[:-2], dims(b)[:-2])
+    a, b = (
+        x if dims(x)[:-2] == lead else catalogue.broadcast_to(x, shape=(*lead, *dims(x)[-2:]))
+        for x in (a, b)
+    )
+    return call(run, a, b, types_of=[(a.dtype, dims(b))], gradient=gradient, title="solve")[0]
+
+
+def _solve_where_possible(a: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        if a.ndim == 2:
+            return np.full_like(b, np.inf)
+        return np.stack([_solve_where_possible(*pair) for pair in zip(a, b, strict=True)])
+
+
+def pinv(a: Value, limit: Value, hermitian: bool) -> Value:
+    """Pseudo-inverses; singular values up to a fraction `limit` of the largest count as 0.
+
+    (Golub and Pereyra, "The Differentiation of Pseudo-Inverses", 1973.)
+    """
+
+    def gradient(g: Any, y: Any, a: Value, limit: Value) -> list[Value | None]:
+        p, to_p = y[0], conj(g[0])
+        m, n = dims(a)[-2:]
+        left, right = eye(m, a.dtype) - mm(a, p), eye(n, a.dtype) - mm(p, a)
+        found = mm(left, H(to_p), p, H(p)) + mm(H(p), p, H(to_p), right) - mm(H(p), to_p, H(p))
+        return [conj(found), None]
+
+    def run(a: Any, limit: Any) -> Any:
+        return _hermitian_pinv(a, limit) if hermitian else np.linalg.pinv(a, rcond=limit)
+
+    *lead, m, n = dims(a)
+    return call(run, a, limit, types_of=[(a.dtype, (*lead, n, m))], gradient=gradient)[0]
+
+
+def _hermitian_pinv(a: Any, limit: Any) -> Any:
+    w, v = np.linalg.eigh(a)
+    size = np.abs(w)
+    kept = size > np.asarray(limit)[..., None] * size.max(-1, keepdims=True, initial=0)
+    inverse = np.where(kept, 1 / np.where(kept, w, 1), 0).astype(a.dtype)
+    return (v * inverse[..., None, :]) @ np.conj(np.swapaxes(v, -1, -2))
+
+
+# Determinants
+
+
+def _cofactors(a: Any) -> Any:
+    """The gradient of the determinant, also where that is 0."""
+    u, s, v = np.linalg.svd(a)
+    n = s.shape[-1]
+    others = np.where(np.eye(n, dtype=bool), 1, s[..., None, :]).prod(-1).astype(a.dtype)
+    sign = np.linalg.det(u) * np.linalg.det(v)
+    found = np.conj(u * others[..., None, :] @ v)
+    return np.asarray(sign)[..., None, None] * found
+
+
+def _cofactor(a: Value) -> Value:
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        # The derivative of det(a) * inv(a).T, for invertible matrices.
+        inverse = T(inv(a))
+        total = catalogue.sum(g[0] * y[0], axes=(-2, -1), keepdims=True)
+        return [total * inverse - mm(inverse, T(g[0]), y[0])]
+
+    return call(_cofactors, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+
+
+def det(a: Value) -> Value:
+    """Determinants."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        return [column(column(g[0])) * _cofactor(a)]
+
+    return call(np.linalg.det, a, types_of=[(a.dtype, dims(a)[:-2])], gradient=gradient)[0]
+
+
+def slogdet(a: Value) -> tuple[Value, ...]:
+    """Signs of determinants, and logarithms of their absolute values."""
+
+    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
+        scale = like(g[1], a)
+        if a.dtype.is_complex:
+            turn = catalogue.real(g[0] * y[0] * constant(1j, a.dtype))
+            scale = scale - constant(1j, a.dtype) * like(turn, a)
+        return [column(column(scale)) * T(inv(a))]
+
+    lead = dims(a)[:-2]
+    kinds = [(a.dtype, lead), (a.dtype.real, lead)]
+    return call(lambda x: tuple(np.linalg.slogdet(x)), a, types_of=kinds, gradient=gradient)
