@@ -21,7 +21,7 @@ LEFT = {
     "eager/functions/creation/arange.py:arange": NUMBERS,
     "eager/functions/creation/arange.py:range": NUMBERS,
     "eager/functions/elementwise/unary.py:round": ADDED,
-    "eager/functions/indexing/gather.py:scatter_reduce": ORDER,
+    "eager/functions/indexing/scatter.py:scatter_reduce": ORDER,
     "eager/functions/linalg/low_rank.py:svd_lowrank": ORDER,
     "eager/functions/linalg/product.py:addr": ADDED,
     "eager/functions/linalg/solve.py:lstsq": ORDER,

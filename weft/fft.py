@@ -17,8 +17,9 @@ from weft.eager.functions.elementwise.complex_number import conj, view_as_real
 from weft.eager.functions.out_argument import with_outlet
 from weft.eager.functions.shape.joining import cat
 from weft.eager.tensor.argument import axes_of, dims_of
-from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, promoted, recorded, wrap
+from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.dtype.promotion import get_default_dtype, promote
+from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, bfloat16, float16, float64
 from weft.numpy import fft as transforms

@@ -50,9 +50,10 @@ from weft.eager.functions.reduction.norm import cond as cond
 from weft.eager.functions.reduction.norm import matrix_norm as matrix_norm
 from weft.eager.functions.reduction.norm import norm_of as norm
 from weft.eager.functions.reduction.norm import vector_norm as vector_norm
-from weft.eager.functions.shape.movement import vander as columns_of_powers
-from weft.eager.functions.shape.reshape import diagonal as any_diagonal
-from weft.eager.functions.shape.reshape import movedim, reshape
+from weft.eager.functions.shape.diagonal import vander as columns_of_powers
+from weft.eager.functions.shape.permutation import diagonal as any_diagonal
+from weft.eager.functions.shape.permutation import movedim
+from weft.eager.functions.shape.reshape import reshape
 from weft.eager.tensor.argument import axis_of, dims_of, integer
 from weft.eager.tensor.dispatch import lazy_of
 from weft.errors import DTypeError, ShapeError

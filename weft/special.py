@@ -33,7 +33,8 @@ from weft.eager.functions.out_argument import Out, with_outlet
 from weft.eager.functions.reduction.reduce import log_softmax as log_softmax
 from weft.eager.functions.reduction.reduce import logsumexp as logsumexp
 from weft.eager.functions.reduction.reduce import softmax as softmax
-from weft.eager.tensor.dispatch import kind_of, promoted, recorded, wrap
+from weft.eager.tensor.dispatch import kind_of, recorded, wrap
+from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError
 from weft.ir.dtype import float64
 from weft.ops.base import at_user_line, catalogue

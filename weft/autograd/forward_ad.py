@@ -13,8 +13,9 @@ from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import Setting
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.backward import history, zeros
-from weft.eager.tensor.autograd.custom_function import Call, tensor_of
+from weft.eager.tensor.autograd.custom_function import Call
 from weft.eager.tensor.autograd.forward_mode import push
+from weft.eager.tensor.autograd.function_context import tensor_of
 from weft.eager.tensor.dispatch import cast, lazy_of, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, GradientError, ShapeError

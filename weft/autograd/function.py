@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from weft.eager.tensor.autograd.custom_function import Function, once_differentiable
+from weft.eager.tensor.autograd.custom_function import Function
+from weft.eager.tensor.autograd.non_differentiable import once_differentiable
 
 __all__ = ["Function", "InplaceFunction", "once_differentiable"]
 

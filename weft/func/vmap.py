@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from weft.eager.functions.random.generator import get_rng_state, set_rng_state
 from weft.eager.functions.shape.joining import cat
-from weft.eager.functions.shape.reshape import movedim
+from weft.eager.functions.shape.permutation import movedim
 from weft.eager.record.lazy import Drawn, Lazy
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.anomaly import check_gradients

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.eager.functions.creation import arange as sequence
 from weft.eager.functions.creation import constructor
-from weft.eager.functions.shape import movement
+from weft.eager.functions.shape import diagonal, movement
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
@@ -305,11 +305,11 @@ def indices(dimensions: Sequence[int], dtype: Any = int64) -> ndarray:
 
 def tril(x: Any, /, k: int = 0) -> ndarray:
     """Matrices with zeros above the `k`-th diagonal."""
-    found: Any = movement.tril(array_like(x), k)
+    found: Any = diagonal.tril(array_like(x), k)
     return found
 
 
 def triu(x: Any, /, k: int = 0) -> ndarray:
     """Matrices with zeros below the `k`-th diagonal."""
-    found: Any = movement.triu(array_like(x), k)
+    found: Any = diagonal.triu(array_like(x), k)
     return found

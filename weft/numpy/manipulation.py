@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.eager.functions.indexing import gather
-from weft.eager.functions.shape import joining, movement
+from weft.eager.functions.shape import diagonal as diagonal_of_tensors
+from weft.eager.functions.shape import joining, movement, permutation, splitting
 from weft.eager.functions.shape import reshape as shaping
 from weft.eager.tensor.argument import axes_of, axis_of, listed
 from weft.eager.tensor.dispatch import recorded
@@ -150,7 +151,7 @@ def permute_dims(x: Any, /, axes: Any) -> ndarray:
     Raises:
         ShapeError: `axes` is no permutation of all axes.
     """
-    found: Any = shaping.permute(array_like(x), tuple(axes))
+    found: Any = permutation.permute(array_like(x), tuple(axes))
     return found
 
 
@@ -175,13 +176,13 @@ def moveaxis(x: Any, source: Any, destination: Any) -> ndarray:
     x = array_like(x)
     if not x.ndim and (source != () or destination != ()):
         raise OutOfRangeError(f"moveaxis: a scalar has no axis {source}{at_user_line()}")
-    found: Any = shaping.moveaxis(x, source, destination)
+    found: Any = permutation.moveaxis(x, source, destination)
     return found
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> ndarray:
     """Swap two axes."""
-    found: Any = shaping.swapaxes(array_like(a), axis1, axis2)
+    found: Any = permutation.swapaxes(array_like(a), axis1, axis2)
     return found
 
 
@@ -285,7 +286,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[ndarray, ...]:
     """The slices at each index of an axis, which is removed."""
     x = array_like(x)
     axis_within("unstack", axis, x.ndim)
-    found: Any = movement.unbind(x, axis)
+    found: Any = splitting.unbind(x, axis)
     return found
 
 
@@ -293,7 +294,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarr
     """Split along an axis, at indices or into parts whose sizes differ by at most 1."""
     given = indices_or_sections
     cuts = given if isinstance(given, int | Handle) else [int(i) for i in given]
-    found: Any = movement.tensor_split(array_like(ary), cuts, axis)
+    found: Any = splitting.tensor_split(array_like(ary), cuts, axis)
     return list(found)
 
 
@@ -432,23 +433,23 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
 
 def diag(v: Any, k: int = 0) -> ndarray:
     """A diagonal of a matrix; for a vector, the matrix with this diagonal."""
-    found: Any = movement.diag(array_like(v), k)
+    found: Any = diagonal_of_tensors.diag(array_like(v), k)
     return found
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray:
     """The diagonal elements `i, i + offset` of two axes, as the last axis."""
-    found: Any = shaping.diagonal(array_like(a), operator.index(offset), axis1, axis2)
+    found: Any = permutation.diagonal(array_like(a), operator.index(offset), axis1, axis2)
     return found
 
 
 def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray:
     """Vectors along the last axis as diagonals of matrices in two axes."""
-    found: Any = movement.diag_embed(array_like(D), offset, axis1, axis2)
+    found: Any = diagonal_of_tensors.diag_embed(array_like(D), offset, axis1, axis2)
     return found
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> ndarray:
     """The Vandermonde matrix of a vector, highest power first unless `increasing`."""
-    found: Any = movement.vander(array_like(x), N, increasing)
+    found: Any = diagonal_of_tensors.vander(array_like(x), N, increasing)
     return found

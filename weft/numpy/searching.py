@@ -10,7 +10,7 @@ import numpy as np
 from weft.eager.functions.creation.arange import triangle
 from weft.eager.functions.elementwise import selection
 from weft.eager.functions.indexing import gather
-from weft.eager.functions.reduction import reduce
+from weft.eager.functions.reduction import extremum
 from weft.eager.functions.sort import counting, order
 from weft.eager.tensor.dispatch import kind_of, lazy_of
 from weft.ir.dtype import int64
@@ -32,12 +32,12 @@ __all__ = [
 
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> ndarray:
     """The index of the largest element along an axis; without one, in the flattened array."""
-    return _extreme(reduce.argmax, "argmax", x, axis, keepdims)
+    return _extreme(extremum.argmax, "argmax", x, axis, keepdims)
 
 
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> ndarray:
     """The index of the smallest element along an axis; without one, in the flattened array."""
-    return _extreme(reduce.argmin, "argmin", x, axis, keepdims)
+    return _extreme(extremum.argmin, "argmin", x, axis, keepdims)
 
 
 def _extreme(find: Callable[..., Any], name: str, x: Any, axis: Any, keepdims: bool) -> Any:

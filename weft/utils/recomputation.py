@@ -13,7 +13,8 @@ from weft.eager.record.lazy import Lazy, serials
 from weft.eager.record.mode import Setting
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.backward import history, walk
-from weft.eager.tensor.autograd.custom_function import Function, tensor_of
+from weft.eager.tensor.autograd.custom_function import Function
+from weft.eager.tensor.autograd.function_context import tensor_of
 from weft.eager.tensor.dispatch import recorded, unowned, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError

@@ -10,7 +10,7 @@ import weft as wf
 from weft import config, nn
 from weft.eager.record import memory_pool
 from weft.eager.record.state import trace
-from weft.eager.tensor.autograd.custom_function import once_differentiable
+from weft.eager.tensor.autograd.non_differentiable import once_differentiable
 
 
 @pytest.fixture(params=[False, True], autouse=True)

@@ -25,13 +25,22 @@ from weft.eager.functions.elementwise import (
     unary,
 )
 from weft.eager.functions.elementwise.from_op import of_op
-from weft.eager.functions.indexing import gather, slice_scatter, subscript
+from weft.eager.functions.indexing import gather, scatter, slice_scatter, subscript
 from weft.eager.functions.linalg import factorization, low_rank, product, solve
 from weft.eager.functions.out_argument import Out
 from weft.eager.functions.random import distribution, generator
 from weft.eager.functions.random import inplace as random_inplace
-from weft.eager.functions.reduction import norm, numerical_gradient, reduce, statistic
-from weft.eager.functions.shape import joining, movement, reshape, stride, view_copy
+from weft.eager.functions.reduction import extremum, norm, numerical_gradient, reduce, statistic
+from weft.eager.functions.shape import (
+    diagonal,
+    joining,
+    movement,
+    permutation,
+    reshape,
+    splitting,
+    stride,
+    view_copy,
+)
 from weft.eager.functions.sort import counting, order
 from weft.eager.record import async_execution, determinism, memory_pool, mode
 from weft.eager.tensor import attribute, device, size
@@ -141,9 +150,13 @@ TABLE: Final = (
     Names(
         gather,
         """
-        gather index_add index_copy index_fill index_select masked_scatter masked_select
-        nonzero_static scatter scatter_add scatter_reduce take take_along_dim
+        gather index_select masked_scatter masked_select nonzero_static take take_along_dim
     """,
+        BOTH,
+    ),
+    Names(
+        scatter,
+        "index_add index_copy index_fill scatter scatter_add scatter_reduce",
         BOTH,
     ),
     Names(slice_scatter, "fill"),
@@ -183,11 +196,13 @@ TABLE: Final = (
     Names(norm, "renorm", ALL),
     Names(numerical_gradient, "gradient"),
     Names(reduce, "std_mean var_mean"),
-    Names(reduce, "all amax amin any argmax argmin count_nonzero", BOTH, Out.EXACT),
+    Names(extremum, "amax amin argmax argmin", BOTH, Out.EXACT),
+    Names(extremum, "aminmax max min", BOTH),
+    Names(reduce, "all any count_nonzero", BOTH, Out.EXACT),
     Names(
         reduce,
         """
-        aminmax log_softmax logsumexp max mean min nanmean prod softmax std sum var
+        log_softmax logsumexp mean nanmean prod softmax std sum var
     """,
         BOTH,
     ),
@@ -209,25 +224,29 @@ TABLE: Final = (
     ),
     Names(movement, "repeat", METHOD),
     Names(statistic, "sum_to_size", METHOD),
-    Names(movement, "broadcast_shapes broadcast_tensors unstack vander"),
-    Names(movement, "diag", BOTH, Out.EXACT),
+    Names(diagonal, "vander"),
+    Names(diagonal, "diag", BOTH, Out.EXACT),
+    Names(diagonal, "diag_embed diagflat", BOTH),
+    Names(diagonal, "tril triu", ALL, Out.EXACT),
+    Names(movement, "broadcast_shapes broadcast_tensors"),
+    Names(movement, "flip fliplr flipud repeat_interleave roll rot90 tile", BOTH),
+    Names(splitting, "unstack"),
     Names(
-        movement,
+        splitting,
         """
-        chunk diag_embed diagflat dsplit flip fliplr flipud hsplit narrow repeat_interleave roll
-        rot90 select split split_with_sizes tensor_split tile unbind vsplit
+        chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind vsplit
     """,
         BOTH,
     ),
-    Names(movement, "tril triu", ALL, Out.EXACT),
     Names(reshape, "expand_as view", METHOD),
-    Names(reshape, "expand_dims permute_dims"),
-    Names(reshape, "diagonal", BOTH, Out.EXACT),
+    Names(permutation, "permute_dims"),
+    Names(permutation, "diagonal", BOTH, Out.EXACT),
+    Names(permutation, "moveaxis movedim permute swapaxes swapdims t transpose", BOTH),
+    Names(reshape, "expand_dims"),
     Names(
         reshape,
         """
-        broadcast_to detach expand flatten moveaxis movedim permute ravel reshape squeeze swapaxes
-        swapdims t transpose unflatten unsqueeze
+        broadcast_to detach expand flatten ravel reshape squeeze unflatten unsqueeze
     """,
         BOTH,
     ),
@@ -281,7 +300,7 @@ TABLE: Final = (
 )
 
 METHODS: Final = (
-    complex_number, constructor, gather, inplace, integer, operator, product, python_map,
+    complex_number, constructor, scatter, inplace, integer, operator, product, python_map,
     random_inplace, reshape, slice_scatter, stride, subscript,
 )  # fmt: skip
 """Modules with a class `Methods`: methods without a function or with other arguments."""

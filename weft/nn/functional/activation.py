@@ -17,7 +17,8 @@ from weft.eager.functions.elementwise.activation import (
 from weft.eager.functions.elementwise.from_op import of_one
 from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
-from weft.eager.tensor.dispatch import Recorded, lazy_of, promoted, recorded, unary
+from weft.eager.tensor.dispatch import Recorded, lazy_of, recorded
+from weft.eager.tensor.elementwise import promoted, unary
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import as_dtype

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from weft import ops
 from weft.eager.tensor.argument import dims_of
-from weft.eager.tensor.dispatch import kind_of, promoted, recorded
+from weft.eager.tensor.dispatch import kind_of, recorded
+from weft.eager.tensor.elementwise import promoted
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line

@@ -9,8 +9,8 @@ from weft.eager.functions.creation.constructor import zeros
 from weft.eager.functions.indexing.gather import where
 from weft.eager.functions.linalg.factorization import geqrf, orgqr, qr_of
 from weft.eager.functions.linalg.solve import matrix_exp, solve
+from weft.eager.functions.shape.diagonal import tril
 from weft.eager.functions.shape.joining import cat
-from weft.eager.functions.shape.movement import tril
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.eager.functions.creation.arange import arange
 from weft.eager.functions.creation.constructor import finished, floating, ones
-from weft.eager.functions.shape.movement import narrow
+from weft.eager.functions.shape.splitting import narrow
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError, ShapeError
 from weft.ops.base import at_user_line

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
 from weft.eager.functions.elementwise.from_op import of_floats, of_one, with_attributes
-from weft.eager.tensor.dispatch import kind_of, promoted, recorded
+from weft.eager.tensor.dispatch import kind_of, recorded
+from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError
 from weft.ops.base import at_user_line, catalogue
 

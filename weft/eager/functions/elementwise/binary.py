@@ -12,16 +12,9 @@ from weft.eager.functions.elementwise.division import floor_divide, fmod, remain
 from weft.eager.functions.elementwise.from_op import both, logic, of_floats, of_two
 from weft.eager.record.access import array_of
 from weft.eager.record.state import trace
-from weft.eager.tensor.dispatch import (
-    cast,
-    check_truths,
-    kind_of,
-    lazy_of,
-    promoted,
-    recorded,
-    wrap,
-)
+from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
+from weft.eager.tensor.elementwise import check_truths, promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, complex128, float64

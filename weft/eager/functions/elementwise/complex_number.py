@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 from weft.eager.functions.creation.constructor import ones_like
 from weft.eager.functions.elementwise.from_op import of_floats, of_one
 from weft.eager.functions.shape.bit_view import Half, Paired, Pairs
-from weft.eager.functions.shape.reshape import matrix_transpose
+from weft.eager.functions.shape.permutation import matrix_transpose
 from weft.eager.tensor.argument import dims_of, tensor_of
-from weft.eager.tensor.dispatch import call, kind_of, promoted, recorded
+from weft.eager.tensor.dispatch import call, kind_of, recorded
+from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view_transform import show as show_view
 from weft.errors import DTypeError, ShapeError

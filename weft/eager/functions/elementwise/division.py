@@ -9,8 +9,9 @@ import numpy as np
 
 from weft.eager.functions.elementwise.from_op import Binary, of_two
 from weft.eager.record.lazy import Array
-from weft.eager.tensor.dispatch import kind_of, lazy_of, promoted, recorded
+from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.eager.tensor.dtype.promotion import TORCH
+from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DivisionError
 from weft.ir.node import Value

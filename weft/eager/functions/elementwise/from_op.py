@@ -12,21 +12,9 @@ import numpy as np
 
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import trace
-from weft.eager.tensor.dispatch import (
-    Plans,
-    Recorded,
-    binary,
-    cast,
-    kind_of,
-    lazy_of,
-    plans_of,
-    promoted,
-    record,
-    recorded,
-    unary,
-    wrap,
-)
+from weft.eager.tensor.dispatch import Recorded, cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
+from weft.eager.tensor.elementwise import Plans, binary, plans_of, promoted, unary
 from weft.eager.tensor.handle import Handle, handle_of
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_, float32, int64

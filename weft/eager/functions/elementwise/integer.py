@@ -11,7 +11,8 @@ import numpy as np
 from weft.eager.functions.elementwise.binary import floor_divide, multiply, pow, remainder
 from weft.eager.tensor.argument import sizes
 from weft.eager.tensor.dispatch import cast as as_type
-from weft.eager.tensor.dispatch import kind_of, lazy_of, promoted, recorded, wrap
+from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
+from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError

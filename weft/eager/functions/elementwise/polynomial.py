@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft.eager.record.lazy import Array
-from weft.eager.tensor.dispatch import kind_of, promoted, recorded
+from weft.eager.tensor.dispatch import kind_of, recorded
+from weft.eager.tensor.elementwise import promoted
 from weft.errors import OutOfRangeError
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known

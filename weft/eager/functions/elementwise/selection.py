@@ -11,8 +11,9 @@ from weft.eager.functions.elementwise.binary import plain_maximum as maximum
 from weft.eager.functions.elementwise.binary import plain_minimum as minimum
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.argument import check_same_type
-from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, promoted, record, recorded, wrap
+from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
+from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError
 from weft.ir.dtype import bfloat16, bool_, float16

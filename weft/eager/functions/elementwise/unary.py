@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from weft import ops
 from weft.eager.functions.elementwise.binary import eq, subtract
 from weft.eager.functions.elementwise.from_op import of_bools, of_floats, of_one, rounding
-from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, promoted, record, recorded, wrap
+from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
+from weft.eager.tensor.elementwise import promoted
 from weft.ir.dtype import bool_, int64
 from weft.ir.node import Value
 from weft.ops.base import REGISTRY, catalogue

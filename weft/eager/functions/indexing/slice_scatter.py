@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from weft.eager.functions.indexing.gather import at_rows, scatter_reduce
-from weft.eager.functions.shape.movement import part
-from weft.eager.functions.shape.reshape import broadcast_to, diagonal, reshape
+from weft.eager.functions.indexing.scatter import at_rows, scatter_reduce
+from weft.eager.functions.shape.permutation import diagonal
+from weft.eager.functions.shape.reshape import broadcast_to, reshape
+from weft.eager.functions.shape.splitting import part
 from weft.eager.functions.shape.stride import strided
 from weft.eager.tensor.argument import axis_of, check_same_type, dims_of
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap

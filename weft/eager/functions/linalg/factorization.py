@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weft.eager.functions.elementwise.complex_number import adjoint
 from weft.eager.functions.linalg.matrix import matrices
 from weft.eager.tensor.argument import dims_of
-from weft.eager.tensor.autograd.custom_function import undefined
+from weft.eager.tensor.autograd.non_differentiable import undefined
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import int32

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.argument import dims_of
-from weft.eager.tensor.dispatch import cast, lazy_of, promoted
+from weft.eager.tensor.dispatch import cast, lazy_of
+from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, float32, float64
 from weft.ir.shape import show

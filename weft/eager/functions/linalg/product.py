@@ -13,16 +13,9 @@ from weft.eager.functions.elementwise.binary import factor_of
 from weft.eager.functions.elementwise.from_op import takes
 from weft.eager.functions.reduction.reduce import counted
 from weft.eager.tensor.argument import dims_of, either
-from weft.eager.tensor.dispatch import (
-    Recorded,
-    cast,
-    kind_of,
-    promoted,
-    recorded,
-    under_autocast,
-    wrap,
-)
+from weft.eager.tensor.dispatch import Recorded, cast, kind_of, recorded, under_autocast, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
+from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir import dtype as types

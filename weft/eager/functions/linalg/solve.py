@@ -13,8 +13,10 @@ from weft.eager.functions.elementwise.unary import log
 from weft.eager.functions.linalg.factorization import check_pivots, eigvalsh, svdvals
 from weft.eager.functions.linalg.matrix import are_vectors, equations, matrices
 from weft.eager.functions.linalg.product import matmul
-from weft.eager.functions.reduction.reduce import amax, sum
-from weft.eager.functions.shape.reshape import expand, matrix_transpose
+from weft.eager.functions.reduction.extremum import amax
+from weft.eager.functions.reduction.reduce import sum
+from weft.eager.functions.shape.permutation import matrix_transpose
+from weft.eager.functions.shape.reshape import expand
 from weft.eager.functions.sort.order import sort
 from weft.eager.record.access import array_if_known
 from weft.eager.tensor.argument import dims_of, integer

@@ -14,7 +14,8 @@ from weft.eager.functions.linalg.solve import inv_ex
 from weft.eager.functions.reduction.reduce import floating, rank_of
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either
-from weft.eager.tensor.dispatch import kind_of, promoted, recorded, wrap
+from weft.eager.tensor.dispatch import kind_of, recorded, wrap
+from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line

@@ -9,7 +9,8 @@ import numpy as np
 
 from weft.eager.functions.reduction.statistic import beside
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of
-from weft.eager.tensor.dispatch import check_truths, kind_of, lazy_of, recorded, wrap
+from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
+from weft.eager.tensor.elementwise import check_truths
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.ops.base import at_user_line

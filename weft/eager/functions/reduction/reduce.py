@@ -2,53 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
-from weft.eager.functions.elementwise.binary import maximum, minimum
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.argument import axes_of, axis_of, either
-from weft.eager.tensor.dispatch import (
-    cast,
-    converted,
-    kind_of,
-    lazy_of,
-    record,
-    recorded,
-    wrap,
-)
+from weft.eager.tensor.dispatch import cast, converted, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
-from weft.errors import DTypeError, OutOfRangeError, ShapeError
+from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
-from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, Op, at_user_line
 from weft.ops.declaration.fact import Autocast
-from weft.ops.reduction import exponential_sum, order_statistic, spread
+from weft.ops.reduction import exponential_sum, spread
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 __all__ = [
-    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "log_softmax",
-    "logsumexp", "max", "mean", "min", "nanmean", "nansum", "prod", "softmax", "std",
-    "std_mean", "sum", "var", "var_mean",
+    "all", "any", "count_nonzero", "log_softmax", "logsumexp", "mean", "nanmean", "nansum",
+    "prod", "softmax", "std", "std_mean", "sum", "var", "var_mean",
 ]  # fmt: skip
-
-
-class Extreme(NamedTuple):
-    """Values along an axis and their indices."""
-
-    values: Tensor
-    indices: Tensor
-
-
-class Range(NamedTuple):
-    """The smallest and the largest value."""
-
-    min: Tensor
-    max: Tensor
 
 
 def rank_of(lazy: Lazy) -> int:
@@ -66,7 +41,7 @@ def floating(x: Any, dtype: Any = None) -> Lazy:
     return cast(lazy, rules.floating(lazy.type.dtype))
 
 
-def _reduced(op: Op, lazy: Lazy, x: Any, dim: Any, keepdim: bool, **attrs: Any) -> Tensor:
+def reduced(op: Op, lazy: Lazy, x: Any, dim: Any, keepdim: bool, **attrs: Any) -> Tensor:
     """A reduction of the catalogue."""
     axes = axes_of(op.name, dim, rank_of(lazy))
     return wrap(record(op, (lazy,), {"axes": axes, "keepdims": keepdim, **attrs})[0], kind_of(x))
@@ -100,7 +75,7 @@ def sum(
     dims = either("sum", dim, axis)
     if dtype is not None and as_dtype(dtype) is types.bool_:
         return any(truths(x), dims, keepdim or keepdims)
-    return _reduced(REGISTRY["sum"], counted(x, dtype), x, dims, keepdim or keepdims)
+    return reduced(REGISTRY["sum"], counted(x, dtype), x, dims, keepdim or keepdims)
 
 
 def prod(
@@ -115,7 +90,7 @@ def prod(
     dims = either("prod", dim, axis)
     if dtype is not None and as_dtype(dtype) is types.bool_:
         return all(truths(x), dims, keepdim or keepdims)
-    return _reduced(REGISTRY["prod"], counted(x, dtype), x, dims, keepdim or keepdims)
+    return reduced(REGISTRY["prod"], counted(x, dtype), x, dims, keepdim or keepdims)
 
 
 def mean(
@@ -128,7 +103,7 @@ def mean(
         OutOfRangeError: an axis outside the rank.
     """
     dims = either("mean", dim, axis)
-    return _reduced(REGISTRY["mean"], floating(x, dtype), x, dims, keepdim or keepdims)
+    return reduced(REGISTRY["mean"], floating(x, dtype), x, dims, keepdim or keepdims)
 
 
 _nansum = recorded(ops.nansum, autocast=Autocast.FLOAT32)
@@ -216,7 +191,7 @@ def _spread(name: str, x: Any, dims: tuple[Any, Any], free: tuple[Any, ...], kee
         run = _std_of_complex if name == "std" else _variance_of_complex
         axes = axes_of(name, either(name, dim, axis), rank_of(lazy))
         return run.on(kind_of(x), lazy, axes=axes, keepdims=keep, ddof=ddof)
-    return _reduced(REGISTRY[name], floating(x), x, either(name, dim, axis), keep, ddof=ddof)
+    return reduced(REGISTRY[name], floating(x), x, either(name, dim, axis), keep, ddof=ddof)
 
 
 def var_mean(
@@ -239,155 +214,13 @@ def std_mean(
     return found, mean(x, None if isinstance(dim, bool) else dim, keepdim)
 
 
-# Minimum and maximum
-
-
-def shared(x: Any, y: Tensor) -> Tensor:
-    """`y`, an element of `x`, whose gradient is shared by all equal elements."""
-    lazy = lazy_of(x)
-    if not lazy.type.dtype.is_floating:
-        return y
-    return wrap(record(REGISTRY["elected"], (lazy, y.lazy), {})[0], y)
-
-
-_best = recorded(order_statistic.best)
-
-
-def _extreme(largest: bool, x: Any, dim: Any, keepdim: bool) -> Any:
-    name = "max" if largest else "min"
-    lazy = lazy_of(x)
-    if dim is None:
-        return shared(x, _of_ordered(name, x, None, keepdim))
-    rank = rank_of(lazy)
-    at = axis_of(name, dim, rank)
-    if not rank:
-        zero = wrap(cast(lazy_of(0), types.int64), kind_of(x))
-        return Extreme(wrap(record(REGISTRY["identity"], (lazy,), {})[0], kind_of(x)), zero)
-    not_empty(name, lazy, at)
-    return Extreme(*_best.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest))
-
-
-def not_empty(name: str, lazy: Lazy, axis: int | None) -> None:
-    """Raise `OutOfRangeError` for an empty axis, `ShapeError` for an empty tensor."""
-    dims = known(lazy.type.shape)
-    if 0 in (dims if axis is None else (dims[axis],)):
-        kind = ShapeError if axis is None else OutOfRangeError
-        raise kind(f"{name}: expected at least one element, got shape {show(dims)}{at_user_line()}")
-
-
-def ordered(lazy: Lazy) -> Lazy:
-    """A value as a dtype that kernels can order: booleans become uint8."""
-    return cast(lazy, types.uint8) if lazy.type.dtype is types.bool_ else lazy
-
-
-def max(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None
-) -> Any:
-    """The largest of all elements; along `dim` as `(values, indices)`.
-
-    With a tensor for `dim` (or `other`), the elementwise maximum of both. `axis` is an alias of
-    `dim`; `amax` gives the values alone.
-
-    Raises:
-        OutOfRangeError: an axis outside the rank.
-        ShapeError: no elements.
-    """
-    if other is not None or isinstance(dim, Handle):
-        return maximum(x, dim if other is None else other)
-    return _extreme(True, x, either("max", dim, axis), keepdim)
-
-
-def min(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, other: Any = None
-) -> Any:
-    """The smallest of all elements; along `dim` as `(values, indices)`; see `max`.
-
-    Raises:
-        OutOfRangeError: an axis outside the rank.
-        ShapeError: no elements.
-    """
-    if other is not None or isinstance(dim, Handle):
-        return minimum(x, dim if other is None else other)
-    return _extreme(False, x, either("min", dim, axis), keepdim)
-
-
-def _of_ordered(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
-    lazy = lazy_of(x)
-    for axis in axes_of(name, dim, rank_of(lazy)) if dim is not None and rank_of(lazy) else ():
-        not_empty(name, lazy, axis)
-    y = _reduced(REGISTRY[name], ordered(lazy), x, dim, keepdim)
-    return wrap(cast(y.lazy, types.bool_), y) if lazy.type.dtype is types.bool_ else y
-
-
-def amax(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
-) -> Tensor:
-    """The largest element over `dim`; equal elements share the gradient.
-
-    Raises:
-        OutOfRangeError: `dim` has no elements.
-        ShapeError: there are none at all, and no `dim` is given.
-    """
-    return _of_ordered("max", x, either("amax", dim, axis), keepdim or keepdims)
-
-
-def amin(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
-) -> Tensor:
-    """The smallest element over `dim`; equal elements share the gradient.
-
-    Raises:
-        OutOfRangeError: `dim` has no elements.
-        ShapeError: there are none at all, and no `dim` is given.
-    """
-    return _of_ordered("min", x, either("amin", dim, axis), keepdim or keepdims)
-
-
-def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Range:
-    """The smallest and the largest element over `dim`."""
-    return Range(amin(x, dim, keepdim), amax(x, dim, keepdim))
-
-
-_place = recorded(order_statistic.place, differentiable=False)
-
-
-def _arg(largest: bool, x: Any, dim: Any, keepdim: bool) -> Tensor:
-    name = "argmax" if largest else "argmin"
-    lazy = lazy_of(x)
-    at = None if dim is None else axis_of(name, dim, rank_of(lazy))
-    not_empty(name, lazy, at if rank_of(lazy) else None)
-    return _place.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest)
-
-
-def argmax(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
-) -> Tensor:
-    """The index of the largest element along `dim`; without it, in the flattened tensor.
-
-    Raises:
-        ShapeError: no elements.
-    """
-    return _arg(True, x, either("argmax", dim, axis), keepdim or keepdims)
-
-
-def argmin(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
-) -> Tensor:
-    """The index of the smallest element along `dim`; without it, in the flattened tensor.
-
-    Raises:
-        ShapeError: no elements.
-    """
-    return _arg(False, x, either("argmin", dim, axis), keepdim or keepdims)
-
-
 # Truth
 
 
 def _truth(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
     """A reduction of booleans; for uint8 as 0 or 1, as in PyTorch."""
     lazy = lazy_of(x)
-    found = _reduced(REGISTRY[name], cast(lazy, types.bool_), x, dim, keepdim)
+    found = reduced(REGISTRY[name], cast(lazy, types.bool_), x, dim, keepdim)
     bytes_ = lazy.type.dtype is types.uint8 and isinstance(x, Handle) and x.rules is TORCH
     return found.to(types.uint8) if bytes_ else found
 
@@ -412,7 +245,7 @@ def count_nonzero(
     """The number of nonzero elements."""
     truth = cast(cast(lazy_of(x), types.bool_), types.int64)
     dims = either("count_nonzero", dim, axis)
-    return _reduced(REGISTRY["sum"], truth, x, dims, keepdim or keepdims)
+    return reduced(REGISTRY["sum"], truth, x, dims, keepdim or keepdims)
 
 
 # Softmax
@@ -429,7 +262,7 @@ def logsumexp(
     if lazy_of(x).type.dtype.is_complex:
         axes = axes_of("logsumexp", dims, rank_of(lazy_of(x)))
         return _logsumexp_of_complex.on(kind_of(x), x, axes=axes, keepdims=keepdim or keepdims)
-    return _reduced(REGISTRY["logsumexp"], floating(x), x, dims, keepdim or keepdims)
+    return reduced(REGISTRY["logsumexp"], floating(x), x, dims, keepdim or keepdims)
 
 
 def softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Tensor:

@@ -13,7 +13,8 @@ from weft import ops
 from weft.eager.functions.creation.arange import meshgrid
 from weft.eager.functions.elementwise.binary import multiply
 from weft.eager.functions.indexing.gather import index_select, take
-from weft.eager.functions.reduction.reduce import Extreme, floating, rank_of, shared, sum
+from weft.eager.functions.reduction.extremum import Extreme, shared
+from weft.eager.functions.reduction.reduce import floating, rank_of, sum
 from weft.eager.functions.shape.joining import cat, stack
 from weft.eager.functions.shape.reshape import reshape
 from weft.eager.functions.sort.order import cumsum, known_parts, quantile
@@ -21,16 +22,8 @@ from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import trace
 from weft.eager.tensor.argument import axis_of, dims_of, either, sizes
-from weft.eager.tensor.dispatch import (
-    cast,
-    kind_of,
-    lazy_of,
-    leaf,
-    promoted,
-    record,
-    recorded,
-    wrap,
-)
+from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, record, recorded, wrap
+from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.functions.shape.reshape import reshape
 from weft.eager.tensor.argument import axis_of, dims_of, either, listed
-from weft.eager.tensor.dispatch import kind_of, promoted, record, recorded, wrap
+from weft.eager.tensor.dispatch import kind_of, record, recorded, wrap
+from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.ir.node import Value

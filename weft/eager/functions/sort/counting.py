@@ -13,10 +13,11 @@ from weft.eager.functions.indexing.gather import gather, indices
 from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Array
 from weft.eager.tensor.argument import dims_of
-from weft.eager.tensor.autograd.custom_function import undefined
+from weft.eager.tensor.autograd.non_differentiable import undefined
 from weft.eager.tensor.dispatch import cast as as_type
-from weft.eager.tensor.dispatch import kind_of, lazy_of, leaf, promoted, recorded, wrap
+from weft.eager.tensor.dispatch import kind_of, lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
+from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value

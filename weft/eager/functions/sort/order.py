@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import ops
-from weft.eager.functions.reduction.reduce import (
-    Extreme,
-    floating,
-    not_empty,
-    ordered,
-    rank_of,
-    shared,
-)
+from weft.eager.functions.reduction.extremum import Extreme, not_empty, ordered, shared
+from weft.eager.functions.reduction.reduce import floating, rank_of
 from weft.eager.functions.shape.reshape import reshape
 from weft.eager.record.access import array_if_known
 from weft.eager.record.lazy import Array

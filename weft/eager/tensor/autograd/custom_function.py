@@ -2,122 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, ClassVar, Final, NamedTuple, NoReturn
+from typing import Any, ClassVar, Final
 
 from weft.eager.record.conjugate import turned
 from weft.eager.record.lazy import Lazy, begun
 from weft.eager.record.plan import Plan, recall, remember
 from weft.eager.record.state import trace
-from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
+from weft.eager.tensor.autograd.function_context import Context, tensor_of
+from weft.eager.tensor.dispatch import cast, lazy_of, record, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import zeros_of
 from weft.errors import GradientError, ShapeError, UndefinedRuleError
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line, catalogue
-from weft.ops.boundary.host import call
-from weft.ops.warning import warn
 
 _SUM_TO: Final = REGISTRY["sum_to"]
-
-
-class _Saved(NamedTuple):
-    """A saved argument, and for a tensor its value when saved."""
-
-    tensor: Any
-    lazy: Lazy | None
-    version: int
-
-
-class Context:
-    """The context that forward passes to backward; further attributes may be set on it.
-
-    Attributes:
-        needs_input_grad: for each argument of `apply`, whether it requires grad.
-    """
-
-    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
-        self.needs_input_grad = needs_input_grad
-        self.materialize = True
-        self.constants: tuple[Any, ...] = ()
-        self.dirty: tuple[Any, ...] = ()
-        self.saved: list[_Saved] | None = []
-        self.saved_for_forward: list[_Saved] | None = None
-        self.forwards = False  # whether jvp runs
-        self.public: Mapping[Lazy, Lazy] = {}  # results inside -> outside, while backward runs
-
-    def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors (or `None`) for the backward function."""
-        self.saved = _kept(tensors)
-
-    def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors (or `None`) for `jvp`; without it, `jvp` gets those saved for backward."""
-        self.saved_for_forward = _kept(tensors)
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors given to `save_for_backward` or, in `jvp`, to `save_for_forward`.
-
-        Raises:
-            GradientError: a backward pass freed them, or one was changed in place.
-        """
-        saved = self.saved_for_forward if self.forwards else None
-        saved = self.saved if saved is None else saved
-        if saved is None:
-            raise GradientError(
-                "saved_tensors: they were freed by an earlier backward pass; call that one with "
-                f"retain_graph=True{at_user_line()}"
-            )
-        return tuple([self._seen(*each) for each in saved])
-
-    @property
-    def saved_variables(self) -> tuple[Any, ...]:
-        """The old name of `saved_tensors`."""
-        text = "saved_variables is deprecated; use saved_tensors"
-        warn(text, DeprecationWarning)
-        return self.saved_tensors
-
-    def _seen(self, x: Any, lazy: Lazy | None, version: int) -> Any:
-        if lazy is None:
-            return x
-        outside = self.public.get(lazy)
-        if outside is not None:
-            return tensor_of(outside)
-        if x.version != version:
-            raise GradientError(
-                "saved_tensors: one was changed in place after it was saved; save a clone() of it"
-                f"{at_user_line()}"
-            )
-        # It was detached in place, or is a view of memory that others see: read anew each time.
-        return x if x.lazy is lazy else wrap(lazy)
-
-    def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Mark results that no gradient flows through."""
-        self.constants = tensors
-
-    def mark_dirty(self, *tensors: Any) -> None:
-        """Mark arguments that were changed in place."""
-        self.dirty = tensors
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Whether missing gradients are passed as zeros; otherwise as `None`."""
-        self.materialize = value
-
-
-def _kept(tensors: Sequence[Any]) -> list[_Saved]:
-    return [
-        _Saved(x, x.lazy, x.version) if isinstance(x, Handle) else _Saved(x, None, 0)
-        for x in tensors
-    ]
-
-
-def tensor_of(lazy: Lazy) -> Any:
-    """The tensor that holds a value, or a new one."""
-    owner = None if lazy.owner is None else lazy.owner()
-    return wrap(lazy) if owner is None else owner
 
 
 class Custom(Lazy):
@@ -416,69 +317,3 @@ def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
         outputs.append(lazy)
     record.outputs = outputs
     return tuple(outputs)
-
-
-def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a `backward` that is not differentiable, for example because it uses NumPy.
-
-    Differentiating its results raises `GradientError` instead of treating them as constants.
-    """
-
-    @functools.wraps(function)
-    def once(context: Context, *gs: Any) -> Any:
-        now, before = trace.now, trace.now.grad_mode
-        now.grad_mode = False
-        try:
-            found = function(context, *gs)
-        finally:
-            now.grad_mode = before
-        tracked = [g for g in gs if isinstance(g, Handle) and g.lazy.tracked]
-        if not tracked:
-            return found
-        results = found if isinstance(found, tuple) else (found,)
-        text = (
-            "backward: a function marked with @once_differentiable cannot be differentiated twice"
-        )
-        ends = [x if x is None else _End.apply(GradientError, text, x, *tracked) for x in results]
-        return tuple(ends) if isinstance(found, tuple) else ends[0]
-
-    return once
-
-
-def undefined(name: str, y: Any, x: Any) -> Any:
-    """`x` as a result of `name`: a backward pass through it raises instead of stopping silently."""
-    if not (trace.now.grad_mode and isinstance(x, Handle) and x.lazy.tracked):
-        return y
-    text = f"{name}: has no gradient; detach() its input"
-    if trace.now.depth:  # raised if the traced function is ever differentiated
-        return _end.on(kind_of(y), lazy_of(y), x.lazy, text=text + at_user_line())
-    return _End.apply(UndefinedRuleError, text, y, x)
-
-
-@recorded
-def _end(y: Value, x: Value, *, text: str) -> Value:
-    kind = (y.dtype, known(y.shape))
-    return call(_first, y, x, types_of=[kind], gradient=partial(_refuse, text), wide=True)[0]
-
-
-def _first(y: Any, x: Any) -> Any:
-    return y
-
-
-def _refuse(text: str, *_: Any) -> NoReturn:
-    raise UndefinedRuleError(text)
-
-
-class _End(Function):
-    """A value with an unknown dependence on others."""
-
-    @staticmethod
-    def forward(ctx: Any, error: type[Exception], text: str, x: Any, *others: Any) -> Any:
-        """The value."""
-        ctx.error, ctx.text = error, text + at_user_line()
-        return x.view_as(x)
-
-    @staticmethod
-    def backward(ctx: Any, *gs: Any) -> Any:
-        """Refuse."""
-        raise ctx.error(ctx.text)

@@ -1,0 +1,92 @@
+"""Triangles and diagonals of matrices, and matrices built from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft import ops
+from weft.eager.functions.reduction.reduce import counted
+from weft.eager.functions.shape.reshape import reshape
+from weft.eager.tensor.argument import axis_of, dims_of, integer
+from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
+from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ops.base import at_user_line
+
+if TYPE_CHECKING:
+    from weft.eager.tensor.tensor import Tensor
+
+__all__ = ["diag", "diag_embed", "diagflat", "tril", "triu", "vander"]
+
+
+# Parts of matrices
+
+
+@recorded
+def _band(x: Value, *, diagonal: int, lower: bool) -> Value:
+    return ops.tril(x, diagonal) if lower else ops.triu(x, diagonal)
+
+
+def tril(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
+    """Matrices with zeros above a diagonal."""
+    shift = integer("tril", diagonal if k is None else k)
+    return _band.on(kind_of(x), lazy_of(x), diagonal=shift, lower=True)
+
+
+def triu(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
+    """Matrices with zeros below a diagonal."""
+    shift = integer("triu", diagonal if k is None else k)
+    return _band.on(kind_of(x), lazy_of(x), diagonal=shift, lower=False)
+
+
+@recorded
+def _diag(x: Value, *, diagonal: int) -> Value:
+    return ops.diag(x, diagonal)
+
+
+def diag(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
+    """A diagonal of a matrix; for a vector, the matrix with this diagonal."""
+    return _diag.on(kind_of(x), lazy_of(x), diagonal=diagonal if k is None else k)
+
+
+def diagflat(x: Any, offset: int = 0) -> Tensor:
+    """A matrix with the flattened tensor on its diagonal."""
+    return diag(reshape(x, -1), offset)
+
+
+@recorded
+def _diag_embed(x: Value, *, offset: int, axes: tuple[int, int]) -> Value:
+    return ops.moveaxis(ops.diag_embed(x, offset), (-2, -1), axes)
+
+
+def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Square matrices with the last axis of `x` on their diagonals.
+
+    Raises:
+        OutOfRangeError: an axis outside the rank of the result.
+        ShapeError: one axis twice.
+    """
+    rank = len(dims_of(x)) + 1
+    axes = (axis_of("diag_embed", dim1, rank), axis_of("diag_embed", dim2, rank))
+    if axes[0] == axes[1]:
+        raise ShapeError(f"diag_embed: expected two axes, got {dim1} twice{at_user_line()}")
+    return _diag_embed.on(kind_of(x), lazy_of(x), offset=offset, axes=axes)
+
+
+@recorded
+def _vander(x: Value, *, columns: int | None, increasing: bool) -> Value:
+    return ops.vander(x, columns, increasing)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The Vandermonde matrix of a vector, highest power first unless `increasing`; int64 for
+    integers.
+
+    Raises:
+        ShapeError: no vector, or a negative `N`.
+    """
+    if len(dims_of(x)) != 1 or (N is not None and N < 0):
+        raise ShapeError(
+            f"vander: expected a vector and N >= 0, got {dims_of(x)} and {N}{at_user_line()}"
+        )
+    return _vander.on(kind_of(x), counted(x), columns=N, increasing=increasing)
