@@ -11,7 +11,7 @@ from weft.eager.record.global_mark import changes
 from weft.eager.record.lazy import Lazy, Tracer
 from weft.eager.record.plan import Plan
 from weft.eager.record.state import trace
-from weft.eager.record.traced_call import Standing
+from weft.eager.record.traced_call import CapturedState
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan
 from weft.eager.tensor.dispatch import lazy_of
@@ -32,7 +32,7 @@ class _Entry:
     captured: tuple[tuple[Lazy, Callable[[], Any] | None], ...]  # with the tensor that holds it
     traced: Traced
     modes: dict[Any, bool]  # the modules that it calls, with their training modes
-    last: Standing | None = None
+    last: CapturedState | None = None
     seen: object | None = None  # `changes.modes` when they were last checked
 
     def holds(self) -> bool:
@@ -46,11 +46,11 @@ class _Entry:
             self.seen = mark
         return True
 
-    def standing(self) -> Standing:
+    def captured_state(self) -> CapturedState:
         """The current captured values."""
         last = self.last
         if last is None or not last.holds:
-            last = self.last = Standing(self.captured)
+            last = self.last = CapturedState(self.captured)
         return last
 
 
@@ -112,12 +112,12 @@ class Jitted:
             entry, lazies, tensors = again or self._entry(args, kwargs)
             if trace.now.called is not None:
                 trace.now.called.update(entry.modes)
-            standing = entry.standing()
-            found = trace.now.record(entry.plan, (*lazies, *standing.values))
+            captured = entry.captured_state()
+            found = trace.now.record(entry.plan, (*lazies, *captured.values))
             record = found[0].record if found else None
             # If others may write to a captured array, a copy of it was recorded.
-            if record is not None and record.inputs[len(lazies) :] == standing.values:
-                record.standing = standing
+            if record is not None and record.inputs[len(lazies) :] == captured.values:
+                record.captured = captured
             if trace.now.anomaly:
                 check_gradients(found, only=False)
             return finished(entry.traced, found, tensors)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from weft.eager.functions.random.generator import default_generator
-from weft.eager.record.conjugate import turned
+from weft.eager.record.conjugate import conjugated
 from weft.eager.record.lazy import Lazy, serials
 from weft.eager.record.mode import Setting
 from weft.eager.record.state import trace
@@ -120,10 +120,10 @@ class _Call:
                 "checkpoint: expected the function to give in the backward pass what it gave "
                 f"before: {_listed(self.types)}; got {_listed(types)}{at_user_line()}"
             )
-        starts = [(y, turned(g.lazy)) for y, g in zip(made, gs, strict=True)]
+        starts = [(y, conjugated(g.lazy)) for y, g in zip(made, gs, strict=True)]
         past = history(made, self.sources)
         found = walk(starts, self.sources, past, outside=self.sources)
-        return tuple([None if g is None else wrap(unowned(turned(g))) for g in found])
+        return tuple([None if g is None else wrap(unowned(conjugated(g))) for g in found])
 
     def _results(self, gs: Sequence[Any]) -> list[Any]:
         """The results of the second call, with the same random numbers.

@@ -104,7 +104,7 @@ def test_sizes_have_their_own_programs_though_there_is_one_for_many(monkeypatch)
     programs._programs.clear()
     for n in range(20, 40):
         scores(n)
-    assert any([family.is_general for family in dynamic_shape._families.values()])
+    assert any([family.has_program for family in dynamic_shape._families.values()])
     with config.override(deterministic=True):
         np.testing.assert_array_equal(scores(40), wanted)
     (last,) = [p for p in programs._programs.values() if p.executable is not None and p.runs == 1]

@@ -14,7 +14,7 @@ import weft as wf
 from weft import config, nn
 from weft.eager.record import dynamic_shape as sizes
 from weft.eager.record import prepared_program as programs
-from weft.eager.record.dynamic_program import General, shaken
+from weft.eager.record.dynamic_program import DynamicProgram, perturbed
 from weft.eager.record.dynamic_shape import Family
 from weft.errors import CompileError, OutOfRangeError
 from weft.ir.dtype import float32, int64
@@ -68,7 +68,7 @@ def _general(build, threads=2, probes=PROBES):
         )
         keys = tuple([f"out{i}" for i in range(len(outputs))])
         samples.append(((3, n), optimize(storing(step, keys, {}))))
-    return General(samples, threads)
+    return DynamicProgram(samples, threads)
 
 
 def _feeds(n):
@@ -325,7 +325,7 @@ def test_sizes_that_have_outgrown_a_program_get_another(monkeypatch):
     used = _used(monkeypatch)
     steps = range(20, 200, 3)
     losses = _losses(steps)
-    (family,) = [f for f in sizes._families.values() if f.is_general]
+    (family,) = [f for f in sizes._families.values() if f.has_program]
     assert 1 < len(family._generals) < 5
     assert len(used) > len(steps) // 2
     programs._programs.clear()
@@ -388,7 +388,7 @@ def test_shapes_are_compiled_no_faster_than_they_are_paid_for(monkeypatch):
 
 def test_a_program_that_disagrees_with_the_interpreter_is_not_used(monkeypatch):
     used = _used(monkeypatch)
-    monkeypatch.setattr(General, "agrees", lambda self, wanted, found, again: False)
+    monkeypatch.setattr(DynamicProgram, "agrees", lambda self, wanted, found, again: False)
     _losses(LENGTHS)
     assert len(used) == len([f for f in sizes._families.values() if not f._trials])
 
@@ -420,5 +420,5 @@ def test_results_that_are_rounding_alone_tell_nothing():
 def test_inputs_are_shaken_in_their_last_bits():
     for dtype in (np.float32, np.float64, np.int64):
         x = np.array([-1, 0, 3], dtype)
-        np.testing.assert_allclose(shaken(x), x, rtol=1e-6, atol=1e-30)
-        assert (shaken(x) == x).all() == (dtype is np.int64)
+        np.testing.assert_allclose(perturbed(x), x, rtol=1e-6, atol=1e-30)
+        assert (perturbed(x) == x).all() == (dtype is np.int64)

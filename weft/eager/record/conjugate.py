@@ -19,7 +19,7 @@ from weft.ops.base import REGISTRY
 _CONJ: Final = REGISTRY["conj"]
 
 
-def turned(g: Lazy) -> Lazy:
+def conjugated(g: Lazy) -> Lazy:
     """The conjugate, which converts in either direction; a real gradient is returned as is."""
     if not g.type.dtype.is_complex:
         return g

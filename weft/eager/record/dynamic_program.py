@@ -41,7 +41,7 @@ TOLERANCE: Final = 1e-2
 """Allowed difference relative to the largest element; wrong indices differ by more."""
 
 
-class General:
+class DynamicProgram:
     """A program for many sizes.
 
     Raises:
@@ -128,7 +128,7 @@ def _at(kind: TensorType, extents: Sequence[int]) -> tuple[int, ...]:
     return tuple([extents[d.index] if isinstance(d, Extent) else d for d in known(kind.shape)])
 
 
-def shaken(array: Array) -> Array:
+def perturbed(array: Array) -> Array:
     """The array with each floating-point number replaced by the next representable one."""
     if array.dtype.kind != "f":
         return array

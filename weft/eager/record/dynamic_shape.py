@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from weft.collection import collection_waits
 from weft.eager.record.attribute_pattern import without
-from weft.eager.record.dynamic_program import Case, General
+from weft.eager.record.dynamic_program import Case, DynamicProgram
 from weft.eager.record.lazy import Record
 from weft.eager.record.plan import Plan
 from weft.eager.record.size_probe import UNSUITED, Probe
@@ -65,7 +65,7 @@ class Family:
         self._smallest: Sizes = ()
         self._largest: Sizes = ()
         self._recent: list[Sizes] = []
-        self._generals: list[General] = []  # the latest first
+        self._generals: list[DynamicProgram] = []  # the latest first
         self._trials = MOST_TRIALS
         self.shapes = 0
         self.spent = 0.0  # seconds spent interpreting what a program for many sizes could run
@@ -79,7 +79,7 @@ class Family:
         self._recent = [*self._recent, sizes][-SAMPLES:]
 
     @property
-    def is_general(self) -> bool:
+    def has_program(self) -> bool:
         """Whether there is a program for many sizes."""
         return bool(self._generals)
 
@@ -88,7 +88,9 @@ class Family:
         """Which outputs are row-sparse, hence two values; known once there is a general program."""
         return self._samples[-1].rows
 
-    def general(self, sizes: Sizes, leaves: Sequence[TensorType]) -> tuple[General, Case] | None:
+    def general(
+        self, sizes: Sizes, leaves: Sequence[TensorType]
+    ) -> tuple[DynamicProgram, Case] | None:
         """The program for many sizes, if there is one, and what it needs for these."""
         for found in self._generals:
             case = found.at(sizes, leaves)
@@ -97,7 +99,7 @@ class Family:
         return None
 
     @collection_waits()
-    def generalise(
+    def make_program(
         self,
         sizes: Sizes,
         threads: int,
@@ -128,7 +130,7 @@ class Family:
             probe = Probe(fit, expanded_at, step_of)
             rooms = GROWING if known else ROOM
             samples = probe.samples(sizes, self._smallest, self._largest, rooms)
-            self._generals = [General(samples, threads), *known]
+            self._generals = [DynamicProgram(samples, threads), *known]
             self._trials, self.spent = MOST_TRIALS, spent
 
     def distrust(self) -> None:
@@ -176,7 +178,7 @@ def family_of(structure: Structure, as_rows: bool) -> tuple[Family, Sizes]:
     for item in structure.key:
         if isinstance(item, Plan):
             record = next(records)
-            kind, own = item.general or generalise(record)
+            kind, own = item.general or without_sizes(record)
             pattern.append(kind)
             sizes += own
         else:
@@ -192,7 +194,7 @@ def family_of(structure: Structure, as_rows: bool) -> tuple[Family, Sizes]:
     return found, tuple(sizes)
 
 
-def generalise(record: Record) -> tuple[object, Sizes]:
+def without_sizes(record: Record) -> tuple[object, Sizes]:
     """A record's plan without its sizes, and the sizes."""
     plan = record.plan
     if plan.kind is None:

@@ -33,13 +33,13 @@ class Record:
     """
 
     # `entry` sets the fields: a class without `__init__` takes half as long to call.
-    __slots__ = ("code", "freed", "inputs", "place", "plan", "results", "serial", "standing")
+    __slots__ = ("captured", "code", "freed", "inputs", "place", "plan", "results", "serial")
     plan: Plan
     inputs: tuple[Lazy, ...]
     serial: int
     freed: bool  # by a backward pass without retain_graph
     code: CodeType | None
-    standing: Any  # only set for calls of traced functions: see `weft.eager.record.traced_call`
+    captured: Any  # only set for calls of traced functions: see `weft.eager.record.traced_call`
     place: int
     results: tuple[ref[Lazy], ...]
 

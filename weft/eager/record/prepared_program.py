@@ -18,7 +18,7 @@ from weft.eager.record import memory_pool
 from weft.eager.record.async_execution import Ahead
 from weft.eager.record.collective_calls import collective_calls
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled
-from weft.eager.record.dynamic_program import Case, General, Types, shaken
+from weft.eager.record.dynamic_program import Case, DynamicProgram, Types, perturbed
 from weft.eager.record.dynamic_shape import Family, Sample, family_of
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.parameter_cache import Watch, lasting_leaves
@@ -89,7 +89,7 @@ class Prepared:
         self._token: object | None = None  # of the last call, if what it read may be kept
         self.collectives = collective_calls(structure, as_rows)
 
-    def _general(self, structure: Structure) -> tuple[General, Case] | None:
+    def _general(self, structure: Structure) -> tuple[DynamicProgram, Case] | None:
         """The family's program for many sizes, unless each structure needs a program of its own."""
         if _has_its_own():
             return None
@@ -154,11 +154,11 @@ class Prepared:
         if self.family.shapes > SAMPLES and self.family.spent > enough:
             threads = int(config.get("threads"))
             expanded_at = partial(self._expanded_at, structure)
-            self.family.generalise(self.sizes, threads, expanded_at, self._simplified)
+            self.family.make_program(self.sizes, threads, expanded_at, self._simplified)
             self._case = self._general(structure)
 
     def _tried(
-        self, general: General, case: Case, structure: Structure, leaves: Sequence[Array]
+        self, general: DynamicProgram, case: Case, structure: Structure, leaves: Sequence[Array]
     ) -> list[Array]:
         """Interpret, and check the program for many sizes against the results."""
         land()
@@ -261,7 +261,7 @@ class Prepared:
 
     def _launch_general(
         self,
-        general: General,
+        general: DynamicProgram,
         case: Case,
         structure: Structure,
         leaves: Sequence[Array],
@@ -370,10 +370,10 @@ def prepared(structure: Structure, as_rows: bool = False) -> Prepared:
     return found
 
 
-def is_ever_new(structure: Structure) -> bool:
+def keeps_changing_shape(structure: Structure) -> bool:
     """Whether its calls keep coming in new shapes, without a program for this one or for many."""
     program = _programs.get((structure.key, True))
     if _has_its_own() or (program is not None and program.executable is not None):
         return False
     shapes, family = _families.get(structure.calls, _NEVER)
-    return shapes >= SEPARATE and (family is None or not family.is_general)
+    return shapes >= SEPARATE and (family is None or not family.has_program)

@@ -8,13 +8,13 @@ from typing import Final
 from weft.eager.record.access import refuse
 from weft.eager.record.first_step import made_once
 from weft.eager.record.lazy import Lazy, Record
-from weft.eager.record.prepared_program import is_ever_new, prepared
+from weft.eager.record.prepared_program import keeps_changing_shape, prepared
 from weft.eager.record.program_cache import learn, recurring
 from weft.eager.record.recovery import blame, recover
 from weft.eager.record.result import settle
 from weft.eager.record.state import trace
 from weft.eager.record.structure import Structure, structure_of
-from weft.eager.record.traced_call import Standing
+from weft.eager.record.traced_call import CapturedState
 from weft.errors import WeftError
 from weft.interrupt import Uninterrupted
 from weft.runtime.flight import land, new_lock
@@ -48,7 +48,7 @@ def _is_due(lazy: Lazy) -> bool:
 
 def _is_call(records: Sequence[Record]) -> bool:
     """Whether only a call of a traced function is pending; it has a path of its own."""
-    return len(records) == 1 and hasattr(records[0], "standing")
+    return len(records) == 1 and hasattr(records[0], "captured")
 
 
 def _compute_again(records: Sequence[Record], wanted: Lazy | None) -> bool:
@@ -125,8 +125,8 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
 def _recurring(outputs: Sequence[Lazy]) -> Structure | None:
     """The structure of a repeated call of a traced function, if nothing else is pending."""
     record = outputs[0].record
-    standing: Standing | None = getattr(record, "standing", None)
-    return None if record is None or standing is None else standing.structure(record, outputs)
+    captured: CapturedState | None = getattr(record, "captured", None)
+    return None if record is None or captured is None else captured.structure(record, outputs)
 
 
 def _remaining(outputs: Sequence[Lazy], apart: bool) -> Structure:
@@ -144,9 +144,9 @@ def _remaining(outputs: Sequence[Lazy], apart: bool) -> Structure:
         first = dict.fromkeys([*pending, *[y for y in outputs if y not in later]])
         compute(list(first), apart=apart)
         structure = structure_of([y for y in outputs if y in later], apart)
-    standing: Standing | None = getattr(structure.records[-1], "standing", None)
-    if standing is not None:
-        standing.learn(structure)
+    captured: CapturedState | None = getattr(structure.records[-1], "captured", None)
+    if captured is not None:
+        captured.learn(structure)
     return structure
 
 
@@ -159,4 +159,4 @@ def _separate(structure: Structure) -> Record | None:
     last = structure.records[-1]
     if not last.plan.lasting or len(structure.records) == 1:
         return None
-    return last if is_ever_new(structure) else None
+    return last if keeps_changing_shape(structure) else None

@@ -12,10 +12,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from weft.eager.record.dynamic_shape import generalise
+from weft.eager.record.dynamic_shape import without_sizes
 from weft.eager.record.lazy import Alias, Lazy, Number, Record
 from weft.eager.record.plan import Plan
-from weft.eager.record.prepared_program import is_ever_new
+from weft.eager.record.prepared_program import keeps_changing_shape
 from weft.eager.record.structure import Structure
 
 MOST: Final = 64  # sequences of calls; the least recently used goes first
@@ -94,7 +94,7 @@ class Recurrence:
         key = self.key_of(plans)
         found = Structure(key, tuple(records), tuple(leaves), tuple(outputs), self.homes, ())
         if key is not self._key:
-            if plans[-1].lasting and is_ever_new(found):
+            if plans[-1].lasting and keeps_changing_shape(found):
                 return None  # the optimizer's update should be a program of its own
             self._key, self._plans = key, plans
         return found
@@ -160,7 +160,7 @@ _met: Final[OrderedDict[tuple[object, ...], list[Recurrence]]] = OrderedDict()
 
 def _calls(records: Sequence[Record]) -> tuple[object, ...]:
     """What is called in which order, regardless of sizes."""
-    return tuple([(record.plan.general or generalise(record))[0] for record in records])
+    return tuple([(record.plan.general or without_sizes(record))[0] for record in records])
 
 
 def recurring(records: Sequence[Record]) -> Structure | None:
@@ -211,7 +211,7 @@ def _is_simple(structure: Structure) -> bool:
     """Whether leaves come in order and share no array, and no call needs a path of its own."""
     if structure.same:
         return False
-    if any([hasattr(record, "standing") for record in structure.records]):
+    if any([hasattr(record, "captured") for record in structure.records]):
         return False
     inputs = dict.fromkeys([
         x for r in structure.records for x in r.inputs if x.array is not None or x.record is None

@@ -14,7 +14,7 @@ from weft.eager.record.lazy import Drawn, Lazy, Record
 from weft.eager.record.structure import Known, Structure
 
 
-class Standing:
+class CapturedState:
     """The captured values of a traced function, valid until a tensor changes."""
 
     def __init__(self, captured: Sequence[tuple[Lazy, Callable[[], Any] | None]]) -> None:

@@ -19,7 +19,7 @@ from weft.eager.record.snapshot import is_open, loan_of, note_late, recorded_cop
 from weft.eager.record.state import trace
 from weft.eager.record.untracked_change import with_history
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
-from weft.eager.tensor.view.view import Lens, Lost, View
+from weft.eager.tensor.view.view import InvalidLens, Lens, View
 from weft.errors import WeftError
 from weft.interrupt import Uninterrupted
 from weft.ir.dtype import float64
@@ -147,7 +147,7 @@ class Handle:
             self.shown.loan = loan_of(self.shown.array)
 
     @property
-    def at_hand(self) -> bool:
+    def is_available(self) -> bool:
         """Whether the value is computed and irrelevant to gradients, tracing and anomaly mode."""
         lazy = self.lazy
         if trace.now.depth or trace.now.inspect is not None:
@@ -167,7 +167,7 @@ class Handle:
 
         That is so if no record reads it and nothing is pending that may still fail.
         """
-        if self.window is not None or trace.now.pending or not self.at_hand:
+        if self.window is not None or trace.now.pending or not self.is_available:
             return None
         if trace.now.duals and not getattr(self, "lent", False):
             return None
@@ -333,17 +333,17 @@ class Handle:
         self._version += 1
         return self
 
-    def stand_again(self, rest: Handle) -> None:
+    def restore_base(self, rest: Handle) -> None:
         """Undo `become`: be the base of all views again, instead of the stand-in."""
         _give_views(rest, self)
         self._version, self.window = rest._version, None
         if hasattr(rest, "detached"):
             self.detached = rest.detached
 
-    def lose_views(self) -> None:
+    def invalidate_views(self) -> None:
         """Invalidate the views of this tensor, whose elements are gone."""
         for view in _views_of(self) if self.views else ():
-            view.lens = Lost()
+            view.lens = InvalidLens()
 
     def _is_shown_by_others(self, view: Handle) -> bool:
         if not self.views or self.shown.leaf is not None:
@@ -371,7 +371,7 @@ class Handle:
         base.look(View(shown.base, shown.lens))
         return base
 
-    def let_go(self, constant: Handle) -> Handle:
+    def detach_in_place(self, constant: Handle) -> Handle:
         """Detach in place; existing views keep their gradient."""
         old = self.shown
         if old.leaf is not None:
@@ -452,7 +452,7 @@ def _give_views(old: Handle, new: Handle) -> None:
 def _give_views_back(to: weakref.ref[Handle], from_: weakref.ref[Handle]) -> None:
     tensor, rest = to(), from_()
     if tensor is not None and rest is not None:
-        tensor.stand_again(rest)
+        tensor.restore_base(rest)
 
 
 def _take_all_back(changes: Sequence[tuple[weakref.ref[Handle], Lazy, Lazy]]) -> None:

@@ -182,11 +182,11 @@ def _smooth(old: int, new: int, mode: str, ratio: float) -> Array:
     check_table("interpolate", (_ARRAYS, new, old), float64)
     reach, weigh = _FILTERS[mode]
     wide = max(ratio, 1.0)
-    centre = ratio * (np.arange(new) + 0.5)[:, None]
-    first = np.maximum((centre - reach * wide + 0.5).astype(np.int64), 0)
-    last = np.minimum((centre + reach * wide + 0.5).astype(np.int64), old)
+    center = ratio * (np.arange(new) + 0.5)[:, None]
+    first = np.maximum((center - reach * wide + 0.5).astype(np.int64), 0)
+    last = np.minimum((center + reach * wide + 0.5).astype(np.int64), old)
     places = np.arange(old)
-    weights = weigh(np.abs(places + 0.5 - centre) / wide) * ((places >= first) & (places < last))
+    weights = weigh(np.abs(places + 0.5 - center) / wide) * ((places >= first) & (places < last))
     return weights / weights.sum(axis=1, keepdims=True)
 
 

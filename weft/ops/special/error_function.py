@@ -64,8 +64,8 @@ def _erfinv_rule(b: Any, x: Any) -> Any:
     w = -b.log((1.0 - x) * (1.0 + x))
     root = b.sqrt(b.maximum(w, b.const(0.0, x.dtype)))
     found: Any = None
-    for limit, rooted, centre, coefficients in reversed(ranges):
-        t = (root if rooted else w) - centre
+    for limit, rooted, center, coefficients in reversed(ranges):
+        t = (root if rooted else w) - center
         total: Any = b.const(coefficients[0], x.dtype)
         for c in coefficients[1:]:
             total = b.fma(total, t, b.const(c, x.dtype))
@@ -116,8 +116,8 @@ def _fast_erfinv(x: Array) -> Array:
     return found.reshape(x.shape)
 
 
-def _polynomial(w: Array, rooted: Any, centre: Any, coefficients: Any) -> Array:
-    t = (np.sqrt(w) if rooted else w) - w.dtype.type(centre)
+def _polynomial(w: Array, rooted: Any, center: Any, coefficients: Any) -> Array:
+    t = (np.sqrt(w) if rooted else w) - w.dtype.type(center)
     found = np.full_like(t, coefficients[0])
     for c in coefficients[1:]:
         found *= t

@@ -39,7 +39,7 @@ def hosted(name: str, *xs: Value) -> Value:
     return call(function, *xs, types_of=[kind], gradient=gradient, title=name, wide=wide)[0]
 
 
-def _neighbours(name: str, sign: int) -> Slope:
+def _adjacent_orders(name: str, sign: int) -> Slope:
     """Half the difference (or sum) of the functions of adjacent orders."""
 
     def slope(y: Value, n: Value, x: Value) -> Value:
@@ -82,11 +82,11 @@ def _bell(x: Value) -> Value:
 SLOPES: Final[Mapping[str, tuple[Slope | None, ...]]] = {
     "j0": (lambda y, x: -hosted("j1", x),),
     "j1": (_second("jv", "j0"),),
-    "jv": (None, _neighbours("jv", -1)),
+    "jv": (None, _adjacent_orders("jv", -1)),
     "y0": (lambda y, x: -hosted("y1", x),),
     "y1": (_second("yv", "y0"),),
-    "yv": (None, _neighbours("yv", -1)),
-    "iv": (None, _neighbours("iv", 1)),
+    "yv": (None, _adjacent_orders("yv", -1)),
+    "iv": (None, _adjacent_orders("iv", 1)),
     "ive": (None, _scaled),
     "betainc": (None, None, _beta_density),
     "gammainc": (None, _gamma_density),

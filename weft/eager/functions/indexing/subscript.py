@@ -54,7 +54,7 @@ def get(x: Handle, key: Any) -> Tensor:
     """
     entries = _entries(key, x.rules is TORCH)
     if _is_basic(entries):
-        if x.at_hand:
+        if x.is_available:
             return show(x, Part(entries))
         return show(x, lens_of(x.lazy, entries))
     if x.rules is TORCH and _is_split(entries):
@@ -395,7 +395,7 @@ def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
 
 def _put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
     """Write plain data into memory that nothing else reads, instead of recording the change."""
-    plain = value.array if isinstance(value, Handle) and value.at_hand else value
+    plain = value.array if isinstance(value, Handle) and value.is_available else value
     if isinstance(plain, Handle):
         return False
     if _updates(x.lazy) >= MOST_UPDATES:

@@ -254,7 +254,7 @@ class Methods(Handle):
             raise GradientError(
                 f"detach_: a view cannot be detached in place; use detach(){at_user_line()}"
             )
-        return self.let_go(detach(self))
+        return self.detach_in_place(detach(self))
 
     def as_subclass(self, cls: type[Any]) -> Any:
         """The same memory as a tensor of another class, whose `__init__` is not called.

@@ -269,7 +269,7 @@ class Methods(Handle):
         if count == math.prod(dims_of(self)):
             return self if shape == dims_of(self) else self.become(reshape(self, shape))
         self.become(_resized(self, shape=shape))
-        self.lose_views()
+        self.invalidate_views()
         return self
 
     def resize_as_(self, other: Any, *, memory_format: Any = None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.record.conjugate import turned
+from weft.eager.record.conjugate import conjugated
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.snapshot import settle_late
 from weft.eager.record.state import trace
@@ -103,7 +103,7 @@ def grad(
             found = walk(starts, targets, past)
             _inspect(found)
             found = [
-                None if g is None else turned(seen(x, g) if x.leaf else g)
+                None if g is None else conjugated(seen(x, g) if x.leaf else g)
                 for x, g in zip(targets, found, strict=True)
             ]
     finally:
@@ -174,7 +174,7 @@ def _start(y: Lazy, given: Any) -> tuple[Lazy, Lazy | None]:
             f"backward: expected a gradient of shape {show(shape)}, got {show(g.type.shape)}"
             f"{at_user_line()}"
         )
-    return y, turned(g)
+    return y, conjugated(g)
 
 
 def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> None:
@@ -185,7 +185,7 @@ def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> No
             continue
         tensor = None if x.leaf is None or x.hooks is not None else x.leaf()
         if tensor is not None and tensor._grad is None and g.owner is None:
-            given.give(tensor, turned(g))
+            given.give(tensor, conjugated(g))
         else:
             _accumulate(x, g)
             given = Given()  # a hook may have flushed all that is pending
@@ -202,7 +202,7 @@ def _accumulate(x: Lazy, g: Lazy) -> None:
         g = seen(x, g)
     for part in [g] if node is None else node.begin([g]):
         if part is not None:
-            add_to(tensor, turned(part))
+            add_to(tensor, conjugated(part))
             g = part
     for hook in list((x.hooks or {}).values()):
         if isinstance(hook, Afterwards):

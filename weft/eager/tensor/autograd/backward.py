@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.eager.record.conjugate import turned
+from weft.eager.record.conjugate import conjugated
 from weft.eager.record.lazy import Lazy, Record, Tracer
 from weft.eager.record.mode import Setting
 from weft.eager.record.plan import function_plan, gradient_plan, op_plan
@@ -304,15 +304,15 @@ def seen(x: Lazy, g: Lazy) -> Lazy:
     for hook in hooks:
         tensor = hook.tensor() if isinstance(hook, Retain) else None
         if tensor is not None:
-            add_to(tensor, turned(g))
+            add_to(tensor, conjugated(g))
     return g
 
 
 def _changed(hook: Callable[[Any], Any], g: Lazy) -> Lazy:
     """The gradient after a hook."""
-    tensor = wrap(unowned(turned(g)))
+    tensor = wrap(unowned(conjugated(g)))
     found = hook(tensor)
-    return turned(tensor.lazy) if found is None else fitting("a hook", found, g)
+    return conjugated(tensor.lazy) if found is None else fitting("a hook", found, g)
 
 
 def add(x: Lazy, y: Lazy) -> Lazy:

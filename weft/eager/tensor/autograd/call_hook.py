@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.eager.record.conjugate import turned
+from weft.eager.record.conjugate import conjugated
 from weft.eager.record.lazy import Lazy, Record
 from weft.eager.tensor.autograd.hook import RemovableHandle, add
 from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
@@ -89,7 +89,7 @@ def entered(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
 
 
 def _shown(gs: Sequence[Lazy | None]) -> Gradients:
-    return tuple([None if g is None else wrap(unowned(turned(g))) for g in gs])
+    return tuple([None if g is None else wrap(unowned(conjugated(g))) for g in gs])
 
 
 def _settled(what: str, given: Any, before: list[Lazy | None]) -> list[Lazy | None]:
@@ -108,7 +108,7 @@ def _settled(what: str, given: Any, before: list[Lazy | None]) -> list[Lazy | No
 def _fitting(what: str, given: Any, before: Lazy | None) -> Lazy | None:
     if given is None:
         return None
-    return turned(lazy_of(given)) if before is None else fitting(what, given, before)
+    return conjugated(lazy_of(given)) if before is None else fitting(what, given, before)
 
 
 def fitting(what: str, given: Any, before: Lazy) -> Lazy:
@@ -123,4 +123,4 @@ def fitting(what: str, given: Any, before: Lazy) -> Lazy:
             f"backward: expected {what} to return a gradient of shape {show(before.type.shape)}, "
             f"or None, got {show(g.type.shape)}{at_user_line()}"
         )
-    return turned(g)
+    return conjugated(g)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from weft.eager.record.conjugate import turned
+from weft.eager.record.conjugate import conjugated
 from weft.eager.record.lazy import Lazy, begun
 from weft.eager.record.plan import Plan, recall, remember
 from weft.eager.record.state import trace
@@ -54,7 +54,7 @@ class Call:
         # What forward returns unchanged was saved as an argument: its gradient is another.
         context.public = {r: y for i, y in outputs.items() if (r := self.raw[i]) not in self.inputs}
         try:
-            seen = {i: turned(g) for i, g in gs.items()}
+            seen = {i: conjugated(g) for i, g in gs.items()}
             reached = [None if p is None else seen.get(p) for p in self.places]
             found = self._rule()(context, *map(self._or_zeros, reached, self.kinds))
         finally:
@@ -67,7 +67,7 @@ class Call:
             )
         pairs = zip(self.inputs, grads, strict=False)
         return [
-            (x, turned(_fitting(g, x, name, "gradient", "argument")))
+            (x, conjugated(_fitting(g, x, name, "gradient", "argument")))
             for x, g in pairs
             if x is not None and g is not None
         ]

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from weft.eager.record.conjugate import turned
+from weft.eager.record.conjugate import conjugated
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import flush
 from weft.eager.tensor.autograd.backward import pull_all, results
@@ -101,10 +101,10 @@ class Node:
         if len(gradients) != len(places):
             text = f"{self.name()}: expected {len(places)} arguments, got {len(gradients)}"
             raise TypeError(text)
-        given = [None if g is None else turned(lazy_of(g)) for g in gradients]
+        given = [None if g is None else conjugated(lazy_of(g)) for g in gradients]
         with backward_pass():
             gs = pull_all(siblings(self._lazy), given)
-        shown = tuple([None if g is None else wrap(unowned(turned(g))) for g in gs])
+        shown = tuple([None if g is None else wrap(unowned(conjugated(g))) for g in gs])
         return shown[0] if len(shown) == 1 else shown
 
     def __getattr__(self, name: str) -> Any:

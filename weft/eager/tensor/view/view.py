@@ -92,7 +92,7 @@ class RepeatedError(ShapeError):
         self.put = put
 
 
-class Lost:
+class InvalidLens:
     """The lens of a view whose elements are gone."""
 
     __slots__ = ()
