@@ -54,9 +54,9 @@ def scan(
         xs: nested tensors whose first axes have the same length; `None` with a `length` for none.
         length: the number of steps, if `xs` is `None`.
         reverse: begin with the last slice; `ys` stay in the order of `xs`.
-        unroll: no effect; the compiler decides. rematerialize: keep the carry only every so many
-        steps for the gradient, and recompute the steps between; 0 keeps what the gradient needs of
-        every step.
+        unroll: no effect; the compiler decides.
+        rematerialize: keep the carry only every so many steps for the gradient, and recompute the
+            steps between; 0 keeps what the gradient needs of every step.
 
     Returns:
         The last carry, and all `y` stacked along the first axis.
@@ -213,8 +213,8 @@ def while_loop(
         maximum: the maximal number of iterations.
 
     Raises:
-        TreeError: `body_fun` returns another structure, or other types. DTypeError: `cond_fun` does
-        not return one bool.
+        TreeError: `body_fun` returns another structure, or other types.
+        DTypeError: `cond_fun` does not return one bool.
         OutOfMemoryError: the gradient keeps more of all iterations than fits in memory.
 
     >>> import weft as wf

@@ -121,7 +121,8 @@ def unique(
     NaNs are all distinct.
 
     Args:
-        sorted: no effect: they always are. dim: an axis whose slices are compared as a whole.
+        sorted: no effect: they always are.
+        dim: an axis whose slices are compared as a whole.
     """
     array = array_of(lazy_of(x))
     found: Any = np.unique(
