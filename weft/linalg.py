@@ -106,12 +106,12 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
     """The product of matrices in the order of fewest multiplications.
 
     Raises:
-        DTypeError: matrices of several element types.
+        DTypeError: matrices of several dtypes.
         ShapeError: fewer than two, or other ranks: the outer ones may be vectors.
     """
     kinds = {lazy_of(x).type.dtype: None for x in tensors}
     if len(kinds) > 1:
-        text = f"multi_dot: expected one element type, got {', '.join(map(str, kinds))}"
+        text = f"multi_dot: expected one dtype, got {', '.join(map(str, kinds))}"
         raise DTypeError(text + at_user_line())
     ranks = [len(dims_of(x)) for x in tensors]
     inner = builtins.all([r == 2 for r in ranks[1:-1]])
