@@ -73,7 +73,7 @@ def test_an_infinity_before_it_is_reported():
 def test_a_nan_in_the_optimizer():
     w = wf.tensor([1.0, np.inf], requires_grad=True)
     report = wf.find_nan(optimizer_step, w, wf.optim.SGD([w], lr=0.1))
-    assert report.nan.phase == "optimiser" and "in the optimiser's update" in repr(report)
+    assert report.nan.phase == "optimizer" and "in the optimizer's update" in repr(report)
     assert report.nan.source.line == line_of(optimizer_step, "# here")
 
 

@@ -175,7 +175,7 @@ class Prepared:
 
         def again() -> list[Array]:
             with log.once():
-                results = self._interpret(structure, list(map(shaken, leaves)))
+                results = self._interpret(structure, list(map(perturbed, leaves)))
             return [*results, *log.given]
 
         if not general.agrees(wanted, [*memories, *log.given], again):
