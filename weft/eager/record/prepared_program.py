@@ -222,7 +222,7 @@ class Prepared:
         expanded = self.expanded or expand(structure, self._as_rows)
         self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in expanded.outputs])
         step = _specialized(expanded)
-        if bool(config.get("reference")) and self.together is None:  # else ranks are called twice
+        if bool(config.get("reference")) and self.collectives is None:  # else run twice
             self.oracle = Oracle(optimize(step), threads)
         lasting = frozenset([step.feeds[i] for i in self.lasting])
         step = self._storing(replace(step, lasting=lasting))
