@@ -371,7 +371,7 @@ def test_shapes_are_compiled_no_faster_than_they_are_paid_for(monkeypatch):
         return finished(step, threads)
 
     monkeypatch.setattr(programs, "finish", finish)
-    monkeypatch.setattr(Family, "generalize", lambda *_: None)
+    monkeypatch.setattr(Family, "make_program", lambda *_: None)
     monkeypatch.setattr(programs, "_patience", lambda sample: 4.0)
     clock = SimpleNamespace(perf_counter=itertools.count().__next__)  # each run takes a second
     monkeypatch.setattr(programs, "time", clock)
