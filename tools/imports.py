@@ -1,4 +1,4 @@
-"""What the modules of Weft import of each other, read from their text."""
+"""The imports of Weft's modules, read from their source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 
 @functools.cache
 def texts() -> dict[str, str]:
-    """The text of each module."""
+    """The source of each module."""
     found: dict[str, str] = {}
     for path in sorted((ROOT / "weft").rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -27,12 +27,12 @@ def texts() -> dict[str, str]:
 @functools.cache
 @collection_waits()
 def modules() -> dict[str, ast.Module]:
-    """The tree of each module."""
+    """The syntax tree of each module."""
     return {name: ast.parse(text) for name, text in texts().items()}
 
 
 def imports(tree: ast.AST, function: str = "") -> Iterator[tuple[str, str]]:
-    """What is imported, and the function in which it is; expressions import nothing."""
+    """Imports, each with the function that contains it."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
             yield from [(alias.name, function) for alias in node.names]
@@ -47,5 +47,5 @@ def imports(tree: ast.AST, function: str = "") -> Iterator[tuple[str, str]]:
 
 @functools.cache
 def imported(tree: ast.Module) -> tuple[str, ...]:
-    """What a module imports: modules, and names in modules."""
+    """The modules that a module imports, and the modules of imported names."""
     return tuple([name for name, _ in imports(tree)])

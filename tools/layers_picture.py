@@ -1,6 +1,6 @@
-"""The picture of the packages in docs/ARCHITECTURE.md: `python -m tools.layers_picture` renews it.
+"""`python -m tools.layers_picture` renews the picture of the packages in docs/ARCHITECTURE.md.
 
-An arrow leads from a package to one that it imports. Arrows that follow from others are left out.
+An arrow points from a package to one that it imports. Arrows implied by others are left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Arrows = dict[str, set[str]]
 
 
 def package_of(module: str) -> str:
-    """`ops` for `weft.ops.base`; the parts of `eager` count as packages, and files of arrays."""
+    """`ops` for `weft.ops.base`; parts of `eager`, and files of arrays, count as packages."""
     parts = module.split(".")[1:]
     if parts[:1] == ["checkpoint"] and parts[1:2] and parts[1] not in ABOVE_TENSORS:
         return "checkpoint.arrays"
@@ -41,10 +41,10 @@ def package_of(module: str) -> str:
 
 
 def arrows() -> Arrows:
-    """What the packages of Weft import of each other."""
+    """The imports between Weft's packages."""
     found: Arrows = {}
     for name, tree in modules().items():
-        if name in ("weft", "weft.__main__"):  # they offer everything
+        if name in ("weft", "weft.__main__"):  # they import everything
             continue
         targets = {package_of(t) for t in imported(tree) if t.startswith("weft.")}
         found.setdefault(package_of(name), set()).update(targets - {package_of(name)})

@@ -1,13 +1,13 @@
-"""Prints `weft/codegen/vecmath/coefficients.py`: minimax polynomials for the vector maths.
+"""Prints `weft/codegen/vecmath/coefficients.py`: minimax polynomials for vector math.
 
 Run `python tools/minimax.py > weft/codegen/vecmath/coefficients.py` (needs mpmath; ten seconds),
 then `ruff format` on it.
 
 Each fit finds a polynomial p of given length for which `weight(x) * |p(x) - f(x)|` is small over an
 interval: least squares at Chebyshev points, within a bit of the minimax error. Coefficients are
-rounded to the target's type one by one, lowest first, and the others are fitted again each time, so
-that the rounding of the first ones, which matter most, is made up for by the rest. Comments in the
-output give the error left, as a power of two.
+rounded to the target's type one by one, lowest first, and the rest are fitted again each time, so
+that they compensate for the rounding of the first ones, which matter most. Comments in the output
+give the remaining error as a power of two.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Fit:
 
 
 def least_squares(f: list[mpf], w: list[mpf], xs: list[mpf], powers: range) -> list[mpf]:
-    """Coefficients of the powers that fit the samples f at xs best in the weighted mean square."""
+    """Coefficients of the powers that fit the samples f at xs best, in weighted least squares."""
     columns = [[wi * x**p for wi, x in zip(w, xs, strict=True)] for p in powers]
     goal = [wi * fi for wi, fi in zip(w, f, strict=True)]
     normal = [[mp.fdot(a, b) for b in columns] for a in columns]
@@ -69,7 +69,7 @@ def odd(f: Real) -> Real:
 
 
 def odd_weight(f: Real) -> Real:
-    """The weight that makes errors of P above relative to f."""
+    """The weight that makes errors of P relative to f."""
     return lambda z: abs(mp.sqrt(z) ** 3 / f(mp.sqrt(z)))
 
 
@@ -138,7 +138,7 @@ class Pieces:
     comment: str
 
     def cut(self, type_: str) -> list[float]:
-        """The pieces, all but the last of so many bits."""
+        """The number in pieces, all but the last of `bits` bits."""
         left, done = self.value, []
         for _ in range(self.count - 1):
             unit = mpf(2) ** (mp.floor(mp.log(abs(left), 2)) + 1 - self.bits[type_])
@@ -162,7 +162,9 @@ def two_over_pi() -> list[float]:
         unit = mpf(2) ** (-DIGIT_BITS * k)
         digits.append(mp.floor(left / unit) * unit)
         left -= digits[-1]
-    return [float(d * mpf(2) ** 128) for d in digits]  # scaled, as the last ones would underflow
+    return [
+        float(d * mpf(2) ** 128) for d in digits
+    ]  # scaled, because the last ones would underflow
 
 
 def table(name: str, comment: str, rows: dict[str, tuple[list[float], str]]) -> None:

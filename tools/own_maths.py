@@ -1,8 +1,8 @@
-"""Functions of front ends that compute by themselves: `python -m tools.own_maths` lists them.
+"""`python -m tools.own_maths` lists functions of front ends that contain formulas.
 
-Formulas stand in `weft/ops`, on graph values, where every front end finds them. A function counts
-where its body has three steps or more: arithmetic operators on something else than plain numbers,
-and calls named like operations that compute.
+Formulas belong in `weft/ops`, on graph values, where every front end finds them. A function counts
+if its body has three steps or more: arithmetic operators on anything but plain numbers, and calls
+named like operations that compute.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FRONT_ENDS: Final = (
 )  # fmt: skip
 LEAST: Final = 3
 ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult)
-# What moves, converts or chooses elements computes nothing
+# Moving, converting or selecting elements is not a formula
 MOVING: Final = frozenset({
     "cast", "check", "complex", "identity", "imag", "masked_fill", "real", "select",
     "stop_gradient",
@@ -32,7 +32,7 @@ MOVING: Final = frozenset({
 COMPUTING: Final = frozenset(
     {n for n, op in REGISTRY.items() if not isinstance(op.lower, Alias | Pull)} - MOVING
 )
-# What gives plain numbers, sizes and the like
+# Functions that return plain numbers, such as sizes
 PLAIN_CALLS: Final = frozenset({
     "axes_of", "axis_of", "bool", "concrete", "dims_of", "float", "getattr", "int", "integer",
     "isinstance", "known", "len", "normal_axis", "range", "rank_of", "sizes", "str",
@@ -50,7 +50,7 @@ PLAIN_TYPES: Final = (
 
 
 class _Body:
-    """One function: which of its names are plain numbers, and how often it computes."""
+    """One function: which of its names are plain numbers, and how many steps it computes."""
 
     def __init__(self, function: ast.FunctionDef, constants: set[str]) -> None:
         self.plain = set(constants)
@@ -109,7 +109,7 @@ class _Body:
                 pass
 
     def is_plain(self, node: ast.AST) -> bool:
-        """Whether an expression is of Python's numbers, texts or NumPy's arrays."""
+        """Whether an expression consists of Python numbers, strings or NumPy arrays."""
         match node:
             case ast.Constant() | ast.JoinedStr() | ast.Compare():
                 return True
@@ -144,7 +144,7 @@ class _Body:
                 return False
 
     def steps(self, node: ast.AST) -> int:
-        """How many steps of computing there are in a node."""
+        """The number of computing steps in a node."""
         if isinstance(node, ast.Raise | ast.arguments):
             return 0
         return self._is_step(node) + sum(map(self.steps, ast.iter_child_nodes(node)))
@@ -195,7 +195,7 @@ def _functions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, as
 
 
 def own_maths(text: str) -> dict[str, int]:
-    """How many steps each function of a module computes by itself, where that are many."""
+    """The number of steps of each function of a module, if there are many."""
     tree = ast.parse(text)
     constants = {
         name.id
@@ -215,7 +215,7 @@ def own_maths(text: str) -> dict[str, int]:
 
 @functools.cache
 def in_front_ends() -> dict[str, int]:
-    """The functions of front ends that compute by themselves, as `path:name`."""
+    """The functions of front ends that contain formulas, as `path:name`."""
     found: dict[str, int] = {}
     for place in FRONT_ENDS:
         at = ROOT / place

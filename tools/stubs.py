@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
-from weft import Tensor  # with the methods that lie in modules of their own, such as `stft`
+from weft import Tensor  # importing it adds methods from their own modules, such as `stft`
 from weft.eager.functions import table
 from weft.numpy import ndarray
 
@@ -47,7 +47,7 @@ def _api() -> str:
 
 
 def _class(cls: type[Any]) -> str:
-    """A class with the members that tables and loops give it, apart from those of its bases."""
+    """A class with the members that tables and loops add, without those of its bases."""
     bases = ", ".join(base.__name__ for base in cls.__bases__)
     imports = "".join(
         f"from {STUBBED.get(base.__name__, base.__module__)} import {base.__name__}\n"
@@ -97,7 +97,7 @@ def _returned(function: Any) -> str:
 
 
 def _type(annotation: Any) -> str:
-    """A type as a stub without other imports can say it; else `Any`."""
+    """A type as far as a stub without other imports can name it; else `Any`."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "Any")
     text = text.replace("builtins.", "").replace("Self", "Tensor")
     if not set(re.findall(r"\w+", text)) <= PLAIN or "..." in text.replace(", ...]", ""):

@@ -1,4 +1,4 @@
-"""Writes a run with every kind of value, starts TensorBoard on it and asks what it has understood.
+"""Writes a run with every kind of value, starts TensorBoard on it, and checks what it serves.
 
 Run `pip install -e ".[tensorboard]"`, then `python -m tools.tensorboard_check`.
 """
@@ -28,7 +28,7 @@ STEPS: Final = 20
 
 
 def write_run(folder: Path) -> None:
-    """A run with every kind of value, and two with hyperparameters."""
+    """Writes a run with every kind of value, and two with hyperparameters."""
     draw = np.random.default_rng(0)
     with SummaryWriter(folder / "run") as writer:
         for step in range(STEPS):
@@ -72,14 +72,14 @@ class Board:
         self.process = subprocess.Popen(command)
 
     def ask(self, path: str, **query: Any) -> Any:
-        """What it answers."""
+        """TensorBoard's answer to a request."""
         url = f"{self.address}/data/plugin/{path}?{urllib.parse.urlencode(query)}"
         with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
             content = answer.read()
         return json.loads(content) if content[:1] in b"{[" else content
 
     def wait(self) -> None:
-        """Return once it has read the runs."""
+        """Returns once TensorBoard has read the runs."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             try:
@@ -92,7 +92,7 @@ class Board:
 
 
 def answers(board: Board) -> dict[str, bool]:
-    """What was asked, and whether the answer is right."""
+    """Each request, and whether its answer is correct."""
 
     def of(name: str) -> dict[str, Any]:
         return dict(run="run", tag=name, sample=0)
@@ -125,7 +125,7 @@ def answers(board: Board) -> dict[str, bool]:
 
 
 def main() -> int:
-    """Print the answers; 1 where one is wrong."""
+    """Prints the answers; returns 1 if one is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep", action="store_true", help="go on until interrupted")
     keep = parser.parse_args().keep

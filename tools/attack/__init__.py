@@ -1,13 +1,13 @@
-"""Attacks on Weft: `python -m tools.attack --help`, docs/RELIABILITY.md.
+"""Robustness tests of Weft: `python -m tools.attack --help`, docs/RELIABILITY.md.
 
-An attack is a module whose `begin()` gives a function that runs one case, drawn from random numbers
-of its own, and says how it ended. From the bottom up:
+An attack is a module whose `begin()` returns a function that runs one random case and returns its
+verdict. From the bottom up:
 
 - `verdict`: how a case ends; `plan`: the attacks and their limits;
 - `isolated`: a function in a forked process; `identity`: with fewer rights;
-- `mutation`: damaged bytes; `timer`: signals in time; `training`, `program`: what is disturbed;
-- `hostile`: drawn calls;
+- `mutation`: damaged bytes; `timer`: timed signals; `training`, `program`: what is disturbed;
+- `hostile`: random calls;
 - `calls`, `files`, `kills`, `signals`, `caches`, `memory`, `graphs`: the attacks;
-- `worker`: one process that runs cases; `runner`: starts it, and again after a death;
-- `state`: what a run has found so far; `report`: the table, the findings.
+- `worker`: a process that runs cases; `runner`: starts workers, and restarts them after a death;
+- `state`: the results of a run so far; `report`: the table and the findings.
 """

@@ -55,7 +55,7 @@ def span(text: str) -> tuple[int, ...]:
 
 
 def blocks(state: State) -> list[Block]:
-    """What is left to do, so ordered that all attacks come to their ends together."""
+    """The remaining work, ordered so that all attacks finish at about the same time."""
     found: list[tuple[float, Block]] = []
     for name in state.plan.counts:
         attack, left = ATTACKS[name], state.left(name)
@@ -65,7 +65,7 @@ def blocks(state: State) -> list[Block]:
 
 
 def run(state: State, runner: Runner, jobs: int, minutes: float | None) -> bool:
-    """Runs what is left; whether it came to its end."""
+    """Runs the remaining work; returns whether it finished."""
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
     late = False
 
@@ -94,7 +94,7 @@ def rerun(runner: Runner, attack: Attack, cases: tuple[int, ...]) -> list[Row]:
 
 
 def main(arguments: list[str] | None = None, plant: str = "", seconds: float | None = None) -> int:
-    """Runs, prints the table and the findings; returns 1 if there are any, 2 if it was stopped.
+    """Runs, prints the table and the findings; returns 1 if there are findings, 2 if stopped.
 
     Args:
         arguments: the command line's.

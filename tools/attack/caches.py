@@ -1,4 +1,4 @@
-"""Hostile code caches: results are those of a clean one, and what a user keeps there stays."""
+"""Hostile code caches: results equal those of a clean cache, and the user's files are kept."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ USERS = {
 
 @dataclass(frozen=True)
 class Scene:
-    """What a process finds.
+    """What a process encounters.
 
     Attributes:
         cache: the knob's value.
         before: done in the process first.
-        during: done here meanwhile, again and again.
-        check: what is wrong afterwards, if anything.
+        during: done repeatedly from here meanwhile.
+        check: returns what is wrong afterwards, if anything.
     """
 
     cache: str = str(FOLDER)
@@ -55,7 +55,7 @@ Stage = Callable[[Random, Entries], Scene]
 
 
 def begin() -> Case:
-    """Fills a clean cache, and notes what the programs give."""
+    """Fills a clean cache, and notes the results of the programs."""
     names = list(PROGRAMS)
     found = forked(lambda: [_given(name, "clean", None) for name in names], PATIENCE * len(names))
     wanted: dict[str, str] = dict(zip(names, found.value, strict=True))
@@ -76,14 +76,14 @@ def _remove(path: Path) -> None:
 
 
 def _given(name: str, cache: str, before: Callable[[], object] | None) -> str:
-    warnings.simplefilter("ignore")  # that the folder cannot be used
+    warnings.simplefilter("ignore")  # the warning that the folder cannot be used
     if before is not None:
         before()
     return result(name, SIZE, cache=cache)
 
 
 def judged(scene: Scene, stage: str, name: str, wanted: str, count: int) -> Verdict:
-    """Runs so many processes at once, then another, and compares what they give."""
+    """Runs several processes at once, then another one, and compares their results."""
     told = f"{stage}, program {name}, {count} at once"
     for processes in (count, 1):
         for ended in _together(scene, name, processes):
@@ -148,7 +148,7 @@ def _swapped_entries(random: Random, entries: Entries) -> Scene:
 
 
 def _odd_entries(random: Random, entries: Entries) -> Scene:
-    """Folders, links, pipes and files without end, under the names of entries."""
+    """Folders, links, pipes and endless files under the names of entries."""
     _filled(entries)
     for name in entries:
         path, kind = FOLDER / name, int(random.integers(7))
@@ -180,7 +180,7 @@ def _file_in_its_place(random: Random, entries: Entries) -> Scene:
 
 
 def _not_ones_own(random: Random, entries: Entries) -> Scene:
-    """A folder of another user, whose entries hold other code than they should."""
+    """A folder of another user, whose entries contain wrong code."""
     keys = list(entries)
     order = random.permutation(len(keys))
     _filled(
@@ -225,13 +225,13 @@ def _linked(random: Random, entries: Entries) -> Scene:
 
 
 def _no_room(random: Random, entries: Entries) -> Scene:
-    """Files may not grow beyond some size."""
+    """Limits the size of files."""
     size = int(10 ** random.uniform(0, 4))
     return Scene(before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
 
 
 def _users_files(random: Random, entries: Entries) -> Scene:
-    """A folder that also holds what is the user's, and is full."""
+    """A full cache folder that also contains the user's files."""
     _filled(entries | USERS)
     (FOLDER / "sub").mkdir()
     (FOLDER / "sub" / "inner.txt").write_bytes(b"keep")
@@ -251,7 +251,7 @@ def _users_files(random: Random, entries: Entries) -> Scene:
 
 
 def _changing(random: Random, entries: Entries) -> Scene:
-    """Somebody writes to the entries and removes them, while they are read."""
+    """Another process writes to the entries and removes them while they are read."""
     _filled(entries)
 
     def during() -> None:
@@ -263,7 +263,7 @@ def _changing(random: Random, entries: Entries) -> Scene:
 
 
 def _vanishing(random: Random, entries: Entries) -> Scene:
-    """The folder goes while it is used."""
+    """The folder is removed while it is used."""
     if random.random() < 0.5:
         _filled(entries)
     return Scene(during=lambda: _remove(FOLDER))

@@ -1,4 +1,4 @@
-"""Hostile calls: each interpreted and compiled; they compute or refuse, and say what refuses."""
+"""Hostile calls, interpreted and compiled: they compute, or raise an error that names the call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.attack.hostile.surface import OPERATORS, Target, targets
 from tools.attack.hostile.value import Draw
 from tools.attack.verdict import PLAIN, WRONG, Case, Verdict
 
-# What stands for an operator's name in Python's own errors.
+# Operators' names in Python's own errors.
 SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "divi", "floordiv": "divi", "mod": "%",
     "pow": "**",
@@ -33,21 +33,21 @@ def begin() -> Case:
 
 
 def case(random: np.random.Generator) -> Verdict:
-    """One call, twice."""
+    """One call, made twice."""
     call = drawn_call(Draw(random))
-    with open(os.dup(2), "w") as said:  # told if the process dies
+    with open(os.dup(2), "w") as said:  # reported if the process dies
         print(call, file=said, flush=True)
     interpreted = outcome(call, compiled=False)
     if plain := _plain(call, interpreted):
         return plain
-    if call.target.front == "graph":  # is compiled always
+    if call.target.front == "graph":  # always compiled
         return Verdict()
     compiled = outcome(call, compiled=True)
     return _plain(call, compiled) or _compared(call, interpreted, compiled)
 
 
 def _plain(call: Call, found: Outcome) -> Verdict | None:
-    """The verdict on an error that does not say what refuses."""
+    """The verdict on an error that does not name the operation."""
     error = found.error
     if error is None or any(c.__module__.startswith("weft") for c in type(error).__mro__):
         return None
@@ -65,7 +65,7 @@ def _users_own(text: str) -> bool:
 
 
 def _names(call: Call) -> list[str]:
-    """What an error may call the operation."""
+    """The names that an error may use for the operation."""
     both: list[Target] = [call.target, *([call.inner] if call.inner else [])]
     names = [name for target in both for name in target.names]
     operator = call.target.name.lstrip("ir")

@@ -1,4 +1,4 @@
-"""Damaged files: what loads is what was saved, bit for bit; all else is refused, soon."""
+"""Damaged files: either exactly what was saved loads, or an error is raised, quickly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIGITS = 8 << 20  # of the largest number in a header
 
 
 class Base(NamedTuple):
-    """A whole file, what it holds, and how to read it."""
+    """A valid file, its contents, and how to read it."""
 
     name: str
     data: bytes
@@ -29,7 +29,7 @@ class Base(NamedTuple):
 
 
 def begin() -> Case:
-    """Writes the whole files."""
+    """Writes the valid files."""
     bases = [_saved(name, value) for name, value in _values().items()] + [_checkpoint()]
 
     def case(random: np.random.Generator) -> Verdict:
@@ -68,7 +68,7 @@ def _saved(name: str, value: Any) -> Base:
 
 
 def _checkpoint() -> Base:
-    """Of `Saver`; variables that a refused file leaves as they were."""
+    """A `Saver` file; a refused file must leave the variables unchanged."""
     prefix = str(PATH.resolve()).removesuffix(".safetensors")
     with tf1.Graph().as_default():
         first = [np.arange(6.0, dtype=np.float32).reshape(2, 3), np.int64(7), np.ones(5)]
@@ -96,7 +96,7 @@ def _checkpoint() -> Base:
 
 
 def flat(value: Any) -> Any:
-    """Structure, names, numbers with their types, and tensors' types, shapes and bits."""
+    """Structure, names, numbers with their types, and tensors' dtypes, shapes and bits."""
     if isinstance(value, Mapping):
         return ("dict", [(flat(key), flat(part)) for key, part in value.items()])
     if isinstance(value, list | tuple):
@@ -108,7 +108,7 @@ def flat(value: Any) -> Any:
 
 
 def judged(base: Base, data: bytes, how: str) -> Verdict:
-    """The verdict on a file of these bytes."""
+    """The verdict on a file with these bytes."""
     PATH.write_bytes(data)
     try:
         found = base.read()
@@ -124,7 +124,7 @@ def judged(base: Base, data: bytes, how: str) -> Verdict:
 
 
 def difference(wanted: Any, found: Any) -> str:
-    """The first place at which two flat values differ."""
+    """The first difference between two flattened values."""
     if type(wanted) is type(found) and isinstance(wanted, list | tuple):
         for a, b in zip(wanted, found, strict=False):
             if a != b:
@@ -133,7 +133,7 @@ def difference(wanted: Any, found: Any) -> str:
 
 
 def _sorted(tree: Any) -> Any:
-    """A dict of tensors alone is kept without the order of its names."""
+    """A dict of tensors only, in canonical order."""
     return sorted(tree[1], key=repr) if tree[0] == "dict" else tree
 
 
@@ -149,7 +149,7 @@ def _damaged(random: np.random.Generator, data: bytes) -> tuple[bytes, str]:
 
 
 def _doubled(random: np.random.Generator, header: bytes) -> bytes:
-    """A name is there twice, the second time with what is said of another."""
+    """Duplicates a name, with another entry's description."""
     entries = list(json.loads(header).items())
     chosen = [entries[int(random.integers(len(entries)))] for _ in range(2)]
     entries.insert(int(random.integers(len(entries) + 1)), (chosen[0][0], chosen[1][1]))
@@ -158,7 +158,7 @@ def _doubled(random: np.random.Generator, header: bytes) -> bytes:
 
 
 def _renumbered(random: np.random.Generator, header: bytes) -> bytes:
-    """A number is another, possibly absurd."""
+    """Replaces a number, possibly by an absurd one."""
     entries = json.loads(header)
     names = [name for name in entries if name != "__metadata__"]
     if not names:
@@ -171,7 +171,7 @@ def _renumbered(random: np.random.Generator, header: bytes) -> bytes:
 
 
 def _renamed(random: np.random.Generator, header: bytes) -> bytes:
-    """Two names have changed places, or one is another."""
+    """Swaps two names, or replaces one."""
     entries = list(json.loads(header).items())
     i, j = (int(random.integers(len(entries))) for _ in range(2))
     names = [name for name, _ in entries]
@@ -180,7 +180,7 @@ def _renamed(random: np.random.Generator, header: bytes) -> bytes:
 
 
 def _retyped(random: np.random.Generator, header: bytes) -> bytes:
-    """An array is of another type of the same size, or of none."""
+    """Changes an array's dtype to another of the same size, or to an unknown one."""
     types = [b"F32", b"I32", b"F64", b"I64", b"BF16", b"F16", b"I16", b"U8", b"I8", b"BOOL", b"X9"]
     places = [t for t in types if b'"' + t + b'"' in header]
     if not places:
@@ -190,7 +190,7 @@ def _retyped(random: np.random.Generator, header: bytes) -> bytes:
 
 
 def _huge(random: np.random.Generator, header: bytes) -> bytes:
-    """A header of megabytes: one number, or brackets within brackets."""
+    """A header of megabytes: one long number, or nested brackets."""
     size = int(DIGITS * random.random()) + 1
     if random.random() < 0.5:
         return b'{"w":{"dtype":"F32","shape":[' + b"9" * size + b'],"data_offsets":[0,4]}}'

@@ -1,4 +1,4 @@
-"""Drawn programs: compiled as interpreted, as in PyTorch where it is, the same bits on any threads.
+"""Random programs: compiled equals interpreted and PyTorch, with equal bits on any threads.
 
 The programs are those of the tests: `tests/drawn_graph.py` and `tests/torch/drawn_program.py`.
 """
@@ -26,14 +26,14 @@ Bits = list[bytes]
 
 
 def begin() -> Case:
-    """Loads the generators, that beside PyTorch where it is installed."""
+    """Loads the program generators; PyTorch's too, where it is installed."""
     sys.path[:0] = [str(TESTS), str(TESTS / "torch")]
     graphs: Any = importlib.import_module("drawn_graph")
     kinds: list[Callable[[int, int], None]] = [lambda s, n: _graph(graphs, s, n)]
     found = importlib.util.find_spec("torch")
-    if found is not None and found.origin is not None:  # not the folder of tests of that name
+    if found is not None and found.origin is not None:  # not the tests' folder of that name
         programs: Any = importlib.import_module("beside_torch")
-        # A forked process has none of the threads that OpenMP believes to have.
+        # OpenMP's threads do not exist in a forked process
         importlib.import_module("torch").set_num_threads(1)
         kinds.append(lambda s, n: _program(programs, s, n))
 
@@ -58,7 +58,7 @@ def judged(check: Callable[[], None], told: str) -> Verdict:
 
 
 def _graph(library: Any, seed: int, steps: int) -> None:
-    """Values and gradients of a graph of operations, beside the interpreter."""
+    """Values and gradients of a graph of operations, compared with the interpreter."""
     drawing = library.Drawing(seed, float64 if seed % 3 else float32)
     ys = drawing.grow(steps)
     if seed % 2:
@@ -69,7 +69,7 @@ def _graph(library: Any, seed: int, steps: int) -> None:
 
 
 def _program(library: Any, seed: int, steps: int) -> None:
-    """Values and gradients of an eager program, beside PyTorch, interpreted and compiled."""
+    """Values and gradients of an eager program, interpreted and compiled, compared with PyTorch."""
     library.check(seed, steps, 1)
     program = library.Program(seed, steps)
     found: list[Bits] = []
@@ -82,7 +82,7 @@ def _program(library: Any, seed: int, steps: int) -> None:
 
 
 def _bits_of(library: Any, program: Any) -> Bits:
-    """Those of values and gradients; none where it changes what a gradient needs."""
+    """The digest of values and gradients; none if an in-place change invalidates a gradient."""
     try:
         values, slopes = library.outcome(program, weft)
         return _bits([x.numpy(force=True) for x in [*values, *(slopes or [])] if x is not None])

@@ -1,4 +1,4 @@
-"""Processes with fewer rights than root, so that what is refused to a user is refused to them."""
+"""Processes with fewer rights than root, so that file permissions apply to them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LAST = 40  # CAP_CHECKPOINT_RESTORE
 
 
 def may_change() -> bool:
-    """Whether this process may become another."""
+    """Whether this process may change its user."""
     return os.geteuid() == 0
 
 
 def powerless() -> None:
-    """The same user, to whom a file's mode and owner apply; for good, programs it starts included.
+    """The same user without root's override of permissions; permanent, and inherited.
 
     Raises:
         OSError: the system refuses.
@@ -31,7 +31,7 @@ def powerless() -> None:
 
 
 def nobody() -> None:
-    """A user without any rights, but to read, programs it starts included: Python may be root's.
+    """A user whose only right is to read, inherited by programs: Python may be root's.
 
     Raises:
         OSError: the system refuses.
@@ -55,7 +55,7 @@ def _capabilities(kept: int) -> None:
 
 
 def _checked(status: int, unknown: bool = False) -> None:
-    """An error for what the system refuses; it need not know all capabilities."""
+    """Raises an error for a failed call; the system need not know all capabilities."""
     number = ctypes.get_errno()
     if status and not (unknown and number == 22):
         raise OSError(number, os.strerror(number))

@@ -1,4 +1,4 @@
-"""A function in a forked process, which may die, hang or be killed."""
+"""Runs a function in a forked process, which may die, hang or be killed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Ended:
 
 
 class Fork:
-    """A process that runs a function of no arguments, in a process group with this one."""
+    """A process that runs a function without arguments, in the same process group."""
 
     def __init__(self, function: Callable[[], object]) -> None:
         self._read, write = os.pipe()
@@ -46,11 +46,11 @@ class Fork:
         os.close(write)
 
     def kill(self) -> None:
-        """End it now."""
+        """Kills it now."""
         os.kill(self.pid, signal.SIGKILL)
 
     def ended(self, seconds: float) -> Ended:
-        """Waits so long, then kills it."""
+        """Waits up to `seconds`, then kills it."""
         data, hung = self._answer(time.monotonic() + seconds)
         if hung:
             self.kill()
@@ -74,12 +74,12 @@ class Fork:
 
 
 def forked(function: Callable[[], object], seconds: float) -> Ended:
-    """How a function ends in a process of its own."""
+    """Runs a function in its own process; returns how it ended."""
     return Fork(function).ended(seconds)
 
 
 def _serve(function: Callable[[], object], write: int) -> None:
-    """Runs the function, writes how it ended, and ends this process."""
+    """Runs the function, writes the outcome, and ends this process."""
     try:
         try:
             ended = Ended(value=function())

@@ -1,4 +1,4 @@
-"""SIGKILL while saving: the file is whole, the last that was acknowledged or the next one."""
+"""SIGKILL during a save: the file is valid, the last acknowledged one or the next."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def begin() -> Case:
 
 
 def case(random: np.random.Generator) -> Verdict:
-    """A process that saves again and again is killed."""
+    """Kills a process that saves repeatedly."""
     size, moment = int(10 ** random.uniform(1, 6)), float(random.uniform(0, LATEST_KILL))
     kind: type[Saved | Checkpoint] = Saved if random.random() < 0.8 else Checkpoint
     told = f"{kind.__name__} of {size} numbers, killed after {1000 * moment:.1f} ms"
@@ -43,7 +43,7 @@ def case(random: np.random.Generator) -> Verdict:
 
 
 def _killed(kind: type[Saved | Checkpoint], size: int, moment: float) -> int:
-    """The number that was acknowledged last."""
+    """The last acknowledged number."""
     read, write = os.pipe()
     process = Fork(lambda: _saving(kind(size), write))
     os.close(write)
@@ -58,7 +58,7 @@ def _killed(kind: type[Saved | Checkpoint], size: int, moment: float) -> int:
 
 
 def _saving(saver: Saved | Checkpoint, write: int) -> None:
-    """Saves 0, 1, ... and says so, until the end."""
+    """Saves 0, 1, ... and acknowledges each, until it is killed."""
     number = 0
     while True:
         saver.save(number)
@@ -67,7 +67,7 @@ def _saving(saver: Saved | Checkpoint, write: int) -> None:
 
 
 def _left_behind(kind: type[Saved | Checkpoint], size: int, told: str) -> Verdict:
-    """After one more save nothing is there but what was saved."""
+    """After one more save, only what was saved is there."""
     saver = kind(size)
     saver.save(0)
     extra = sorted({path.name for path in FOLDER.iterdir()} - saver.files)
@@ -79,7 +79,7 @@ def _left_behind(kind: type[Saved | Checkpoint], size: int, told: str) -> Verdic
 
 
 class Saved:
-    """A file of `wf.save`: all numbers in it are the same."""
+    """A file of `wf.save` in which all numbers are equal."""
 
     files = frozenset(["x.safetensors"])
 
@@ -93,10 +93,10 @@ class Saved:
         weft.save(state, FOLDER / "x.safetensors")
 
     def load(self) -> int:
-        """The number that the file holds.
+        """The number in the file.
 
         Raises:
-            AssertionError: it holds several.
+            AssertionError: it contains several.
         """
         found: Any = weft.load(FOLDER / "x.safetensors")
         step = found["nested"][1]["step"]
@@ -124,10 +124,10 @@ class Checkpoint:
         self.saver.save(self.session, str(FOLDER / "x"))
 
     def load(self) -> int:
-        """The number that it holds.
+        """The number in it.
 
         Raises:
-            AssertionError: it holds several.
+            AssertionError: it contains several.
         """
         self.saver.restore(self.session, str(FOLDER / "x"))
         (number,) = set(self.session.run(self.variable).tolist())

@@ -1,4 +1,4 @@
-"""Too little memory, too few processes, dying compilers: the right result, or Weft's own error."""
+"""Too little memory, too few processes, dying compilers: a correct result, or Weft's error."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from weft.errors import WeftError
 
 SIZES = (9, 40, 150)
 PATIENCE = 60.0
-INTERPRETED = "nothing is compiled"  # what Weft tells where it has no compiler
+INTERPRETED = "nothing is compiled"  # Weft's warning where it has no compiler
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
-Shorten = Callable[[], Callable[[], None]]  # makes something short; returns what ends that
+Shorten = Callable[[], Callable[[], None]]  # creates a shortage; returns a function that ends it
 Limit = Callable[[np.random.Generator], tuple[Shorten, str]]
 
 
 def begin() -> Case:
-    """Notes what the programs give where nothing is short."""
+    """Notes the programs' results without shortages."""
     wanted: dict[tuple[str, int], list[Any]] = {}
     for name in PROGRAMS:
         found = forked(lambda name=name: [measured(name, size) for size in SIZES], PATIENCE)
@@ -52,13 +52,13 @@ def begin() -> Case:
 
 
 class Unusable(Exception):
-    """What failed for want of something fails still, with all that it needs."""
+    """A missing resource still fails, with all that needs it."""
 
 
 def _short(
     shorten: Shorten, name: str, size: int, threads: int, cache: str
 ) -> tuple[str, list[float], bool]:
-    """What a program gives, now or once there is enough, after an error; if it was interpreted."""
+    """A program's result, now or after the shortage has ended; whether it was interpreted."""
     settings = {"cache": cache} if cache else {}
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -69,7 +69,7 @@ def _short(
             relieve()
             found = _again(name, size, threads=threads, **settings)
         finally:
-            relieve()  # there is room to tell what happened
+            relieve()  # leaves room to report what happened
     return *found, any(INTERPRETED in str(warning.message) for warning in said)
 
 
@@ -81,13 +81,13 @@ def _again(name: str, size: int, **settings: Any) -> tuple[str, list[float]]:
 
 
 def _is_right(found: Any, wanted: list[Any]) -> bool:
-    """The same bits; where it was told that nothing is compiled, about the same numbers."""
+    """Equal bits; or, after a warning that nothing is compiled, numbers equal up to rounding."""
     bits, means, interpreted = found
     return bits == wanted[0] or (interpreted and np.allclose(means, wanted[1], rtol=1e-3))
 
 
 def judged(ended: Ended, wanted: list[Any], told: str) -> Verdict:
-    """The verdict on a program that was short of something."""
+    """The verdict on a program under a shortage."""
     if ended.hung:
         return Verdict(HANG, "hangs", told)
     if ended.signal:
@@ -145,7 +145,7 @@ def _dying_compilers(random: np.random.Generator) -> tuple[Shorten, str]:
 
 
 def _kill_children(pause: float, over: threading.Event) -> None:
-    """Kills what this process has started, again and again."""
+    """Kills the processes that this one has started, repeatedly."""
     while not over.wait(pause):
         for tasks in Path("/proc/self/task").glob("*/children"):
             for pid in tasks.read_text().split():

@@ -1,4 +1,4 @@
-"""Bytes of a file as they come from bad disks, broken copies and bad will."""
+"""Mutations of a file's bytes, as by bad disks, broken copies and malice."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 Random = np.random.Generator
-LONGEST = 64  # bytes of a piece that is changed
+LONGEST = 64  # bytes of a changed range
 
 
 def mutated(random: Random, data: bytes, front: int) -> tuple[bytes, str]:
-    """Other bytes, and how they came about; half of the changes lie in the first `front` bytes."""
+    """Mutated bytes and a description; half of the changes are in the first `front` bytes."""
     while True:
         change = CHANGES[int(random.integers(len(CHANGES)))]
         end = front if random.random() < 0.5 else len(data)
@@ -35,7 +35,7 @@ def _byte_changed(random: Random, data: bytes, at: int) -> bytes:
 
 
 def _digit_changed(random: Random, data: bytes, at: int) -> bytes:
-    """The next digit is another."""
+    """Changes the next digit."""
     for place in range(at, min(at + 200, len(data))):
         if data[place : place + 1].isdigit():
             return data[:place] + str(int(random.integers(10))).encode() + data[place + 1 :]
@@ -65,7 +65,7 @@ def _zeroed(random: Random, data: bytes, at: int) -> bytes:
 
 
 def _swapped(random: Random, data: bytes, at: int) -> bytes:
-    """Two pieces of one length have changed places."""
+    """Swaps two ranges of the same length."""
     length = min(_length(random), len(data) // 2)
     other = int(random.integers(max(len(data) - length, 1)))
     first, second = min(at, other), max(at, other)

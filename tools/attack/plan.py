@@ -1,4 +1,4 @@
-"""Which attacks there are, and what each of their cases may take."""
+"""The attacks, and the limits of their cases."""
 
 from __future__ import annotations
 

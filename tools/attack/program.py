@@ -1,4 +1,4 @@
-"""Programs that are compiled, and a digest of what each gives: the same for ever."""
+"""Programs to compile, and digests of their results, which must never change."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ PROGRAMS: dict[str, Program] = {
 
 
 def measured(name: str, size: int, **settings: Any) -> tuple[str, list[float]]:
-    """Of what a program gives on one thread or the settings' number: digest, mean magnitudes."""
+    """Digest and mean magnitudes of a program's results, on one thread or on all."""
     with config.override(**{"compile": True, "threads": 1, **settings}):
         values = PROGRAMS[name](size)
         return digest(values), [float(np.abs(array_of(x)).mean()) for x in values]
 
 
 def result(name: str, size: int, **settings: Any) -> str:
-    """The digest of what a program gives."""
+    """The digest of a program's results."""
     return measured(name, size, **settings)[0]

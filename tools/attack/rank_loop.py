@@ -1,4 +1,4 @@
-"""What `tools/attack/ranks.py` starts on each rank: trains for ever, with the given watchdog."""
+"""A rank that `tools/attack/ranks.py` starts: trains forever, with the given watchdog."""
 
 from __future__ import annotations
 

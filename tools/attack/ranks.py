@@ -1,6 +1,6 @@
-"""SIGKILL and SIGSTOP of a rank of a job: all ranks end, soon, with a reason, and none is left.
+"""SIGKILL and SIGSTOP of one rank: all ranks end soon, with a reason, and no process is left.
 
-A rank that is killed ends the job at once; one that is stopped is named by the others' watchdog.
+A killed rank ends the job at once; the watchdog of the other ranks names a stopped one.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ import numpy as np
 from tools.attack.verdict import HANG, OTHER, WRONG, Case, Verdict
 
 SCRIPT = Path(__file__).with_name("rank_loop.py")
-WATCHDOG = 3.0  # seconds, which each rank is given
+WATCHDOG = 3.0  # seconds
 ENDS_WITHIN = WATCHDOG + 12.0  # farewells, the launcher's patience, and a busy machine
 STARTS_WITHIN = 90.0
 MARK = "RANKS_OF_CASE"
 
 
 def begin() -> Case:
-    """Nothing is to be prepared."""
+    """Needs no preparation."""
     return case
 
 
 def case(random: np.random.Generator) -> Verdict:
-    """One job, one rank of which is killed or stopped."""
+    """A job, one rank of which is killed or stopped."""
     ranks = int(random.integers(2, 5))
     victim, stops = int(random.integers(ranks)), random.random() < 0.5
     early = random.random() < 0.3  # while ranks start, else while they train
@@ -73,7 +73,7 @@ def _judged(job: _Job, told: str, stops: bool, victim: int) -> Verdict:
 
 
 class _Job:
-    """`weft launch` of the loop; what it says is read by threads."""
+    """`weft launch` of the loop; threads read its output."""
 
     def __init__(self, ranks: int) -> None:
         self.mark = uuid.uuid4().hex
@@ -99,7 +99,7 @@ class _Job:
             self._lines.append(line)
 
     def wait(self, early: bool) -> bool:
-        """Wait until all ranks are there or, unless `early`, train; whether they are."""
+        """Waits until all ranks have started or, unless `early`, train; whether they have."""
         until = time.monotonic() + STARTS_WITHIN
         while time.monotonic() < until and self.process.poll() is None:
             if len(self.pids) == self.ranks and (early or self.ready == self.ranks):
@@ -121,18 +121,18 @@ class _Job:
         return "".join(self._lines[-20:])
 
     def left(self) -> list[int]:
-        """Processes of the job that live."""
+        """The job's processes that are alive."""
         mark, found = f"{MARK}={self.mark}".encode(), list[int]()
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 if mark in (process / "environ").read_bytes().split(b"\0"):
                     found.append(int(process.name))
-            except OSError:  # it has ended meanwhile, or is somebody else's
+            except OSError:  # it has ended meanwhile, or is another user's
                 continue
         return found
 
     def clear(self) -> None:
-        """Kill what is left of the job."""
+        """Kills what is left of the job."""
         for process in self.left():
             os.kill(process, signal.SIGKILL)
         self.process.wait()

@@ -29,7 +29,7 @@ def table(plan: Plan, rows: Sequence[Row]) -> str:
 
 
 def findings(rows: Sequence[Row]) -> list[list[Row]]:
-    """What did not pass, by attack, kind and words; the most frequent first within a kind."""
+    """Cases that did not pass, by attack, kind and description; the most frequent first."""
     groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         if row.kind != PASSED:
@@ -39,14 +39,14 @@ def findings(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def command(row: Row, seed: int) -> str:
-    """What runs a case again; with those before it, where it needs them."""
+    """The command that repeats a case, with earlier cases if it needs them."""
     cases = str(row.case) if row.first == row.case else f"{row.first}-{row.case}"
     parts = ["python", "-m", "tools.attack", "--only", row.attack]
     return shlex.join([*parts, "--seed", str(seed), "--case", cases])
 
 
 def listed(rows: Sequence[Row], seed: int) -> str:
-    """The findings, one a paragraph: how often, what, its first case's details and command."""
+    """The findings, a paragraph each: how often, what, details and command of the first case."""
     paragraphs: list[str] = []
     for group in findings(rows):
         first = group[0]

@@ -1,4 +1,4 @@
-"""Runs blocks of cases in processes of their own, and again where one dies or hangs."""
+"""Runs blocks of cases in separate processes, and continues after one dies or hangs."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ TOLD = 1500  # characters of what a process said before it died
 
 
 class Stopped(Exception):
-    """The whole run is to end."""
+    """The run was stopped."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a worker ended: its exit status, what it was doing, what it said."""
+    """How a worker ended: exit status, last case, output."""
 
     status: int
     rows: list[dict[str, Any]]
@@ -41,7 +41,7 @@ class Ended:
 
     @property
     def running(self) -> int | None:
-        """The case that was running, if one was."""
+        """The case that was running, if any."""
         return self.rows[-1].get("start") if self.rows else None
 
 
@@ -61,7 +61,7 @@ class Runner:
         self.stop = threading.Event()
 
     def block(self, attack: Attack, cases: tuple[int, ...]) -> Iterator[Row]:
-        """The rows of these cases, which one process runs while it lives.
+        """The rows of these cases, run by one process as long as it lives.
 
         Raises:
             Stopped: `stop` was set.
@@ -78,7 +78,7 @@ class Runner:
                 if ended.status:
                     yield Row(attack.name, done[-1]["case"], began, *_ending(ended))
                 return
-            if ended.running is None:  # it did not come to a case
+            if ended.running is None:  # it did not reach a case
                 text = f"the process ended with {ended.status}: {ended.said}"
                 yield Row(attack.name, left[0], left[0], OTHER, "the attack failed", text)
                 return
@@ -87,9 +87,9 @@ class Runner:
             left = left[1:]
 
     def _traced(self, attack: Attack, row: Row, began: int) -> Row:
-        """The row with the first case of those that led to it: itself, if it does so alone."""
+        """The row with the first of the cases that reproduce it; itself, if it does so alone."""
         if row.kind in (PASSED, PLAIN) or row.case == began:
-            return row  # plain errors are many, and hardly follow from anything before
+            return row  # plain errors are many, and rarely depend on earlier cases
         again = self._process(attack, (row.case,))
         found = [other["kind"] for other in again.rows if "kind" in other]
         alone = found != [PASSED]
@@ -116,7 +116,7 @@ class Runner:
             return Ended(process.returncode, _rows(out), hung, last[:TOLD])
 
     def _watch(self, process: subprocess.Popen[bytes], out: Path, seconds: float) -> bool:
-        """Waits for the process to end; whether a case took too long."""
+        """Waits for the process to end; returns whether a case took too long."""
         size, since, limit = 0, time.monotonic(), BEGIN_SECONDS
         while process.poll() is None:
             if self.stop.is_set():
@@ -132,21 +132,21 @@ class Runner:
 
 
 def environment(folder: str) -> dict[str, str]:
-    """That of a worker: this Weft, a code cache of its own, no knobs."""
+    """The worker's environment: this Weft, its own code cache, no knobs."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("WEFT_")}
     path = os.pathsep.join([str(ROOT), kept.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     return {**kept, "PYTHONPATH": path, "WEFT_CACHE": os.path.join(folder, "cache")}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the worker and what it has forked."""
+    """Kills the worker and what it has forked."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _rows(out: Path) -> list[dict[str, Any]]:
-    """What a worker wrote; its last line may be half a one."""
+    """What a worker wrote; the last line may be incomplete."""
     rows: list[dict[str, Any]] = []
     for line in out.read_text(encoding="utf-8").splitlines():
         with contextlib.suppress(ValueError):
@@ -155,7 +155,7 @@ def _rows(out: Path) -> list[dict[str, Any]]:
 
 
 def _ending(ended: Ended) -> tuple[str, str, str]:
-    """Kind, short words and details of a process that was lost in a case."""
+    """Kind, description and details of a process that died in a case."""
     if ended.hung:
         return HANG, "took too long", ended.said
     if ended.status == -signal.SIGKILL:

@@ -1,7 +1,7 @@
-"""Ctrl-C in training: the state is that of one step, and going on gives what it would have given.
+"""Ctrl-C during training: the state is that of one step, and training on gives the usual result.
 
-What a step has changed when it is interrupted is what its lines so far change: statistics move in
-the forward pass, parameters and the optimizer's state together in `optimizer.step()`.
+An interrupted step has made the changes of its lines so far: statistics change in the forward pass,
+parameters and optimizer state together in `optimizer.step()`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEPT = Path("states.npz")
 
 
 def begin() -> Case:
-    """Has Ctrl-C raise, as at a terminal."""
+    """Makes SIGINT raise, as on a terminal."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return case
 
@@ -58,7 +58,7 @@ def _settings(loop: Loop, threads: int) -> Iterator[None]:
 
 
 def _emptied(folder: str) -> str:
-    """The folder, without what earlier cases left if it is to be cold."""
+    """The cache folder, emptied if it is to be cold."""
     if folder == "cold" and Path(folder).is_dir():
         for path in Path(folder).iterdir():
             path.unlink()
@@ -69,7 +69,7 @@ def _uninterrupted(loop: Loop) -> float:
     """Keeps the state before the first step and after each; returns the seconds of a run.
 
     Raises:
-        AssertionError: looking at the states changes them.
+        AssertionError: reading the states changes them.
     """
     final = _trained(loop)
     start = time.perf_counter()
@@ -133,7 +133,7 @@ def _judged(loop: Loop, states: list[State], late: float) -> Verdict:
 
 
 def _gone_on(training: Training, step: int, state: State) -> State:
-    """The state at the end, from a step that may have to be done again."""
+    """The final state, from a step that may have to be repeated."""
     if not alike(training.state()["statistics"], state["statistics"], training.loop.exact):
         training.put_back(step, state)
     training.step = step
@@ -142,7 +142,7 @@ def _gone_on(training: Training, step: int, state: State) -> State:
 
 
 def interrupted(training: Training, late: float) -> None:
-    """Trains until the signal comes."""
+    """Trains until the signal arrives."""
     try:
         send_after(late, signal.SIGINT)
         training.run()
@@ -152,7 +152,7 @@ def interrupted(training: Training, late: float) -> None:
 
 
 def whole_step(training: Training, states: list[State], found: State) -> int | str:
-    """The step whose state it is; or how its parts don't belong together."""
+    """The step that the state belongs to, or how its parts disagree."""
     steps = {
         part: {
             i for i, state in enumerate(states)

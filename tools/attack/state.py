@@ -1,4 +1,4 @@
-"""What a run has found so far, in a folder, so that it can go on after it was stopped."""
+"""The results of a run so far, in a folder, so that a stopped run can be resumed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ROWS = "rows.jsonl"
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is to do: its seed, and how many cases of each attack."""
+    """The plan of a run: its seed, and the number of cases of each attack."""
 
     seed: int
     counts: Mapping[str, int]
 
 
 class State:
-    """The plan and the rows of a run, which it writes as they come."""
+    """The plan and the rows of a run; rows are written as they arrive."""
 
     def __init__(self, folder: Path, plan: Plan, rows: list[Row]) -> None:
         self.folder = folder
@@ -33,7 +33,7 @@ class State:
 
     @classmethod
     def begin(cls, folder: Path, plan: Plan) -> State:
-        """A new run, in place of one that the folder holds."""
+        """A new run, which replaces the one in the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ROWS).write_text("")
         (folder / PLAN).write_text(json.dumps(asdict(plan)) + "\n")
@@ -41,10 +41,10 @@ class State:
 
     @classmethod
     def resume(cls, folder: Path) -> State:
-        """The run that the folder holds; a row that was half written is run again.
+        """The run in the folder; a partially written row is run again.
 
         Raises:
-            SystemExit: it holds none.
+            SystemExit: there is none.
         """
         try:
             plan = Plan(**json.loads((folder / PLAN).read_text()))

@@ -1,4 +1,4 @@
-"""A signal at a moment that the system's clock decides, not another thread."""
+"""A signal sent by the system's timer, not by another thread."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import signal
 import struct
 import time
 
-_SIGEVENT = 64  # bytes of `struct sigevent`: a value, a signal, how it is told, and room
+_SIGEVENT = 64  # bytes of `struct sigevent`: value, signal, notification, padding
 _BY_SIGNAL = 0
 
 
 def send_after(seconds: float, number: signal.Signals) -> None:
-    """Have the system send a signal to this process, once.
+    """Makes the system send a signal to this process, once.
 
     Raises:
         OSError: the system refuses.

@@ -1,4 +1,4 @@
-"""Small training loops whose state can be told apart step by step."""
+"""Small training loops whose state identifies the step."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BATCH = 6
 
 @dataclass(frozen=True)
 class Loop:
-    """What is trained.
+    """The model that is trained.
 
     Attributes:
         kind: `mlp` with Adam, or `images`: a convolution, BatchNorm and SGD with momentum.
         width: of the layers.
-        steps: how many.
+        steps: number of steps.
         reads: whether each step's loss is read.
-        exact: compiled, which always gives the same bits; else interpreted, in double precision.
+        exact: compiled, with reproducible bits; else interpreted, in double precision.
     """
 
     kind: str
@@ -41,7 +41,7 @@ CLOSE = 1e-9  # relative to the largest number: one step changes more
 
 
 def alike(one: Arrays, two: Arrays, exact: bool) -> bool:
-    """Whether arrays are the same: bit for bit, or to rounding in double precision."""
+    """Whether arrays are equal: bitwise, or up to rounding in double precision."""
     if exact:
         return [x.tobytes() for x in one] == [x.tobytes() for x in two]
     return len(one) == len(two) and all(
@@ -51,11 +51,11 @@ def alike(one: Arrays, two: Arrays, exact: bool) -> bool:
 
 
 class Training:
-    """A loop at some step; the same one always has the same numbers."""
+    """A loop at some step; equal arguments give equal numbers."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
-        self.step = 0  # that is under way, or comes next
+        self.step = 0  # that is running, or comes next
         self.forward_begun = False
         weft.manual_seed(1)
         self.dtype = weft.float32 if loop.exact else weft.float64
@@ -67,7 +67,7 @@ class Training:
         self.inputs = [weft.tensor(x, dtype=self.dtype) for x in drawn]
 
     def run(self) -> None:
-        """The steps that are left."""
+        """The remaining steps."""
         while self.step < self.loop.steps:
             self.one()
 
@@ -84,14 +84,14 @@ class Training:
             loss.item()
 
     def state(self) -> State:
-        """What it has come to."""
+        """The current state."""
         told = self.optimizer.state_dict()["state"]
         moments = [value for key in sorted(told) for _, value in sorted(told[key].items())]
         parts = (self.model.parameters(), moments, self.model.buffers())
         return {name: [array_of(x) for x in xs] for name, xs in zip(PARTS, parts, strict=True)}
 
     def put_back(self, step: int, state: State) -> None:
-        """Go on from a step, with the statistics that it had."""
+        """Continues from a step, with its statistics."""
         self.step, self.forward_begun = step, False
         with weft.no_grad():
             for buffer, values in zip(self.model.buffers(), state["statistics"], strict=True):
@@ -120,7 +120,7 @@ def array_of(x: Any) -> np.ndarray[Any, Any]:
 
 
 def digest(values: Iterable[Any]) -> str:
-    """Of the bits of tensors, arrays and numbers."""
+    """A digest of the bits of tensors, arrays and numbers."""
     text = hashlib.sha256()
     for value in values:
         text.update(array_of(value).tobytes())

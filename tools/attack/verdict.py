@@ -1,4 +1,4 @@
-"""What one case of an attack came to."""
+"""How one case of an attack ended."""
 
 from __future__ import annotations
 

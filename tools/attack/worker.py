@@ -1,4 +1,4 @@
-"""Runs some cases of one attack in this process, and writes each verdict as it is known.
+"""Runs some cases of one attack in this process, and writes each verdict when it is known.
 
 Started by `runner`, with one argument: a JSON object of the fields of `Order`.
 """
@@ -45,7 +45,7 @@ class Order:
 
 
 def generator(order: Order, case: int) -> np.random.Generator:
-    """Random numbers of one case: those of the others don't matter."""
+    """Random numbers of one case, independent of the other cases."""
     return np.random.default_rng([order.seed, zlib.crc32(order.attack.encode()), case])
 
 
@@ -65,7 +65,7 @@ def judged(case: Case, random: np.random.Generator) -> Verdict:
 
 
 def main(order: Order) -> None:
-    """Runs the cases in the working directory, which is for them alone."""
+    """Runs the cases in the working directory, which no one else uses."""
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (order.memory, order.memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,1 +1,1 @@
-"""Runs networks written for PyTorch under PyTorch and under Weft, and compares what they give."""
+"""Runs networks written for PyTorch under PyTorch and under Weft, and compares the results."""

@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def specification(text: str) -> str:
-    """An argument as it was given.
+    """Checks the form of an `--input`.
 
     Raises:
         ArgumentTypeError: it is none.
@@ -46,10 +46,10 @@ def specification(text: str) -> str:
 
 
 def answer(framework: str, order: Order) -> dict[str, Any]:
-    """What one framework's process says of itself.
+    """What one framework's process reports.
 
     Raises:
-        SystemExit: it failed; with the end of what it printed.
+        SystemExit: it failed; with the end of its output.
     """
     command = [sys.executable, "-m", "tools.ports.side", framework, json.dumps(asdict(order))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -59,7 +59,7 @@ def answer(framework: str, order: Order) -> dict[str, Any]:
 
 
 def apart(wanted: Arrays, found: Arrays) -> dict[str, float]:
-    """How far each array is from what is wanted; infinite where one is missing."""
+    """The largest difference of each array from the expected one; infinite if it is missing."""
     largest = max((_size(x) for name, x in wanted.items() if name.startswith("grad")), default=0.0)
     distances: dict[str, float] = {}
     for name in {**wanted, **found}:
@@ -77,7 +77,7 @@ def _size(array: np.ndarray[Any, Any]) -> float:
 
 
 def main(given: list[str] | None = None) -> int:
-    """Runs both, prints how far they are apart, and returns 1 where that is too far."""
+    """Runs both, prints the differences, and returns 1 if they are too large."""
     options = parser().parse_args(given)
     if importlib.util.find_spec("torch") is None:
         sys.exit("there is no PyTorch to compare with: pip install torch==2.13.0")

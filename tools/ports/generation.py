@@ -1,9 +1,9 @@
-"""`generate` of transformers' models under PyTorch and under Weft: the same text, and how fast.
+"""Compares `generate` of transformers' models under PyTorch and Weft: text and speed.
 
 `python -m tools.ports.generation "transformers.GPT2LMHeadModel(...)" --option num_beams=3`
 
-Each framework has a process of its own. It generates twice; programs that Weft compiles meanwhile
-are counted, with a cache folder that is empty at first.
+Each framework has its own process and generates twice. The programs that Weft compiles are counted,
+with a cache folder that is empty at first.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def side(framework: str, folder: Path, given: argparse.Namespace) -> dict[str, Any]:
-    """What one framework generates, and its processor time: milliseconds a token, both times."""
+    """A framework's text, and its processor time: milliseconds a token, both times."""
     warnings.simplefilter("ignore")
     torch, network = network_of(framework, given.network, folder, double=False)
     network.eval()
@@ -64,10 +64,10 @@ def _literal(text: str) -> Any:
 
 
 def answer(framework: str, folder: str, arguments: list[str]) -> tuple[dict[str, Any], int]:
-    """What a framework's process says, and how many programs it compiled.
+    """What a framework's process reports, and how many programs it compiled.
 
     Raises:
-        SystemExit: it failed; with the end of what it printed.
+        SystemExit: it failed; with the end of its output.
     """
     command = [sys.executable, "-m", "tools.ports.generation", *arguments]
     # One thread each: threads that wait for each other would count.
@@ -84,7 +84,7 @@ def answer(framework: str, folder: str, arguments: list[str]) -> tuple[dict[str,
 
 
 def main(arguments: list[str]) -> int:
-    """Run both, print what they did, and return 1 where texts that follow from logits differ."""
+    """Runs both, prints the results; returns 1 if deterministic texts differ."""
     given = parser().parse_args(arguments)
     if given.side is not None:
         print(json.dumps(side(given.side[0], Path(given.side[1]), given)))

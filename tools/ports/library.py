@@ -1,4 +1,4 @@
-"""What `torch` means to the text of a network: Weft, and what is asked of PyTorch's compilers."""
+"""The module `torch` for a network: Weft, and stubs of PyTorch's compilers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def library() -> Library:
 
 
 def supplied() -> dict[str, dict[str, Any]]:
-    """Questions whose answer is no, and decorators that change nothing."""
+    """Queries that return false, and decorators that do nothing."""
     table = pytorch.supplied()
     table["torch"] = {
         **table["torch"],
@@ -50,7 +50,7 @@ def supplied() -> dict[str, dict[str, Any]]:
 
 
 class Nothing:
-    """A class of which there are no objects."""
+    """A class without instances."""
 
 
 def no(*arguments: Any) -> bool:
@@ -59,7 +59,7 @@ def no(*arguments: Any) -> bool:
 
 
 def same(function: Any = None, **options: Any) -> Any:
-    """A decorator, with or without arguments, that leaves functions as they are."""
+    """A decorator, with or without arguments, that returns functions unchanged."""
     return _left if function is None else function
 
 
@@ -68,7 +68,7 @@ def _left(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse(path: str) -> None:
-    """There are no operators written in C++ for PyTorch."""
+    """There are no C++ operators for PyTorch."""
     raise OSError(f"{path}: is for PyTorch")
 
 
@@ -78,5 +78,5 @@ def check(condition: Any, message: str = "") -> None:
 
 
 def finfo(dtype: Any = None) -> Any:
-    """Limits of an element type; absent ones have none."""
+    """Limits of a dtype; absent dtypes have none."""
     return Absent("torch.finfo()") if isinstance(dtype, Absent) else weft.finfo(dtype)

@@ -1,7 +1,7 @@
 """One network under one framework, in this process: `python -m tools.ports.side torch|weft ORDER`.
 
-The first writes initial values, outputs and gradients; the second takes the values over and writes
-its own. All numbers are of double precision, where rounding can't hide a difference.
+The first process writes initial values, outputs and gradients; the second loads the values and
+writes its own results. All numbers are double precision, where rounding cannot hide a difference.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Order:
 
 
 def made(expression: str) -> Any:
-    """The value of an expression; packages that it names are imported, `a.b.C` as far as it goes.
+    """The value of an expression; packages that it names are imported, `a.b.C` as far as possible.
 
     Raises:
         ImportError: there is no such package.
@@ -59,7 +59,7 @@ def made(expression: str) -> Any:
 
 
 def paths(expression: str, name: str) -> list[str]:
-    """Dotted names in an expression that begin with `name`: each as far as modules may go."""
+    """Dotted names in an expression that begin with `name`: each as far as it may be modules."""
     parts = expression.replace("(", " ").replace(",", " ").replace("=", " ").replace(")", " ")
     found: list[str] = []
     for word in parts.split():
@@ -87,7 +87,7 @@ def arguments(specified: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def floating(value: Any, torch: Any) -> Iterator[Any]:
-    """Tensors of floating numbers in an output, in order."""
+    """The floating-point tensors of an output, in order."""
     if isinstance(value, torch.Tensor):
         if value.dtype.is_floating_point:
             yield value
@@ -111,7 +111,7 @@ def results(network: Any, order: Order, torch: Any) -> dict[str, Any]:
     network.train()
     for module in network.modules():
         if type(module).__name__.startswith(("Drop", "StochasticDepth")):
-            module.eval()  # what is random differs between frameworks
+            module.eval()  # random layers differ between frameworks
     outputs = list(floating(network(*given, **named), torch))
     sum(y.mean() + (y**2).mean() for y in outputs).backward()
     found |= {f"output {i} in training": y.detach().numpy() for i, y in enumerate(outputs)}
@@ -156,7 +156,7 @@ def network_of(framework: str, expression: str, folder: Path, double: bool = Tru
 
 
 def run(framework: str, order: Order) -> None:
-    """Make the network, exchange its initial values, write what it gives."""
+    """Builds the network, exchanges its initial values, writes its results."""
     warnings.simplefilter("ignore")
     folder = Path(order.folder)
     torch, network = network_of(framework, order.network, folder)

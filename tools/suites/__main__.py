@@ -13,7 +13,7 @@ from tools.suites.report import failures, table
 from tools.suites.runner import Options, Outcome, Stopped, run_file
 from tools.suites.worker import GIBIBYTE
 
-TESTS = {"pytorch": "test", "autograd": "tests"}  # where a suite's files lie in its checkout
+TESTS = {"pytorch": "test", "autograd": "tests"}  # folders of the tests in their checkouts
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,7 +1,7 @@
 """A stand-in for what Weft does not have, so that only the tests that use it fail.
 
-While test files are imported, tables of operations and decorators name much that no test may ever
-touch: there a stand-in takes part in anything. Once tests run, using it raises `AttributeError`.
+While test files are imported, operator tables and decorators use many names that no test may ever
+touch: then a stand-in accepts any use. Once tests run, using it raises `AttributeError`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 
 class Phase:
-    """Whether tests are running, and which modules may still name what is absent."""
+    """Whether tests are running, and which modules may still use absent names."""
 
     running = False
     # Modules of the other library's test harness, which ask whether a value is, say, sparse.
@@ -22,7 +22,7 @@ class Phase:
 
     @classmethod
     def forgives(cls, depth: int = 2) -> bool:
-        """Whether the caller, `depth` frames up, may name what Weft does not have."""
+        """Whether the caller, `depth` frames up, may use a name that Weft does not have."""
         if not cls.running:
             return True
         caller: str = sys._getframe(depth).f_globals.get("__name__", "")
@@ -30,7 +30,7 @@ class Phase:
 
 
 class AbsentBase:
-    """Stands in the bases of a class that inherits from something absent."""
+    """A base class for a class that inherits from something absent."""
 
     absent_path = ""
 
@@ -60,7 +60,7 @@ class Absent:
         return part
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Makes something absent, or decorates a test, which fails; refused once tests run."""
+        """Creates something absent, or decorates a test, which fails; an error once tests run."""
         if Phase.running:
             self._refuse()
         if len(arguments) == 1 and isinstance(arguments[0], FunctionType):

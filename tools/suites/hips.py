@@ -33,13 +33,13 @@ _raises = pytest.raises
 
 @contextmanager
 def raises(expected: Any, match: object = None) -> Generator[Any, None, None]:
-    """`pytest.raises` of a block in which everything is computed at once, whatever the text."""
+    """`pytest.raises` of a block in which everything is computed at once; ignores the message."""
     with _raises(expected) as caught, at_once():
         yield caught
 
 
 def library(folder: Path) -> Library:
-    """What `autograd` and its parts mean, with the checkout in `folder`."""
+    """The mirror of `autograd`, with the checkout in `folder`."""
     pytest.raises = raises  # type: ignore[assignment]  # its tests have no base class of their own
     return Library(
         name="autograd",
@@ -52,7 +52,7 @@ def library(folder: Path) -> Library:
 
 
 def supplied() -> dict[str, dict[str, Any]]:
-    """What is called otherwise in Weft, and what the suite's checks of gradients are made of."""
+    """Names that differ in Weft, and what the suite's gradient checks consist of."""
     named = ("list", "tuple", "dict", "isinstance", "type")
     python = {name: getattr(builtins, name) for name in named}
     by_argument = ("grad", "value_and_grad", "jacobian", "hessian", "elementwise_grad", "make_vjp")
@@ -76,7 +76,7 @@ def supplied() -> dict[str, dict[str, Any]]:
 def by_position(
     transform: Callable[..., Any], function: Callable[..., Any], argnum: Any = 0
 ) -> Callable[..., Any]:
-    """`transform(function, argnum)`, called with numbers as autograd is, which has no tensors."""
+    """`transform(function, argnum)` on numbers: autograd has no tensors."""
     made = transform(function, argnum)
     positions = (argnum,) if isinstance(argnum, int) else tuple(argnum)
 
@@ -88,7 +88,7 @@ def by_position(
 
 
 def derivative(function: Callable[..., Any], argnum: int) -> Callable[..., Any]:
-    """The derivative by a number along itself, which may be complex."""
+    """The derivative with respect to a number in its own direction, which may be complex."""
 
     def slope(*arguments: Any) -> Any:
         def of_one(x: Any) -> Any:
@@ -101,7 +101,7 @@ def derivative(function: Callable[..., Any], argnum: int) -> Callable[..., Any]:
 
 
 def is_followed(x: object) -> bool:
-    """Whether gradients flow back through a value."""
+    """Whether a value requires gradients."""
     return isinstance(x, weft.Tensor) and x.requires_grad
 
 
@@ -116,18 +116,18 @@ def _lifted(x: Any) -> Any:
 
 
 def make_vjp(function: Callable[..., Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
-    """A function that pulls a cotangent back, and the result."""
+    """The function from cotangents to gradients, and the result."""
     result, pull = func.vjp(function, lift(x))
     return lambda g: pull(lift(g))[0], result
 
 
 def make_jvp(function: Callable[..., Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
-    """A function from how `x` moves to the result and how that moves."""
+    """A function from tangents of `x` to tangents of the result."""
     return lambda v: func.jvp(function, (lift(x),), (lift(v),))
 
 
 class Space:
-    """The values of one structure, shapes and types, as vectors."""
+    """The values of one structure with given shapes and dtypes, as a vector space."""
 
     def __init__(self, value: Any) -> None:
         leaves, self.tree = flatten(lift(value))
@@ -162,7 +162,7 @@ class Space:
         return self._built(_drawn)
 
     def standard_basis(self) -> Iterator[Any]:
-        """Vectors with a single one (and, of complex numbers, with a single imaginary unit)."""
+        """Unit vectors (and, for complex numbers, imaginary unit vectors)."""
         for n, like in enumerate(self.likes):
             for unit in (1.0, 1.0j) if like.dtype.is_complex else (1.0,):
                 for place in numpy.ndindex(*like.shape):
@@ -181,12 +181,12 @@ class Space:
         return map_structure(lambda a: a * factor, x)
 
     def inner_prod(self, x: Any, y: Any) -> Any:
-        """The real part of the product of two vectors."""
+        """The real part of the inner product."""
         pairs: Sequence[Any] = flatten(map_structure(_product, x, y))[0]
         return sum(pairs)
 
     def covector(self, x: Any) -> Any:
-        """A vector as one of the dual space, and back."""
+        """The dual vector; conjugates complex numbers."""
         return map_structure(np.conj, x)
 
 

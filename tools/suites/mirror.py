@@ -17,7 +17,7 @@ from typing import Any
 
 from tools.suites.absent import Absent, Phase
 
-REFLECTED = "__r"  # operators such as __radd__, which PyTorch has as functions, too
+REFLECTED = "__r"  # operators such as __radd__, which are functions in PyTorch, too
 
 
 @dataclass(frozen=True)
@@ -48,23 +48,23 @@ class Library:
     before: Callable[[], None] = lambda: None
 
     def names(self, module: str) -> bool:
-        """Whether a table says what this module, or one inside it, is."""
+        """Whether a table contains this module, or a module inside it."""
         return module in self._named
 
     @cached_property
     def _named(self) -> frozenset[str]:
-        """Modules in the tables, and those that they are in; asked at each use of an attribute."""
+        """Modules in the tables, and their parents; cached, because every attribute asks."""
         tables = (*self.modules, *self.supplied, *self.own)
         parts = [name.split(".") for name in tables]
         return frozenset([".".join(p[:n]) for p in parts for n in range(1, len(p) + 1)])
 
     def roots(self) -> frozenset[str]:
-        """The top-level names that mean Weft or are supplied."""
+        """The top-level names that are mirrored or supplied."""
         return frozenset(name.partition(".")[0] for name in (*self.modules, *self.supplied))
 
 
 class Mirror(ModuleType):
-    """A module of the other library's name; `target` is Weft's, or none if there is no such."""
+    """A module with the other library's name; `target` is Weft's module, or None."""
 
     def __init__(self, name: str, target: ModuleType | None, library: Library) -> None:
         super().__init__(name)
@@ -78,20 +78,20 @@ class Mirror(ModuleType):
         if name == "__all__":
             return [name for name in dir(self) if not name.startswith("_")]
         if name.startswith("__") and name.endswith("__") and not name.startswith(REFLECTED):
-            raise AttributeError(path)  # Python itself asks
+            raise AttributeError(path)  # Python's own lookups
         if self._named(name) or (path in sys.modules and self._may_be_module(name)):
             return importlib.import_module(path)
         try:
             value = getattr(self._target, name)
         except AttributeError:
             return self._absent(path)
-        if isinstance(value, ModuleType):  # its attributes are to be looked up the same way
+        if isinstance(value, ModuleType):  # its attributes are looked up the same way
             return importlib.import_module(path)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Mirror) and not self._may_be_module(name):
-            return  # Python sets what it has imported; the function of that name is meant
+            return  # Python binds an imported submodule; the function of that name is meant
         assign = self._library.assigned.get(self.__name__, {}).get(name)
         if assign is None:
             super().__setattr__(name, value)
@@ -116,7 +116,7 @@ class Mirror(ModuleType):
 
 
 def inner(name: str) -> ModuleType | None:
-    """Weft's module that a name in a mirrored one means; a function may hide it, as `gradcheck`."""
+    """Weft's module for a mirrored name, even if a function hides it, such as `gradcheck`."""
     parent, _, last = name.rpartition(".")
     target = getattr(sys.modules.get(parent), "_target", None)
     value = getattr(target, last, None)
@@ -132,7 +132,7 @@ class MirrorLoader(Loader):
         self.library = library
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The mirror of the module that the table names; of nothing, where there is none."""
+        """The mirror of the module in the table; of nothing, if there is none."""
         target = self._target(spec.name)
         return Mirror(spec.name, target, self.library)
 
@@ -142,26 +142,26 @@ class MirrorLoader(Loader):
         return inner(name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing is left to do."""
+        """There is nothing left to do."""
 
 
 class OwnLoader(SourceFileLoader):
-    """Runs the checkout's own text, with its patches; nothing is written beside it."""
+    """Runs the checkout's own source, patched; no cached bytecode is written."""
 
     library: Library
 
     def path_stats(self, path: str) -> Mapping[str, Any]:
-        """There is never a cached translation."""
+        """Never uses cached bytecode."""
         raise OSError
 
     def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:
-        """The text in which attributes that Weft's classes lack are absent."""
+        """The source, with attributes that Weft's classes lack made absent."""
         tree = WordlessWarnings().visit(ast.parse(data, str(path)))
         tree = ForgivingAttributes(self.library, self.name).visit(tree)
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Runs the text, then sets what the table of patches says."""
+        """Runs the source, then applies the table of patches."""
         module.__dict__["__forgiving__"] = forgiving
         super().exec_module(module)
         for path, value in self.library.patches.get(module.__name__, {}).items():
@@ -170,9 +170,9 @@ class OwnLoader(SourceFileLoader):
 
 
 class ForgivingAttributes(ast.NodeTransformer):
-    """Writes `torch.Tensor.foo` as `__forgiving__(torch.Tensor, "torch.Tensor", "foo")`.
+    """Rewrites `torch.Tensor.foo` to `__forgiving__(torch.Tensor, "torch.Tensor", "foo")`.
 
-    In the harness, writes a flag as `getattr(x, "is_nested", False)`, too.
+    In the harness, also rewrites a flag to `getattr(x, "is_nested", False)`.
     """
 
     def __init__(self, library: Library, module: str) -> None:
@@ -180,7 +180,7 @@ class ForgivingAttributes(ast.NodeTransformer):
         self.flags = library.flags if module.startswith(library.own) else ()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """One attribute; those of other expressions stay."""
+        """Rewrites one attribute."""
         self.generic_visit(node)
         owner = ast.unparse(node.value) if isinstance(node.value, ast.Attribute | ast.Name) else ""
         if not isinstance(node.ctx, ast.Load):
@@ -198,13 +198,13 @@ class ForgivingAttributes(ast.NodeTransformer):
 
 
 class WordlessWarnings(ast.NodeTransformer):
-    """Writes `"some words" in str(w.message)` as `str(w.message)`: any words will do.
+    """Rewrites `"some words" in str(w.message)` to `str(w.message)`, which accepts any message.
 
-    And `assertIn("some words", str(w.message))` so that it looks for the message in itself.
+    Also rewrites `assertIn("some words", str(w.message))` to search the message in itself.
     """
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """One call; others stay."""
+        """Rewrites one call."""
         self.generic_visit(node)
         match node:
             case ast.Call(
@@ -215,7 +215,7 @@ class WordlessWarnings(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        """One comparison; others stay."""
+        """Rewrites one comparison."""
         self.generic_visit(node)
         match node:
             case ast.Compare(
@@ -227,7 +227,7 @@ class WordlessWarnings(ast.NodeTransformer):
 
 
 def _is_warning(shown: ast.expr) -> bool:
-    """Whether it is `w.message`, or `w[0]` of a list `w` of warnings that were caught."""
+    """Whether it is `w.message`, or `w[0]` of a list `w` of caught warnings."""
     match shown:
         case ast.Attribute(attr="message") | ast.Subscript(ast.Name("w")):
             return True
@@ -236,7 +236,7 @@ def _is_warning(shown: ast.expr) -> bool:
 
 
 def forgiving(owner: Any, path: str, name: str) -> Any:
-    """`owner.name`, absent where there is none and tests are not running."""
+    """`owner.name`; absent if it is missing and tests are not running."""
     if Phase.running or hasattr(owner, name):
         return getattr(owner, name)
     return Absent(f"{path}.{name}")
@@ -252,7 +252,7 @@ class Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """A spec for what means Weft or lies in the checkout; others are left to Python."""
+        """A spec for mirrored modules and those of the checkout; Python finds the others."""
         if self._is_own(fullname):
             return self._own(fullname, [str(self.library.folder)] if path is None else path)
         if fullname.partition(".")[0] in self.roots:
@@ -283,6 +283,6 @@ class Finder(MetaPathFinder):
 
 
 def install(library: Library) -> None:
-    """From here on, importing the library's name gives Weft."""
+    """Makes imports of the library's name import Weft."""
     sys.dont_write_bytecode = True
     sys.meta_path.insert(0, Finder(library))

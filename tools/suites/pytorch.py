@@ -1,4 +1,4 @@
-"""PyTorch's test suite: `torch` is Weft, `torch.testing` the checkout's own text."""
+"""PyTorch's test suite: `torch` is Weft, `torch.testing` is the checkout's own source."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MODULES = {
     "torch.nn.modules.module": "weft.nn",
     "torch.nn.modules.utils": "weft.nn.utils",
 }
-# What the tests use of NumPy and its second version no longer has.
+# Names that the tests use and NumPy 2 no longer has.
 OLDER_NUMPY: dict[str, Callable[..., Any]] = {
     "msort": partial(np.sort, axis=0),
     "product": np.prod,
@@ -54,7 +54,7 @@ INSTANCE_NORMS = (weft.nn.InstanceNorm1d, weft.nn.InstanceNorm2d, weft.nn.Instan
 
 
 def library(folder: Path) -> Library:
-    """What `torch` and its parts mean, with the checkout in `folder`."""
+    """The mirror of `torch`, with the checkout in `folder`."""
     # Its tests mock this, and Python does not restore what a class has inherited from `object`.
     for kind in (Parameter, UninitializedParameter, UninitializedBuffer):
         setattr(kind, "__new__", staticmethod(new_parameter))  # noqa: B010
@@ -66,7 +66,7 @@ def library(folder: Path) -> Library:
     np.quantile, np.nanquantile = map(with_interpolation, (np.quantile, np.nanquantile))
     np.linalg.qr = partial(factors, np.linalg.qr)
     np.linalg.solve = partial(solution, np.linalg.solve)
-    with suppress(ImportError):  # the tests that need it are skipped then
+    with suppress(ImportError):  # the tests that need it are then skipped
         signal: Any = importlib.import_module("scipy.signal")
         signal.get_window = partial(window, signal.get_window)
     return Library(
@@ -82,9 +82,9 @@ def library(folder: Path) -> Library:
                 "DeterministicGuard": nullcontext,  # Weft is always deterministic
                 "TestCase.assertWarnsOnceRegex": warns_once,
             },
-            # The harness's own takes a type that is absent, and so false, for none at all.
+            # The harness's own function takes an absent dtype, which is false, for none at all.
             "torch.testing._internal.common_device_type": {"_dtype_test_suffix": dtype_suffix},
-            # Before it tests a layer, it saves it as a whole, by pickle.
+            # The harness pickles a layer before it tests it.
             "torch.testing._internal.common_nn": {"ModuleTest.should_test_pickle": Never()},
         },
         flags=("is_nested", "is_mkldnn", "is_mps", "is_quantized", "is_sparse_csr", "is_xla"),
@@ -93,7 +93,7 @@ def library(folder: Path) -> Library:
 
 
 def slopes(gradient: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """`numpy.gradient`, with those along several axes in a list."""
+    """`numpy.gradient`, which returned a list for several axes."""
     found = gradient(*arguments, **named)
     return list(found) if isinstance(found, tuple) else found
 
@@ -109,24 +109,24 @@ def with_interpolation(quantile: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def factors(qr: Callable[..., Any], x: Any, mode: str = "reduced") -> Any:
-    """`numpy.linalg.qr`, whose raw results are arrays, as they were."""
+    """`numpy.linalg.qr`, whose raw results were arrays."""
     return qr(np.asarray(x) if mode == "raw" else x, mode)
 
 
 def solution(solve: Callable[..., Any], a: Any, b: Any) -> Any:
-    """`numpy.linalg.solve`, where several right sides were vectors, too."""
+    """`numpy.linalg.solve`, where several right sides could be vectors."""
     if np.ndim(b) == np.ndim(a) - 1 > 1:
         return solve(a, b[..., None])[..., 0]
     return solve(a, b)
 
 
 def window(get: Callable[..., Any], kind: Any, size: int, *more: Any, **named: Any) -> Any:
-    """`scipy.signal.get_window`, also of no samples, as it was."""
+    """`scipy.signal.get_window`, also of no samples."""
     return get(kind, size, *more, **named) if size else np.empty(0)
 
 
 def supplied() -> dict[str, dict[str, Any]]:
-    """What the test harness asks of PyTorch's build, and the one module that it needs besides."""
+    """Facts about PyTorch's build that the test harness needs, and one more module."""
     return {
         "torch": {
             "vmap": vmap,
@@ -142,11 +142,11 @@ def supplied() -> dict[str, dict[str, Any]]:
             "has_lapack": True,
             "has_spectral": True,
             "has_mkl": False,
-            "_DisableFuncTorch": nullcontext,  # around what the harness keeps of generators
+            "_DisableFuncTorch": nullcontext,  # the harness saves generators around tests
             "_debug_only_are_vmap_fallback_warnings_enabled": lambda: False,
             "_debug_only_display_vmap_fallback_warnings": lambda on: None,
         },
-        # Weft has no fallback, a loop over examples where vmap has no rule, to be turned off.
+        # Weft has no vmap fallback, a loop over examples, that could be turned off.
         "torch._C._functorch": {
             "_is_vmap_fallback_enabled": lambda: False,
             "_set_vmap_fallback_enabled": lambda on: None,
@@ -159,7 +159,7 @@ def supplied() -> dict[str, dict[str, Any]]:
             "tree_map": trees.tree_map,
             "tree_map_only": trees.tree_map_only,
         },
-        "torch.utils._mode_utils": {"no_dispatch": nullcontext},  # Weft has no modes of dispatch
+        "torch.utils._mode_utils": {"no_dispatch": nullcontext},  # Weft has no dispatch modes
         "torch.cuda": {
             "is_available": lambda: False,
             "is_initialized": lambda: False,
@@ -192,24 +192,24 @@ def supplied() -> dict[str, dict[str, Any]]:
 def vmap(
     func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", **options: Any
 ) -> Any:
-    """Weft's function under the names that make keyword arguments PyTorch's: shared by all."""
+    """Weft's function with PyTorch's names of keyword arguments; cached."""
     dims = {"in_dims": in_dims, "out_dims": out_dims}
     return weft.func.vmap(func, randomness=randomness, **dims, **options)
 
 
 def new_parameter(kind: type, *arguments: Any, **named: Any) -> Any:
-    """An object of this class; the arguments are for `__init__`."""
+    """An instance of this class; the arguments are for `__init__`."""
     return object.__new__(kind)
 
 
 def layers() -> list[str]:
-    """The names of all modules that Weft has."""
+    """The names of all modules of Weft."""
     kinds = {name: kind for name, kind in vars(weft.nn).items() if isinstance(kind, type)}
     return sorted(name for name, kind in kinds.items() if issubclass(kind, weft.nn.Module))
 
 
 def global_hooks() -> dict[str, Callable[[Any], None]]:
-    """What tests do to be rid of hooks of all modules: assign an empty dictionary."""
+    """Global module hooks, which tests clear by assigning an empty dictionary."""
     kinds = {
         "_global_forward_pre_hooks": "before",
         "_global_forward_hooks": "after",
@@ -220,43 +220,43 @@ def global_hooks() -> dict[str, Callable[[Any], None]]:
 
 
 def forget_hooks(kind: str, nothing: Any) -> None:
-    """Removes the hooks of all modules of one kind."""
+    """Removes the global hooks of one kind."""
     for number, hook in list(GLOBAL.items()):
         if hook[0] == kind:
             del GLOBAL[number]
 
 
 class NoFlags(ContextDecorator):
-    """Settings of a library that Weft does not use, which change nothing here."""
+    """Settings of a library that Weft does not use; they change nothing."""
 
     def __init__(self, **flags: Any) -> None:
         self.flags = flags
 
     def __enter__(self) -> None:
-        """Nothing is set."""
+        """Sets nothing."""
 
     def __exit__(self, *problem: object) -> None:
-        """Nothing is set back."""
+        """Resets nothing."""
 
 
 class AnyDtype(type):
-    """The kind of `Dtype`."""
+    """The metaclass of `Dtype`."""
 
     def __instancecheck__(cls, value: object) -> bool:
-        if isinstance(value, Absent):  # the harness lists types, of which some may be absent
+        if isinstance(value, Absent):  # the harness lists dtypes, some of which may be absent
             return Phase.forgives()
         return isinstance(value, type(weft.float32))
 
 
 class Dtype(metaclass=AnyDtype):
-    """Element types; in the tables of operations, also those that Weft does not have."""
+    """Dtypes; in operator tables, also those that Weft does not have."""
 
 
 class AnyDevice(type):
-    """The kind of `Device`."""
+    """The metaclass of `Device`."""
 
     def __call__(cls, *arguments: Any, **named: Any) -> Any:
-        """The device; something absent where a file, not a test, names one that Weft has not."""
+        """The device; absent if a file, not a test, names one that Weft does not have."""
         try:
             return weft.device(*arguments, **named)
         except ConfigError:
@@ -269,18 +269,18 @@ class AnyDevice(type):
 
 
 class Device(metaclass=AnyDevice):
-    """Devices; in lists of such that a file makes, also those that Weft does not have."""
+    """Devices; in a file's lists, also those that Weft does not have."""
 
 
 class CurrentLevel:
-    """The number of the innermost level of tangents, -1 where there is none."""
+    """The index of the innermost forward-mode level, -1 if there is none."""
 
     def __ge__(self, number: int) -> bool:
         return len(trace.now.duals) - 1 >= number
 
 
 class Never:
-    """An attribute that is false, whatever is assigned."""
+    """An attribute that stays false, whatever is assigned."""
 
     def __get__(self, owner: object, kind: type) -> bool:
         return False
@@ -290,11 +290,11 @@ class Never:
 
 
 class NoSparseChecks:
-    """A switch that the harness turns for every test, in a library without sparse tensors."""
+    """A switch that the harness turns for every test; Weft has no sparse invariants to check."""
 
     @staticmethod
     def is_enabled() -> bool:
-        """Never."""
+        """Always false."""
         return False
 
     @staticmethod
@@ -305,12 +305,12 @@ class NoSparseChecks:
 
 
 def dtype_name(dtype: Any) -> str:
-    """The end of a test's name, such as `float32`."""
+    """A dtype in a test's name, such as `float32`."""
     return str(dtype).rpartition(".")[2]
 
 
 def dtype_suffix(dtypes: Any) -> str:
-    """What a test's name ends with for element types: `_float32_int64`."""
+    """Dtypes in a test's name: `_float32_int64`."""
     if dtypes is None:
         return ""
     given = dtypes if isinstance(dtypes, list | tuple) else [dtypes]
@@ -318,8 +318,8 @@ def dtype_suffix(dtypes: Any) -> str:
 
 
 class ExpectTestCase(RaisingTestCase):
-    """The base class of PyTorch's own, of a package that need not be installed."""
+    """PyTorch's own base class, of a package that need not be installed."""
 
     def assertExpectedInline(self, actual: object, expected: str, skip: int = 0) -> None:
-        """Texts are equal."""
+        """Compares texts."""
         self.assertMultiLineEqual(expected, str(actual))

@@ -1,9 +1,9 @@
-"""Assertions about errors, for a library that computes later and words its errors its own way.
+"""Assertions about errors, for a library that computes lazily and has its own messages.
 
-Weft raises errors that depend on values when the value is computed; inside these assertions it is
-computed at once. The texts of errors and warnings are not compared: only the type counts. Where
-PyTorch refuses arguments by an `assert`, Weft raises the errors that it raises elsewhere; and what
-PyTorch once said as a `UserWarning` about a name that is to go, both say as a `FutureWarning`.
+Weft raises value-dependent errors when the value is computed; inside these assertions it is
+computed at once. Messages are not compared, only types. If PyTorch uses `assert` for arguments,
+Weft's usual errors count; and what PyTorch once issued as a `UserWarning` about a deprecated name
+is a `FutureWarning` in both today.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ REFUSALS = (AssertionError, WeftError, TypeError, ValueError)
 
 
 class AtOnce(State):
-    """What a thread has recorded, where everything is computed as soon as it is recorded."""
+    """A thread's recording in which everything is computed as soon as it is recorded."""
 
     __slots__ = ()
 
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
-        """Record and compute one call; its results."""
+        """Records and computes one call; returns its results."""
         return self._computed(plan, super().record(plan, inputs))
 
     def record_one(self, plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None) -> Lazy:
-        """Record and compute one call that has a single result."""
+        """Records and computes one call with a single result."""
         return self._computed(plan, (super().record_one(plan, inputs, frame),))[0]
 
     def _computed(self, plan: Plan, outputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
-        # Not where a function is being traced, nor what is about to become the point of a gradient.
+        # not while a function is traced, nor for a value that gradients are about to start from
         if not (self.depth or plan.name == "variable"):
             compute(outputs)
         return outputs
@@ -48,7 +48,7 @@ class AtOnce(State):
 
 @contextmanager
 def at_once() -> Generator[None, None, None]:
-    """Inside, everything is computed as soon as it is recorded."""
+    """Computes everything in the block as soon as it is recorded."""
     weft.synchronize()
     trace.now.__class__ = AtOnce
     try:
@@ -80,22 +80,22 @@ class RaisingTestCase(unittest.TestCase):
         return RaisesAtOnce(expected, self).handle("assertRaises", list(call), named)
 
     def assertRaisesRegex(self, expected: Any, pattern: Any, *call: Any, **named: Any) -> Any:
-        """The call or block raises such an error, whatever its text."""
+        """The call or block raises such an error; ignores the message."""
         return self.assertRaises(expected, *call, **named)
 
     def assertRegex(self, text: Any, expected_regex: Any, msg: Any = None) -> None:
-        """The text is so, or it is that of the error that is being handled."""
+        """The text is equal, or it is the message of the handled error."""
         if text != str(sys.exc_info()[1]):
             super().assertRegex(text, expected_regex, msg)
 
     def assertWarnsRegex(self, expected: Any, pattern: Any, *call: Any, **named: Any) -> Any:
-        """The call or block warns so, whatever the text."""
+        """The call or block issues such a warning; ignores the message."""
         kinds = (UserWarning, FutureWarning) if expected is UserWarning else expected
         return self.assertWarns(kinds, *call, **named)
 
 
 @contextmanager
 def warns_once(case: unittest.TestCase, category: type[Warning], text: str = "") -> Iterator[None]:
-    """A block that gives such a warning, whatever its text."""
+    """A block that issues such a warning; ignores the message."""
     with case.assertWarns(category):
         yield

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from tools.suites.runner import Outcome
 
-MOST_NAMES = 12  # of tests that failed in the same way; `--json` gives all
+MOST_NAMES = 12  # tests listed for each error; `--json` has all
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Markdown: a row per file, a row for all, then why tests are out of scope."""
+    """Markdown: a row per file, a total, then the reasons for tests out of scope."""
     files = list(dict.fromkeys(outcome.file for outcome in outcomes))
     lines = ["| file | passed | failed | in scope | out of scope | skipped by the suite |"]
     lines.append("|---|---|---|---|---|---|")
@@ -34,7 +34,7 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def failures(outcomes: Sequence[Outcome]) -> str:
-    """Each failed test and its error, a paragraph for each different error, most frequent first."""
+    """Failed tests and their errors, a paragraph for each error, most frequent first."""
     groups: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         if outcome.outcome == "failed":

@@ -1,4 +1,4 @@
-"""Runs test files in processes of their own, and again where one crashes."""
+"""Runs test files in separate processes, and continues after a crash."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tools.suites.worker import GIBIBYTE, IMPORT, Order
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_CRASHES = 25
-FINISHED = (0, 1, 5)  # pytest's: all passed, some failed, none was found
+FINISHED = (0, 1, 5)  # pytest's exit codes: all passed, some failed, none found
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one test.
+    """The outcome of one test.
 
     Attributes:
         file: the test file's name.
@@ -47,7 +47,7 @@ class Options:
 
 
 class Stopped(Exception):
-    """The command was told to end; `outcomes` are those of the tests that ran."""
+    """The command was stopped; `outcomes` are those of the tests that ran."""
 
     def __init__(self, outcomes: list[Outcome]) -> None:
         super().__init__(f"stopped after {len(outcomes)} tests")
@@ -55,10 +55,10 @@ class Stopped(Exception):
 
 
 def run_file(suite: str, folder: Path, file: Path, options: Options) -> list[Outcome]:
-    """Every test's outcome, sorted as they ran.
+    """Every test's outcome, in order.
 
     Raises:
-        Stopped: the command is to end (SIGTERM, Ctrl-C).
+        Stopped: by SIGTERM or Ctrl-C.
     """
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "outcomes.jsonl"
@@ -97,7 +97,7 @@ def _rows(out: Path) -> Iterator[dict[str, str]]:
 
 
 def _note_crash(out: Path, status: int) -> bool:
-    """Writes that the test that was running failed; whether one was."""
+    """Writes that the running test failed; returns whether there was one."""
     rows = list(_rows(out))
     if not rows or "start" not in rows[-1]:
         return False

@@ -1,7 +1,7 @@
-"""What Weft declares not to have, as patterns of test ids and of errors, each with its reason.
+"""What Weft does not support, as patterns of test ids and of errors, each with its reason.
 
-A test is out of scope for what it is about, never because it fails. A pattern of ids holds whether
-the test passes or not; a pattern of errors must name the missing thing itself.
+A test is out of scope for its subject, never because it fails. A pattern of ids applies whether the
+test passes or not; a pattern of errors must name the missing feature itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Exclusion:
-    """A reason, and the tests that it holds for."""
+    """A reason, and the tests to which it applies."""
 
     reason: str
     ids: str = ""
@@ -105,7 +105,7 @@ EXCLUSIONS = (
     ),
     Exclusion("probability distributions", r"[Dd]istributions?::", r"torch\.distributions\b"),
     Exclusion("names that PyTorch has taken out again", r"_removed_error"),
-    # Of functorch's tests
+    # functorch's tests
     Exclusion(
         "functorch's names of before torch.func, and its warnings of that",
         r"test_deprecation_(vmap|transforms)|make_functional",
@@ -232,7 +232,7 @@ EXCLUSIONS = (
         r"|logaddexp|logical_\w+|max_binary|maximum|min_binary|minimum|mean|nextafter|polar|pow"
         r"|remainder|rsub|special_(\w+_polynomial_\w+|xlog1py|zeta)|xlogy)_cpu",
     ),
-    # Of test_ops and its kin
+    # test_ops and similar files
     Exclusion(
         "which element types each of PyTorch's kernels is written for",
         r"^test_ops::.*::test_dtypes_",
@@ -362,7 +362,7 @@ EXCLUSIONS = (
 
 
 def reason_out_of_scope(test: str, error: str) -> str | None:
-    """The reason of the first exclusion that a test or its error matches, if any does."""
+    """The reason of the first exclusion that a test or its error matches, if any."""
     for exclusion in EXCLUSIONS:
         if exclusion.ids and re.search(exclusion.ids, test):
             return exclusion.reason

@@ -1,4 +1,4 @@
-"""Nested structures as PyTorch's own tests take them apart: `None` is a leaf."""
+"""Nested structures as PyTorch's own tests flatten them: `None` is a leaf."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def tree_unflatten(leaves: Sequence[Any], spec: Spec) -> Any:
 
 
 def tree_map(function: Callable[[Any], Any], tree: Any) -> Any:
-    """The structure with what a function gives for each leaf."""
+    """The structure with a function applied to each leaf."""
     leaves, spec = tree_flatten(tree)
     return tree_unflatten([function(x) for x in leaves], spec)
 
 
 def tree_map_only(kinds: Any, function: Callable[[Any], Any], tree: Any) -> Any:
-    """`tree_map` of the leaves of some classes; others stay."""
+    """`tree_map` of the leaves of some classes; others are unchanged."""
     return tree_map(lambda x: function(x) if isinstance(x, kinds) else x, tree)

@@ -1,4 +1,4 @@
-"""Runs one test file in this process and writes each outcome as it is known.
+"""Runs one test file in this process and writes each outcome when it is known.
 
 Started by `runner`, with one argument: a JSON object of the fields of `Order`.
 """
@@ -60,11 +60,11 @@ class Order:
 
 
 class OutOfTime(BaseException):
-    """Raised inside a test that has run for too long; no `except Exception` catches it."""
+    """Raised inside a test that runs too long; no `except Exception` catches it."""
 
 
 class Recorder:
-    """A pytest plugin: limits each test's time, and writes what became of it."""
+    """A pytest plugin: limits each test's time, and writes its outcome."""
 
     def __init__(self, order: Order, out: TextIO, before: Callable[[], None]) -> None:
         self.order = order
@@ -77,12 +77,12 @@ class Recorder:
         raise OutOfTime(f"took longer than {self.order.timeout:g} s")
 
     def write(self, **fields: Any) -> None:
-        """One line, at once: the process may not live to write another."""
+        """Writes one line at once: the process may not live to write another."""
         self.out.write(json.dumps(fields) + "\n")
         self.out.flush()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leaves out what an earlier process has run."""
+        """Skips tests that an earlier process has run."""
         done = set(self.order.skip)
         items[:] = [item for item in items if test_id(item.nodeid) not in done]
 
@@ -93,7 +93,7 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Tests are running from here to the end of this one."""
+        """Marks that tests are running, until the end of this one."""
         Phase.running = True
         self.reports = []
         self.write(start=test_id(item.nodeid))
@@ -104,17 +104,17 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """The test itself, without what pytest does with its outcome."""
+        """The test itself, without pytest's handling of its outcome."""
         self.before()
         with time_limit(self.order.timeout):
             return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keeps the reports of a test's phases and of its parts."""
+        """Keeps the reports of a test's phases and subtests."""
         self.reports.append(report)
 
     def pytest_exception_interact(self, call: pytest.CallInfo[Any], report: Any) -> None:
-        """Keeps the error's last lines beside its type, which the scope's table matches."""
+        """Keeps the error's last lines beside its type, which the scope's patterns match."""
         problem = call.excinfo.value
         text = described(problem)
         frames = traceback.extract_tb(problem.__traceback__)
@@ -124,7 +124,7 @@ class Recorder:
 
 
 def described(problem: BaseException) -> str:
-    """An error's type and the beginning of its text, and those of what caused it."""
+    """An error's type and the beginning of its message, and those of its causes."""
     chain = [problem]
     while (cause := chain[-1].__cause__) is not None and cause not in chain:
         chain.append(cause)
@@ -138,7 +138,7 @@ def test_id(nodeid: str) -> str:
 
 
 def verdict(reports: list[pytest.TestReport]) -> dict[str, str]:
-    """A test passes if each of its phases and parts did."""
+    """A test passes if all of its phases and subtests pass."""
     for report in reports:
         if str(report.longrepr).endswith("Unexpected success"):  # PyTorch's own would have failed
             return {"outcome": "passed", "error": ""}
@@ -153,9 +153,9 @@ def verdict(reports: list[pytest.TestReport]) -> dict[str, str]:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raises OutOfTime inside, after these seconds of processor time and again until it is heeded.
+    """Raises OutOfTime in the block after these seconds of processor time, until it has an effect.
 
-    Ends the process where native code holds on, or the test waits, for many times that.
+    Ends the process after a multiple of that, if native code holds on or the test waits.
     """
     signal.setitimer(signal.ITIMER_PROF, seconds, seconds / 2 + 1)
     faulthandler.dump_traceback_later(MOST_WAITING * (seconds + 10), exit=True)
@@ -173,7 +173,7 @@ def main(order: Order) -> int:
     library = LIBRARIES[order.suite](Path(order.folder))
     Phase.harness = library.own
     install(library)
-    sys.argv = [order.file]  # the harness reads arguments of its own
+    sys.argv = [order.file]  # the harness reads the command line
     file = Path(order.file)
     sys.path.insert(0, str(file.parent))
     arguments = [order.file, "--noconftest", "-c", os.devnull, f"--rootdir={file.parent}", "-q"]

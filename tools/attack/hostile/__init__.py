@@ -1,7 +1,7 @@
-"""Drawn calls: what there is to call, and with what.
+"""Random calls: what can be called, and with which arguments.
 
-- `value`: arguments, fitting and hostile ones, by a parameter's name;
-- `surface`: the names that users may call, of every front end;
-- `calling`: a drawn call, made in one front end;
-- `agreement`: whether two results are one.
+- `value`: valid and hostile arguments, chosen by a parameter's name;
+- `surface`: the public names of every front end;
+- `calling`: a random call in one front end;
+- `agreement`: whether two results are equal.
 """

@@ -1,4 +1,4 @@
-"""Whether what a call computes in two ways agrees."""
+"""Whether two ways to compute a call agree."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import numpy as np
 
 from tools.attack.hostile.value import Array
 
-COARSE = ("float16", "bfloat16")  # where one of them is rounded to on the way
+COARSE = ("float16", "bfloat16")  # where one of them rounds to on the way
 FINE = {"float32": 2e-3, "complex64": 2e-3}
-LEAST = 1e-3  # of the largest number: what is smaller may be rounding of something larger
+LEAST = (
+    1e-3  # relative to the largest number: smaller differences may be rounding of something larger
+)
 
 
 def different(interpreted: Sequence[Array], compiled: Sequence[Array], coarse: bool = False) -> str:
-    """How results differ; empty if they agree to rounding, relative to the largest number."""
+    """How results differ; empty if they agree up to rounding, relative to the largest number."""
     if len(interpreted) != len(compiled):
         return f"{len(interpreted)} and {len(compiled)} arrays"
     largest = max([_largest(x) for x in interpreted], default=LEAST)
@@ -31,7 +33,7 @@ def different(interpreted: Sequence[Array], compiled: Sequence[Array], coarse: b
 
 
 def _wide(x: Array) -> Array:
-    """As numbers of double precision."""
+    """The numbers in double precision."""
     with np.errstate(all="ignore"):
         return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
 

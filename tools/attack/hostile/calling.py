@@ -1,4 +1,4 @@
-"""A drawn call, and what comes of it in its front end."""
+"""A random call, and its result in its front end."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from weft.runtime.engine import Function, State
 from weft.transform.interpreter import evaluate
 
 Arguments = tuple[list[Drawn], dict[str, Drawn]]
-OPTIONAL = 0.35  # of the parameters with a default that are given
+OPTIONAL = 0.35  # fraction of the parameters with a default that are given
 UNKNOWN = inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call, and for layers and functions that are made the call of what it gives.
+    """A call; for layers and functions that return functions, also the call of the result.
 
     Attributes:
         target: what is called.
         arguments: of the call.
-        then: of the call of what it gives; None if that is not called.
-        inner: what a transformation transforms.
+        then: arguments of the call of the result; None if it is not called.
+        inner: the function that a transformation transforms.
     """
 
     target: Target
@@ -48,7 +48,7 @@ class Call:
         return text if self.then is None else f"{text}({_shown(self.then, [])})"
 
     def result(self, front: Front) -> tuple[Any, list[Any]]:
-        """What it gives, and the arguments, which it may have changed."""
+        """The result, and the arguments, which the call may have changed."""
         args, options = _made(self.arguments, front)
         called: Callable[..., Any] = self.target.called
         if self.inner is not None:
@@ -75,7 +75,7 @@ def _made(arguments: Arguments, front: Front) -> tuple[list[Any], dict[str, Any]
 
 
 def drawn_call(draw: Draw) -> Call:
-    """Any call."""
+    """A random call."""
     target = drawn_target(draw.point())
     if target.kind == "transform":
         inner = drawn_target(draw.point(), lambda t: t.front == "eager" and t.kind == "function")
@@ -102,14 +102,14 @@ def _forward(draw: Draw, target: Target) -> Arguments:
 
 
 def _shape_for(draw: Draw, name: str) -> tuple[int, ...]:
-    """A shape that a layer of this name may take, where its width is the call's."""
+    """A shape that a layer of this name accepts, if its width is the call's."""
     if name[-1] == "d" and name[-2].isdigit():
         return (2, draw.width, *[8] * int(name[-2]))
     return draw.pick(((2, draw.width), (3, 2, draw.width)))
 
 
 def _example(draw: Draw, described: Callable[..., Any]) -> Arguments:
-    """One of an operation's own examples, in most cases with something hostile."""
+    """One of an operation's own examples, mostly with a hostile argument."""
     examples: list[Case] = list(described.cases())  # type: ignore[attr-defined]
     if not examples:
         return drawn_arguments(draw, described)
@@ -138,7 +138,7 @@ def _parameters(draw: Draw) -> Drawn:
 
 
 def drawn_arguments(draw: Draw, described: Callable[..., Any], skip: int = 0) -> Arguments:
-    """Arguments by the names of parameters; in most cases one or two of them hostile."""
+    """Arguments by parameter names; mostly one or two of them hostile."""
     args: list[Drawn] = []
     options: dict[str, Drawn] = {}
     for parameter in list(_parameters_of(described))[skip:]:
@@ -155,7 +155,7 @@ def drawn_arguments(draw: Draw, described: Callable[..., Any], skip: int = 0) ->
 
 
 def _spoil(draw: Draw, args: list[Drawn], options: dict[str, Drawn]) -> None:
-    """Put hostile values in place of some arguments."""
+    """Replaces some arguments by hostile values."""
     for _ in range(draw.pick((0, 0, 1) if draw.fitting else (0, 1, 1, 2))):
         if args and draw.chance(0.6):
             args[int(draw.random.integers(len(args)))] = draw.hostile()
@@ -174,14 +174,14 @@ def _parameters_of(described: Callable[..., Any]) -> Sequence[inspect.Parameter]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call came to: an error, or arrays."""
+    """The outcome of a call: an error, or arrays."""
 
     error: Exception | None
     arrays: list[Array]
 
 
 def outcome(call: Call, compiled: bool) -> Outcome:
-    """What comes of a call, every value and gradient computed."""
+    """The outcome of a call, with every value and gradient computed."""
     weft.set_default_dtype(weft.float32)
     weft.set_grad_enabled(True)
     weft.manual_seed(0)
@@ -210,7 +210,7 @@ def _eager(call: Call, compiled: bool) -> list[Array]:
 
 
 def _laid(x: Any, layout: str) -> Any:
-    """The same numbers, or some of them, in memory that is not contiguous."""
+    """The same numbers, or some of them, in non-contiguous memory."""
     if layout == "transposed":
         return x.T if x.ndim == 2 else x
     if not x.ndim or layout == "plain":
@@ -221,7 +221,7 @@ def _laid(x: Any, layout: str) -> Any:
 
 
 def leaves(tree: Any, kind: type) -> Iterator[Any]:
-    """What there is of a kind in nested lists, tuples and dicts."""
+    """All objects of a kind in nested lists, tuples and dicts."""
     if isinstance(tree, kind):
         yield tree
     elif isinstance(tree, Mapping):

@@ -1,4 +1,4 @@
-"""What users may call, in every front end."""
+"""The public names of every front end."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ OPERATORS = (
 
 @dataclass(frozen=True)
 class Target:
-    """Something to call.
+    """A callable.
 
     Attributes:
         text: how a user names it.
         front: eager, array, graph (TensorFlow 1) or node (`weft.ops`).
-        kind: function, op (of the catalogue), method, layer, optimizer or transform.
+        kind: function, op (of the registry), method, layer, optimizer or transform.
         described: what has the parameters; a method's first is the receiver.
     """
 
@@ -78,14 +78,14 @@ class Target:
 
     @property
     def names(self) -> list[str]:
-        """That, and those of what it is another name of, a copy or one of several widths."""
+        """The name, and those of which it is an alias, a copy or a variant of another width."""
         plain = getattr(weft.Tensor, self.name, self.described)
         others = [getattr(x, "__name__", "").strip("_") for x in (plain, self.described)]
         return [self.name, self.name.removesuffix("_copy"), re.sub(r"\dd$", "", self.name), *others]
 
 
 def names(module: ModuleType) -> list[str]:
-    """The public callables of a module that are its own."""
+    """The public callables that a module defines."""
     told: list[str] = getattr(module, "__all__", []) if module.__name__ not in WHOLE else []
     found = [name for name in told or dir(module) if name[0] != "_" and name not in LEFT_OUT]
     return [name for name in found if _offered(module, getattr(module, name), bool(told))]
@@ -110,7 +110,7 @@ def _functions(paths: tuple[str, ...], front: str) -> Iterator[Target]:
 
 
 def _methods(owner: type, text: str, front: str) -> Iterator[Target]:
-    inner = {*vars(Handle), *LEFT_OUT}  # what only front ends call
+    inner = {*vars(Handle), *LEFT_OUT}  # called by front ends only
     own = [name for name in dir(owner) if name[0] != "_" and name not in inner]
     for name in own + [f"__{name}__" for name in OPERATORS]:
         if callable(getattr(owner, name, None)):
@@ -131,7 +131,7 @@ def _classes(module: ModuleType, base: type, kind: str) -> Iterator[Target]:
 
 @functools.cache
 def targets() -> tuple[Target, ...]:
-    """Everything there is to call."""
+    """All callables."""
     func = importlib.import_module("weft.func")
     array = importlib.import_module("weft.numpy").ndarray
     found = [
@@ -152,10 +152,10 @@ def targets() -> tuple[Target, ...]:
 
 
 def drawn_target(point: int, among: Callable[[Target], bool] = lambda _: True) -> Target:
-    """The target at a point from 0 to 2**32 on a ring on which every target has some places.
+    """The target at a point in [0, 2**32) of a ring, on which every target has several places.
 
-    Names that come or go change only the draws next to their own places: a case stays the same
-    call while the package grows (consistent hashing, Karger et al. 1997).
+    An added or removed name changes only draws next to its own places: other cases keep their calls
+    while the package grows (consistent hashing, Karger et al. 1997).
     """
     places, owners = _ring()
     first = bisect.bisect_left(places, point)

@@ -1,4 +1,4 @@
-"""Arguments of drawn calls: mostly such as a parameter's name asks for, some of any other kind."""
+"""Arguments of random calls: mostly as a parameter's name suggests, sometimes anything."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ T = TypeVar("T")
 Array = np.ndarray[Any, Any]
 Make = Callable[["Front"], Any]
 SIZES = (0, 1, 1, 2, 2, 3, 3, 3, 4, 5, 8, 17)
-LARGEST = 5000  # elements of a drawn tensor
+LARGEST = 5000  # elements of a random tensor
 DTYPES = (
     "float32", "float32", "float32", "float64", "int64", "int32", "bool", "float16", "bfloat16",
     "int8", "int16", "uint8", "complex64", "complex128",
 )  # fmt: skip
 LAYOUTS = ("plain", "plain", "plain", "transposed", "strided", "expanded", "flipped")
-# No subnormal numbers: those count as zero where a program is compiled.
+# No subnormal numbers: compiled programs flush them to zero.
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e38, -1e38, 1e-37)
 INTEGERS = (
     -1, -2, -7, 0, 1, 2, 10_000, 2**31 - 1, 2**31, -(2**31) - 1, 2**40, 2**62, 2**63 - 1, 2**63,
@@ -40,7 +40,7 @@ DIMS = (0, 0, 0, 1, -1, -1, 2, 5, -7, (0, 1), (0, 0), (-1, 0), (), None, 2**40)
 
 @dataclass(frozen=True)
 class Front:
-    """How a front end makes its values of arrays, and its element types of names."""
+    """How a front end makes values from arrays, and dtypes from names."""
 
     tensor: Callable[[Array, str], Any]
     dtype: Callable[[str], Any]
@@ -48,7 +48,7 @@ class Front:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A value: as a person would write it, and how to make it, anew each time."""
+    """A value: its source text, and how to make a new one each time."""
 
     text: str
     make: Make
@@ -64,21 +64,21 @@ class Draw:
 
     def __init__(self, random: np.random.Generator) -> None:
         self.random = random
-        self.shape = self._shape()  # what tensors of one call mostly share
+        self.shape = self._shape()  # mostly shared by the tensors of one call
         self.width = self.pick((1, 2, 3, 4, 8))  # and what sizes of layers do
         self.fitting = self.chance(0.4)  # tensors are alike, at most one argument is hostile
         self.kind = self.pick(("float32", "float64"))
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of them."""
+        """One of these."""
         return options[int(self.random.integers(len(options)))]
 
     def point(self) -> int:
-        """Any of 32 bits."""
+        """A random 32-bit integer."""
         return int(self.random.integers(1 << 32))
 
     def chance(self, share: float) -> bool:
-        """True in so many cases of one."""
+        """True once in `n` cases."""
         return bool(self.random.random() < share)
 
     def _shape(self) -> tuple[int, ...]:
@@ -86,7 +86,7 @@ class Draw:
         return shape if np.prod(shape, dtype=int) <= LARGEST else shape[:2]
 
     def tensor(self) -> Drawn:
-        """A tensor of the call's shape, or one that broadcasts, or any."""
+        """A tensor of the call's shape, or one that broadcasts, or any shape."""
         shape, kind = self.shape, self.pick(DTYPES if self.chance(0.3) else DTYPES[:5])
         if self.fitting:
             kind = self.kind
@@ -105,7 +105,7 @@ class Draw:
         return Drawn(f"<{kind}{list(shape)} {layout}{needs}>", make)
 
     def array(self, shape: tuple[int, ...], kind: str) -> Array:
-        """Numbers; some are special, where there are such."""
+        """Numbers; some are special values, if the dtype has any."""
         dtype = np.dtype(ml_dtypes.bfloat16 if kind == "bfloat16" else kind)
         if dtype.kind in "biu":
             low, high = (0, 2) if dtype.kind == "b" else (-3 if dtype.kind == "i" else 0, 4)
@@ -122,11 +122,11 @@ class Draw:
             return np.asarray(numbers).astype(dtype)
 
     def hostile(self) -> Drawn:
-        """Anything."""
+        """Any value."""
         return self.pick(HOSTILE)(self)
 
     def named(self, name: str) -> Drawn:
-        """What a parameter of this name may be meant to take."""
+        """A value that a parameter of this name may expect."""
         for pattern, draw in BY_NAME:
             if re.fullmatch(pattern, name):
                 return draw(self)
@@ -139,36 +139,36 @@ class Draw:
         return Drawn(text, lambda front: [part.make(front) for part in parts])
 
     def size(self) -> Drawn:
-        """A small number, as widths of layers are."""
+        """A small integer, such as a layer's width."""
         if self.chance(0.8):
             return just(self.width)
         return just(self.pick((1, 2, 2, 3, 3, 4, 5, 8, 17)))
 
     def lengths(self) -> Drawn:
-        """A small number, or some."""
+        """A small integer, or several."""
         if self.chance(0.6):
             return just(self.pick((0, 1, 1, 2, 3, 4, -1)))
         count = int(self.random.integers(1, 4))
         return just(tuple(int(n) for n in self.random.integers(0, 4, count)))
 
     def indices(self) -> Drawn:
-        """Whole numbers of which most lie within a small tensor."""
+        """Integers, most of which are valid indices of a small tensor."""
         shape = self.shape if self.chance(0.5) else (int(self.random.integers(0, 4)),)
         array = np.asarray(self.random.integers(-1 if self.chance(0.2) else 0, 3, shape))
         return Drawn(f"<int64{list(shape)} indices>", lambda front: front.tensor(array, "plain"))
 
     def dtype(self) -> Drawn:
-        """An element type."""
+        """A dtype."""
         name = self.pick(DTYPES)
         return Drawn(name, lambda front: front.dtype(name))
 
     def foreign(self) -> Drawn:
-        """A NumPy array that few functions know what to do with."""
+        """A NumPy array that few functions accept."""
         kind = self.pick((">f4", "object", "U3", "datetime64[s]", "float32", "uint64", "f4,i4"))
         return Drawn(f"np.zeros((2, 3), {kind!r})", lambda _: np.zeros((2, 3), kind)[::-1])
 
     def thing(self) -> Drawn:
-        """An object of no use to most functions."""
+        """An object that most functions reject."""
         return self.pick(THINGS)
 
 
