@@ -1,1 +1,1 @@
-"""The graph: element types, shapes, frozen nodes and what holds them. Knows no operation."""
+"""The graph: element types, shapes, frozen nodes and their containers; knows no operation."""

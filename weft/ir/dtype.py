@@ -13,7 +13,7 @@ from weft.errors import DTypeError, nameless
 class DType:
     """An element type: its name, its NumPy type, and what kind of number it holds.
 
-    No dataclass: `dataclasses.asdict` of a user's configuration would take it apart.
+    Not a dataclass, because `dataclasses.asdict` of a user's configuration would take it apart.
     """
 
     name: str
@@ -50,25 +50,25 @@ class DType:
 
     @property
     def is_complex(self) -> bool:
-        """Whether the type holds complex numbers, which are interpreted and never compiled."""
+        """Whether the type is complex; such types are interpreted, never compiled."""
         return self.kind == "c"
 
     @property
     def is_inexact(self) -> bool:
-        """Whether the type holds floating-point or complex numbers: what has gradients."""
+        """Whether the type is floating-point or complex, and so has gradients."""
         return self.kind in "fc"
 
     @property
     def real(self) -> DType:
-        """The type of the real part; of other than complex numbers, the type itself."""
+        """The type of the real part; the type itself if it is not complex."""
         return _PARTS.get(self, self)
 
     def to_real(self) -> DType:
-        """The type of the real part; of other than complex numbers, the type itself."""
+        """The type of the real part; the type itself if it is not complex."""
         return self.real
 
     def to_complex(self) -> DType:
-        """The type of complex numbers with parts of this type; complex128 for the widest ones."""
+        """The complex type with parts of this type; complex128 for the widest ones."""
         return self if self.is_complex else complex128 if self.size >= 8 else complex64
 
     @property
@@ -78,20 +78,20 @@ class DType:
 
     @property
     def type(self) -> Any:
-        """NumPy's class of single numbers of this type."""
+        """NumPy's scalar class for this type."""
         return self.numpy.type
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy type, under the name by which NumPy's functions look for it."""
+        """The NumPy type; NumPy's functions look for an attribute of this name."""
         return self.numpy
 
     def __call__(self, value: Any) -> Any:
-        """A Python number as a NumPy number of this type, or a tensor as one of this type."""
+        """Converts a Python number to a NumPy scalar of this type, or a tensor to this type."""
         convert = getattr(value, "to", None)
         if convert is not None:
             return convert(self)
-        if isinstance(value, str | bytes):  # ml_dtypes ends the process where it is no number
+        if isinstance(value, str | bytes):  # ml_dtypes aborts the process if the value is no number
             raise DTypeError(f"{self.name}: expected a number, got {_told(value)}")
         try:
             return self.numpy.type(value)
@@ -103,7 +103,7 @@ class DType:
         return self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (as_dtype, (self.name,))  # identity survives copying and other processes
+        return (as_dtype, (self.name,))  # pickling and copying give the same object
 
 
 bool_ = DType("bool", np.dtype(np.bool_), "b")
@@ -155,5 +155,5 @@ def as_dtype(spec: object) -> DType:
 
 
 def _told(spec: object) -> str:
-    """What was given for an element type; not the elements of an array."""
+    """What was given as an element type, for messages; never the elements of an array."""
     return f"{spec!r}" if isinstance(spec, str | type | np.dtype) else type(spec).__name__

@@ -1,12 +1,11 @@
-"""Numbers that follow from sizes which differ from run to run: how long a sentence is, say.
+"""Symbolic integers: numbers that follow from sizes which differ from run to run.
 
-An `Extent` is an integer with a history. As an integer it is what it would be for the largest
-sizes that are planned for, so whatever computes with shapes goes on as usual; but arithmetic on it
-gives extents, and what is compared is written down, as it holds for some sizes only. Whoever takes
-it for a plain number without saying how (`range(n)`, an index) gets the number, and that the code
-is right for no other is written down as well (but sets go by hash: `n in (3, 5)` asks, and
-`n in {3, 5}` finds nothing). So code that was generated for one size tells by
-itself for which others it is right, and which of its numbers are others then.
+An `Extent` has the value that it takes for the largest planned sizes, so code that computes with
+shapes works unchanged. Arithmetic on an extent gives extents, and each comparison is recorded as a
+guard, because it holds for some sizes only. Code that takes an extent for a plain number without
+saying how (`range(n)`, an index) gets its value, and a guard that no other value is admitted.
+(Sets compare hashes first: `n in (3, 5)` adds guards, `n in {3, 5}` finds nothing.) So code that
+was generated for one size knows for which other sizes it is valid, and which of its numbers change.
 
 >>> extents = Extents()
 >>> n = extents.base(100)
@@ -33,16 +32,16 @@ _COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 class Extents:
-    """The extents that follow from some bases, and what was asked of them.
+    """The extents that follow from some base sizes, and the guards on them.
 
     Attributes:
-        planning: whether `int(n)` and fractions are wanted for the largest sizes, to choose what is
-            fast and to ask for room; else they are for results, and no other sizes are admitted.
+        planning: whether `int(n)` and fractions only tune the code for the largest sizes (a fast
+            variant, enough memory). If false they decide results, so they admit no other sizes.
     """
 
     def __init__(self) -> None:
         self.planning = False
-        self._made: list[tuple[str, int, int]] = []  # operation, numbers of the operands
+        self._made: list[tuple[str, int, int]] = []  # operation, indices of the operands
         self._bases: list[int] = []
         self._numbers: dict[tuple[str, int, int], int] = {}
         self._guards: dict[tuple[str, int, int], bool] = {}
@@ -53,16 +52,16 @@ class Extents:
         return self._extents[index]
 
     def base(self, value: int) -> Extent:
-        """One of the sizes that all others follow from; the next of those `values` takes."""
+        """Adds a base size, from which other extents follow; `values` takes them in this order."""
         place = len(self._bases)
         self._bases.append(value)
         return self._extent(value, self._number("base", place, 0), f"s{place}")
 
     def values(self, bases: Sequence[int]) -> list[int]:
-        """Every extent by its index, for these sizes.
+        """Values of all extents for these base sizes, by index.
 
         Raises:
-            ZeroDivisionError: there is none.
+            ZeroDivisionError: an extent divides by zero.
         """
         found: list[int] = []
         for kind, a, b in self._made:
@@ -75,7 +74,7 @@ class Extents:
         return found
 
     def admits(self, values: Sequence[int]) -> bool:
-        """Whether all comparisons come out as they did when they were made."""
+        """Whether all guards hold for these values."""
         return all(
             [
                 _COMPARED[kind](values[a], values[b]) is expected
@@ -85,15 +84,15 @@ class Extents:
 
     @property
     def state(self) -> dict[str, Any]:
-        """All that is known of them, as plain data."""
+        """All extents and guards as plain data."""
         guards = [[*key, found] for key, found in self._guards.items()]
         return {"bases": self._bases, "made": list(map(list, self._made)), "guards": guards}
 
     def restored(self, state: dict[str, Any]) -> list[Extent]:
-        """Know what was known when `state` was taken, and give the extents by their index.
+        """Restores what was known when `state` was taken; returns the extents by index.
 
         Args:
-            state: of extents that began like these.
+            state: from `Extents` with the same bases.
         """
         made = [(kind, a, b) for kind, a, b in state["made"]]
         assert made[: len(self._made)] == self._made
@@ -103,13 +102,13 @@ class Extents:
         return [Extent(value, self, i, f"#{i}") for i, value in enumerate(values)]
 
     def number_of(self, value: int) -> int:
-        """The index of an extent, or of a plain number."""
+        """The index of an extent or of a plain number."""
         if isinstance(value, Extent):
             return value.index
         return self._number("number", int(value), 0)
 
     def computed(self, kind: str, a: int, b: int) -> int:
-        """`a kind b`; a plain number where neither matters."""
+        """The extent `a kind b`; a plain number if neither operand is an extent."""
         value = _COMPUTED[kind](_value(a), _value(b))
         plain = _plain(kind, a, b)
         if plain is not None:
@@ -124,7 +123,7 @@ class Extents:
         return found
 
     def compared(self, kind: str, a: int, b: int) -> bool:
-        """`a kind b`, written down."""
+        """The extent `a kind b`, recorded."""
         found = _COMPARED[kind](_value(a), _value(b))
         if isinstance(a, Extent):
             x, y = a.index, self.number_of(b)
@@ -142,12 +141,12 @@ class Extents:
 
 
 def _value(number: int) -> int:
-    """What a number is for the largest sizes."""
+    """The value of a number for the largest sizes."""
     return number.value if isinstance(number, Extent) else number
 
 
 def _plain(kind: str, a: int, b: int) -> int | None:
-    """What `a kind b` is, if it is an operand or the same for all sizes."""
+    """Simplifies `a kind b` to an operand or a constant, where possible."""
     if kind in ("min", "max"):
         return a if same(a, b) else None
     if isinstance(b, Extent):
@@ -163,7 +162,7 @@ def _plain(kind: str, a: int, b: int) -> int | None:
     return 0 if (kind == "*" and b == 0) or (kind == "%" and b == 1) else None
 
 
-# A subclass of `int` would be the plain number to all that is written in C, unasked.
+# Not a subclass of `int`: C code would read its value without adding a guard.
 _Integer = int if TYPE_CHECKING else object
 
 
@@ -177,14 +176,14 @@ class Extent(_Integer):
     value: int
 
     def __new__(cls, value: int, extents: Extents, index: int, text: str) -> Extent:
-        """The number for the largest sizes, its place among the extents, and how it is computed."""
+        """The value for the largest sizes, the index among the extents, and the formula."""
         self = super().__new__(cls)
         self.value, self.extents, self.index, self.text = value, extents, index, text
         return self
 
     @property
     def __class__(self) -> type[int]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """What `isinstance` asks."""
+        """The class that `isinstance` sees."""
         return int
 
     def __int__(self) -> int:
@@ -240,7 +239,7 @@ class Extent(_Integer):
         return self._computed("%", other, self)
 
     def _refuse(self, *others: Any) -> Any:
-        """Raise: what is computed so would hold for the largest sizes only."""
+        """Raises: the result would hold for the largest sizes only."""
         raise TypeError(f"{self}, {others[0]}: no operation for numbers that follow from sizes")
 
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse
@@ -260,7 +259,7 @@ class Extent(_Integer):
             return self.extents.computed(kind, a, b)
         if isinstance(a, float) or isinstance(b, float):
             return _COMPUTED[kind](float(a), float(b))
-        return self._refuse(a if b is self else b)  # a list of as many entries, say
+        return self._refuse(a if b is self else b)  # such as a list repeated n times
 
     def __truediv__(self, other: float) -> float:
         return float(self) / float(other)
@@ -303,12 +302,12 @@ class Extent(_Integer):
 
 
 def smallest(a: int, b: int) -> int:
-    """The lesser of two numbers, for each run's sizes."""
+    """The minimum of two numbers, for each run's sizes."""
     return _chosen("min", a, b)
 
 
 def largest(a: int, b: int) -> int:
-    """The greater of two numbers, for each run's sizes."""
+    """The maximum of two numbers, for each run's sizes."""
     return _chosen("max", a, b)
 
 
@@ -320,28 +319,28 @@ def _chosen(kind: str, a: int, b: int) -> int:
 
 
 def assume(condition: bool) -> None:
-    """Nothing, but what was compared is on record: the code is right where it comes out as here."""
+    """Only the guard of a comparison: the code is valid where the outcome is the same."""
 
 
 def pinned(value: int) -> int:
-    """The number as it is: the code is right for no other."""
+    """The value itself, with a guard: the code is valid for no other value."""
     assume(value == _value(value))
     return _value(value)
 
 
 def planned(most: int) -> int:
-    """The number as it is, of which no run may need more."""
+    """The value for the largest sizes, as an upper bound for every run."""
     assume(most <= _value(most))
     return _value(most)
 
 
 def same(a: int, b: int) -> bool:
-    """Whether two numbers are equal whatever the sizes."""
+    """Whether two numbers are equal for all sizes."""
     if isinstance(a, Extent) or isinstance(b, Extent):
         return _value(a) == _value(b) and str(a) == str(b)
     return a == b
 
 
 def multiple(value: int, of: int) -> bool:
-    """Whether a number is a multiple of another one whatever the sizes."""
+    """Whether a number is a multiple of another one for all sizes."""
     return same(value % of, 0)

@@ -11,9 +11,9 @@ from weft.ir.node import Node, TensorType, Value
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A function of values: placeholders, what is computed, and the nodes that this needs.
+    """A subgraph: placeholders for its inputs, its outputs, and the nodes that compute them.
 
-    Its nodes are in order, without the placeholders, and read nothing from outside.
+    Its nodes are in order, without the placeholders, and use no value from outside.
     """
 
     inputs: tuple[Value, ...]
@@ -32,7 +32,7 @@ class Function:
 
     @property
     def details(self) -> Mapping[str, Any] | None:
-        """What else makes it what it is, as attributes; `None` where that has no text."""
+        """What else identifies the function, as attributes; `None` where that has no text form."""
         return {}
 
 
@@ -54,7 +54,7 @@ def _among(value: Any) -> Iterator[Function]:
 
 
 def map_functions(node: Node, change: Callable[[Any], Any]) -> Node:
-    """The node with each function among its attributes replaced; itself where none changes."""
+    """The node with each function in its attributes replaced; the node itself if none changes."""
     if not functions(node):
         return node
     attrs = {name: changed(value, change) for name, value in node.attrs.items()}
@@ -64,7 +64,7 @@ def map_functions(node: Node, change: Callable[[Any], Any]) -> Node:
 
 
 def changed(value: Any, change: Callable[[Any], Any]) -> Any:
-    """An attribute with each function in it replaced."""
+    """The attribute with each function in it replaced."""
     if isinstance(value, Function):
         return change(value)
     if isinstance(value, tuple):

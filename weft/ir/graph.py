@@ -1,4 +1,4 @@
-"""A graph: nodes in an order in which every node follows its inputs."""
+"""A graph: a list of nodes in topological order."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Context = tuple[str, str, Source | None]
 class Graph:
     """Nodes, their unique names, and (for a graph that is to be run) its outputs.
 
-    Nodes are frozen and may belong to several graphs. `edges` holds control dependencies added
-    after a node was built; they are the only way to make a cycle, which `toposort` refuses.
+    Nodes are frozen and may belong to several graphs. `edges` holds control dependencies that were
+    added after a node was built; only they can form a cycle, which `toposort` rejects.
     """
 
     def __init__(self, nodes: Iterable[Node] = (), outputs: Sequence[Value] = ()) -> None:
@@ -45,10 +45,10 @@ class Graph:
         regions: tuple[Region, ...] = (),
         source: Source | None = None,
     ) -> Node:
-        """Append a new node in the current name scope, device and control context.
+        """Appends a new node, in the current name scope, device and control context.
 
         Raises:
-            GraphError: an input belongs to another graph, or the name is no text.
+            GraphError: an input belongs to another graph, or the name is not a str.
         """
         if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise GraphError(f"{op}: expected a name of type str, got {name!r}{at_user_line()}")
@@ -67,7 +67,7 @@ class Graph:
         return node
 
     def append(self, node: Node) -> Node:
-        """Take in a node that was built elsewhere, under its own name.
+        """Adds a node that was built elsewhere, under its own name.
 
         Raises:
             GraphError: the name is taken by another node.
@@ -80,7 +80,7 @@ class Graph:
         return node
 
     def truncate(self, length: int) -> list[Node]:
-        """Take the nodes after the first `length` out again, for a rewrite; gives them."""
+        """Removes and returns the nodes after the first `length`, for a rewrite."""
         gone = self.nodes[length:]
         del self.nodes[length:]
         for node in gone:
@@ -91,7 +91,7 @@ class Graph:
         return self._by_name.get(node.name) is node
 
     def own(self, value: Value) -> Value:
-        """What stands for a value in this graph: itself, except where a closure captured it."""
+        """The value that represents `value` in this graph: itself, unless a closure captured it."""
         return value
 
     def find(self, name: str) -> Node:
@@ -106,7 +106,7 @@ class Graph:
             raise GraphError(f"graph: no node is called {name!r}") from None
 
     def unique_name(self, name: str) -> str:
-        """`name`, or `name_1`, `name_2`, ... where it is taken (TensorFlow's rule, case blind)."""
+        """`name`, or `name_1`, `name_2`, ... if it is taken; TensorFlow's rule, ignoring case."""
         key = name.lower()
         counts = self._counts
         count = counts.get(key, 0)
@@ -122,7 +122,7 @@ class Graph:
         return unique if key == name else f"{name}_{count}"
 
     def add_control_edge(self, node: Node, before: Node) -> None:
-        """Make `node` wait for `before`, although it is already built."""
+        """Adds a control dependency to a node that is already built."""
         self.edges[node] = (*self.edges.get(node, ()), before)
 
     def predecessors(self, node: Node) -> list[Node]:
@@ -134,42 +134,42 @@ class Graph:
 
     @contextlib.contextmanager
     def name_scope(self, name: str) -> Iterator[str]:
-        """Prefix the names of nodes built inside; yields the prefix, such as `layer1/`."""
+        """Prefixes the names of nodes built inside; yields the prefix, such as `layer1/`."""
         with self._set("_scope", self.unique_name(self._scope + name) + "/" if name else ""):
             yield self._scope
 
     @contextlib.contextmanager
     def prefix(self, scope: str) -> Iterator[None]:
-        """Names of nodes built inside begin with exactly `scope`, which keeps its own slash."""
+        """Gives nodes built inside exactly the prefix `scope`, which includes its own slash."""
         with self._set("_scope", scope):
             yield
 
     @contextlib.contextmanager
     def control_dependencies(self, nodes: Iterable[Node]) -> Iterator[None]:
-        """Nodes built inside run after all of `nodes`."""
+        """Makes nodes built inside run after all of `nodes`."""
         with self._set("_control", tuple(dict.fromkeys((*self._control, *nodes)))):
             yield
 
     @contextlib.contextmanager
     def device(self, name: str) -> Iterator[None]:
-        """Nodes built inside are placed on the device called `name`."""
+        """Places nodes built inside on the device `name`."""
         with self._set("_device", name):
             yield
 
     def on_behalf_of(self, node: Node, scope: str | None = None) -> _OnBehalf:
-        """Nodes built inside carry `node`'s name as scope, its device and the line that made it."""
+        """Gives nodes built inside the scope, device and source line of `node`."""
         scope = node.name + "/" if scope is None else scope
         return _OnBehalf(self, (scope, node.device, node.source))
 
     def exchange(self, context: Context) -> Context:
-        """Set name scope, device and source of nodes to be built; gives what they were."""
+        """Sets name scope, device and source line of nodes to be built; returns the old ones."""
         before = self._scope, self._device, self._source
         self._scope, self._device, self._source = context
         return before
 
     @contextlib.contextmanager
     def at(self, source: Source | None) -> Iterator[None]:
-        """Nodes built inside are said to come from this line of the user's program."""
+        """Sets the user's source line of nodes built inside."""
         with self._set("_source", source):
             yield
 
@@ -184,7 +184,7 @@ class Graph:
 
     @contextlib.contextmanager
     def as_default(self) -> Iterator[Graph]:
-        """Operations called inside, in this thread, add their nodes to this graph."""
+        """Makes this the graph to which operations called in this thread add nodes."""
         stack = _stack()
         stack.append(self)
         try:
@@ -197,7 +197,7 @@ class Graph:
 
 
 class _OnBehalf:
-    """`Graph.on_behalf_of`: entered for every node that is differentiated or rewritten."""
+    """`Graph.on_behalf_of`; entered for every node that is differentiated or rewritten."""
 
     __slots__ = ("_context", "_graph")
 
@@ -224,7 +224,7 @@ def _stack() -> list[Graph]:
 
 
 def current_graph() -> Graph:
-    """The innermost `as_default` graph of this thread, else one that the process shares."""
+    """This thread's innermost `as_default` graph, else the graph that the process shares."""
     try:
         return _local.stack[-1]
     except (AttributeError, IndexError):
@@ -236,14 +236,14 @@ def toposort(
     roots: Iterable[Node],
     predecessors: Callable[[Node], list[Node]] | None = None,
 ) -> list[Node]:
-    """Everything that `roots` need, predecessors first; iterative, so depth is no limit.
+    """Everything that `roots` need, in topological order; iterative, so depth is unlimited.
 
     Raises:
         GraphError: the control dependencies form a cycle; the message names it.
     """
     before = predecessors or graph.predecessors
     done: set[Node] = set()
-    active: dict[Node, None] = {}  # the path from a root to the node that is being looked at
+    active: dict[Node, None] = {}  # the path from a root to the node in hand
     order: list[Node] = []
     for root in roots:
         stack = [root]
@@ -251,7 +251,7 @@ def toposort(
             node = stack[-1]
             if node in done:
                 stack.pop()
-            elif node in active:  # for the second time: all that it needs is done
+            elif node in active:  # second visit: all predecessors are done
                 stack.pop()
                 del active[node]
                 done.add(node)
@@ -273,7 +273,7 @@ def _refuse_cycle(node: Node, active: dict[Node, None]) -> None:
 
 
 def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None]) -> Graph:
-    """Rebuild a graph node by node.
+    """Rebuilds a graph node by node.
 
     `rule(node, out)` sees each node with its inputs already mapped into the graph `out`, which is
     the current graph during the call. It returns values to use instead of the node's outputs, or

@@ -1,9 +1,9 @@
 """Frozen nodes and the typed edges between them.
 
-A node never changes after it is built, so graphs may share nodes and a rewrite is a new node.
-A node's trailing inputs may supply attributes (`operands` names them): `reshape(x, shape)` with
-a computed shape is the node `reshape`, inputs `(x, shape)`, operands `("shape",)`. Specializing a
-graph evaluates them, so that every later pass sees attributes only.
+A node never changes after it is built, so graphs may share nodes, and a rewrite makes new nodes. A
+node's trailing inputs may supply attributes (`operands` names them): `reshape(x, shape)` with a
+computed shape is the node `reshape`, inputs `(x, shape)`, operands `("shape",)`. Specializing a
+graph evaluates them, so that later passes see only attributes.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ Attrs = Mapping[str, Any]
 
 
 class Source:
-    """A place in the user's program; one on the call stack finds its line when asked for it."""
+    """A line of the user's program; from the call stack, it is resolved only on request."""
 
     __slots__ = ("_code", "_line", "file")
 
     def __init__(self, file: str, line: int, code: CodeType | None = None) -> None:
-        """With `code`, `line` is the offset of the instruction that ran, as in `f_lasti`."""
+        """With `code`, `line` is the offset of the instruction, as in `f_lasti`."""
         self.file: Final = file
         self._line = line
         self._code = code
 
     @property
     def line(self) -> int:
-        """The number of the line."""
+        """The line number."""
         if self._code is not None:
             self._line, self._code = _line_of(self._code, self._line), None
         return self._line
@@ -67,7 +67,7 @@ _outside: dict[str, bool] = {}  # file name -> whether it is the user's; as many
 
 
 def user_source() -> Source | None:
-    """The innermost line on the call stack that lies outside the package (and `contextlib`)."""
+    """The innermost line on the call stack outside the package (and `contextlib`)."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         code = frame.f_code
@@ -81,17 +81,17 @@ def user_source() -> Source | None:
     return None
 
 
-PLACE: Final = " (created at "  # begins the end of messages
+PLACE: Final = " (created at "  # starts the suffix of messages
 
 
 def at_user_line() -> str:
-    """` (created at train.py:31)`, the line outside the package that is running, for messages."""
+    """` (created at train.py:31)`, the running line outside the package, for messages."""
     source = user_source()
     return "" if source is None else f"{PLACE}{source})"
 
 
 class TensorType(NamedTuple):
-    """What an edge carries: element type and shape. A tuple, because types are hashed often."""
+    """The type of an edge: element type and shape. A tuple, because types are hashed often."""
 
     dtype: DType
     shape: Shape
@@ -103,7 +103,7 @@ class TensorType(NamedTuple):
 
 
 class Literal:
-    """A frozen array that hashes by content: the `value` attribute of a constant."""
+    """A frozen array, hashed by content: the `value` attribute of a constant."""
 
     __slots__ = ("_hash", "array")
 
@@ -132,7 +132,7 @@ class Literal:
 
 
 class Region(Protocol):
-    """What a node may hold inside: a graph (`weft.ir.graph`), as nodes and graphs see it."""
+    """The interface of a graph inside a node (`weft.ir.graph`), as nodes and graphs see it."""
 
     nodes: list[Node]
     outputs: tuple[Value, ...]
@@ -144,7 +144,7 @@ class Region(Protocol):
 
 
 class _Fields:
-    """The fields of a node while it is being built."""
+    """The fields of a node under construction."""
 
     __slots__ = (
         "attrs", "control", "device", "inputs", "name", "op", "operands", "outputs",
@@ -166,7 +166,7 @@ class _Fields:
 class Node(_Fields):
     """One operation in a graph, frozen.
 
-    Build nodes through `weft.ops`, which checks shapes and types; `Graph.add` is the raw door.
+    Build nodes through `weft.ops`, which checks shapes and types; `Graph.add` is the unchecked way.
     """
 
     __slots__ = ()
@@ -184,7 +184,7 @@ class Node(_Fields):
         source: Source | None = None,
         regions: tuple[Region, ...] = (),
     ) -> Node:
-        """A node; it freezes by changing class, far cheaper than `object.__setattr__` by field."""
+        """Fills a node and freezes it by changing its class, cheaper than `object.__setattr__`."""
         fields: Any = _Fields()
         fields.op = op
         fields.inputs = inputs
@@ -217,7 +217,7 @@ class Node(_Fields):
     def with_inputs(
         self, inputs: tuple[Value, ...], control: tuple[Node, ...] | None = None
     ) -> Node:
-        """The same operation on other inputs; itself where nothing changes."""
+        """The same operation on other inputs; the node itself if nothing changes."""
         control = self.control if control is None else control
         if inputs == self.inputs and control == self.control:
             return self
@@ -322,4 +322,4 @@ class Value:
     def __getitem__(self, key: Any) -> Value:
         return self.operator("subscript", self, key)
 
-    __iter__ = None  # else Python would count subscripts up forever
+    __iter__ = None  # without it Python would iterate by subscripts forever

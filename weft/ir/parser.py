@@ -1,4 +1,4 @@
-"""Read back the text that `weft.ir.printer` writes."""
+"""Parses the text that `weft.ir.printer` writes."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@
     }
 
 `^` marks control dependencies, `@` the device, `!` the user's line. Operands that supply attributes
-are written `shape=%s:0` among the inputs. Regions follow in braces. An attribute that is a function
-is written with its inputs, and what else it has in brackets:
+are written `shape=%s:0` among the inputs. Regions follow in braces. A function as an attribute is
+written with its inputs, and its further data in brackets:
 
     {body: function(%x: float32[3], %w: float32[]) [captured: 1] {
       %multiply: float32[3] = multiply(%x:0, %w:0)
@@ -27,7 +27,7 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.function import Function
 from weft.ir.node import Literal, Node, Region
 
-# Arrays up to this many elements are written as numbers, larger ones as base64 of their bytes.
+# Arrays of up to this many elements are written as numbers, larger ones as base64 of their bytes.
 READABLE = 16
 
 
@@ -108,7 +108,7 @@ def _format_array(array: np.ndarray[Any, Any]) -> str:
 
 
 def _readable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """As integers, booleans or float64; complex numbers as real and imaginary parts in turn."""
+    """As integers, booleans or float64; complex numbers as interleaved real and imaginary parts."""
     if array.dtype.kind in "biu":
         return array
     if array.dtype.kind == "c":

@@ -26,7 +26,7 @@ def is_static(shape: Shape) -> bool:
 
 
 def is_stack(shape: Shape) -> bool:
-    """Whether the first dimension alone is unknown: rows of which only the run tells how many."""
+    """Whether only the first dimension is unknown, so that a run decides the number of rows."""
     return bool(shape) and shape[0] is None and is_static(shape[1:])
 
 
@@ -59,7 +59,7 @@ def known(shape: Shape) -> tuple[int, ...]:
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Whether some concrete shape fits both."""
+    """Whether some concrete shape matches both."""
     if a is None or b is None:
         return True
     if a == b:
@@ -70,7 +70,7 @@ def compatible(a: Shape, b: Shape) -> bool:
 
 
 def merge(a: Shape, b: Shape) -> Shape:
-    """The most that is known from two descriptions of the same shape.
+    """The most specific shape that two descriptions of one shape give.
 
     Raises:
         ShapeError: the two contradict each other.
@@ -126,7 +126,7 @@ def normal_axis(axis: int, rank: int) -> int:
 
 
 def normal_axes(axes: Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Sorted distinct axes counted from the front; `None` means all.
+    """Sorted unique axes counted from the front; `None` means all.
 
     Raises:
         ShapeError: an axis lies outside the rank or is named twice.

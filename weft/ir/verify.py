@@ -1,4 +1,4 @@
-"""The verifier: what must hold of every graph, between any two passes."""
+"""The verifier: what must hold of every graph, after each pass."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def verify(graph: Region) -> None:
 
 
 def verify_function(function: Function) -> None:
-    """Check names, order and edges of a function: it reads its inputs only.
+    """Check names, order and edges of a function, and that it reads nothing but its inputs.
 
     Raises:
         GraphError: the first fault found.
@@ -60,7 +60,7 @@ def verify_function(function: Function) -> None:
 
 
 def _verify_edges(node: Node, seen: AbstractSet[Node]) -> None:
-    """Everything that a node reads or waits for comes before it."""
+    """Check that everything that a node reads or waits for comes before it."""
     for value in node.inputs:
         if value.node not in seen:
             raise GraphError(
