@@ -37,7 +37,7 @@ class Function:
 
 
 BUILDERS: Final[list[Callable[..., Function]]] = [Function]
-"""The last one makes what the parser reads, from inputs, outputs, nodes and details by name."""
+"""The last function builds what the parser reads, from inputs, outputs, nodes and details."""
 
 
 def functions(node: Node) -> list[Function]:

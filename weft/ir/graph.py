@@ -10,7 +10,7 @@ from weft.errors import GraphError
 from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value, at_user_line, user_source
 
 Context = tuple[str, str, Source | None]
-"""Name scope, device and source of the nodes that are being built."""
+"""Name scope, device and source line of the nodes under construction."""
 
 
 class Graph:

@@ -1,1 +1,1 @@
-"""Graph to graph: each pass is pure; `pipeline` is the table of contents."""
+"""Graph-to-graph passes, each a pure function; `pipeline` lists them all."""

@@ -26,7 +26,7 @@ class InArena:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """Memory outside the arena: a feed, a variable, a constant or a result; `size` bytes."""
+    """Memory outside the arena: a feed, variable, constant or result of `size` bytes."""
 
     index: int
     size: int
@@ -34,12 +34,12 @@ class External:
 
 Place = InArena | External
 Argument = Place | Scratch | int
-"""A place, the error cell (`ERROR`), or an integer."""
+"""A place in memory, the error cell (`ERROR`), or an integer."""
 
 
 @dataclass(frozen=True)
 class Feed:
-    """Memory that the caller provides at each run."""
+    """Memory that the caller provides in each run."""
 
     index: int
 
@@ -54,14 +54,14 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """Memory that belongs to the program."""
+    """Memory owned by the program."""
 
     array: np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Memory of the program, `size` bytes, that its prelude writes and its steps read."""
+    """Memory of the program, `size` bytes, written by its prelude and read by its steps."""
 
     size: int
 
@@ -71,9 +71,9 @@ class Stack:
     """Memory of the program that grows in a run: rows that a loop stacks.
 
     Attributes:
-        tape: stacks of the same number have as many rows as each other.
+        tape: stacks with the same number have the same number of rows.
         row: bytes of a row.
-        loop: which loop makes it, for messages.
+        loop: the loop that writes it, for messages.
     """
 
     tape: int
@@ -86,21 +86,21 @@ Source = Feed | Variable | Constant | Kept | Stack
 
 @dataclass(frozen=True)
 class Placed:
-    """One launch with its arguments placed; a guarded one is left out once an error is set."""
+    """A launch with its arguments placed; a guarded one is skipped once an error is set."""
 
     launch: Launch
     args: tuple[Argument, ...]
     guard: bool
     group: Group | None  # for messages and profiles; `None` for copies
-    steer: Steer | None = None  # of a record, at which the program may go on elsewhere
+    steer: Steer | None = None  # of a record, at which control may jump
 
 
 @dataclass(frozen=True)
 class Blueprint:
     """Everything about a program except addresses.
 
-    The calls of the prelude have to run before the first step, and again once one of the feeds
-    has changed that `step.lasting` names.
+    The calls of the prelude must run before the first step, and again whenever a feed named in
+    `step.lasting` changes.
     """
 
     calls: tuple[Placed, ...]
@@ -116,10 +116,10 @@ class Blueprint:
 
     @property
     def kept_bytes(self) -> int:
-        """Memory for what the prelude computes."""
+        """Memory for the results of the prelude."""
         return sum(x.size for x in self.externals if isinstance(x, Kept))
 
 
 def is_host(placed: Placed) -> bool:
-    """Whether it is a call into Python."""
+    """Whether the call runs Python code."""
     return placed.group is not None and is_hosted(placed.group.nodes[0])

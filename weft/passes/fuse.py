@@ -1,9 +1,9 @@
-"""Fuse: gather nodes into groups that become one kernel each.
+"""Fuse: gathers nodes into groups that become one kernel each.
 
-One walk in order. Every group stays *open* until a node outside it reads one of its values; until
-then nothing outside depends on it, so a later node may still join and groups may be merged without
-ever making a cycle. Movement and small constants *float*: they are recomputed inside each group
-that reads them, and only stored when something needs them in memory.
+One walk in order. A group stays *open* until a node outside it reads one of its values; until then
+nothing outside depends on it, so later nodes may join and groups may merge without making a cycle.
+Shape operations and small constants *float*: each group that reads them recomputes them, and they
+are stored only if something needs them in memory.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from weft.ops.reduction.reduce import sum as sum_
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group, gathers
 from weft.passes.step import Step
 
-# Movement of movement is recomputed at most this deep.
+# Shape operations on shape operations are recomputed at most this deep ...
 MOST_FLOATING = 4
-# ... and from at most so many arrays: for each element, joined ones are all looked at.
+# ... and from at most so many arrays: for each element, a concatenation tests all its parts.
 MOST_SOURCES = 64
 
 
@@ -63,14 +63,14 @@ class _Fuser:
         self.enabled = enabled
         self.group_of: dict[Node, _Open] = {}
         self.floating: dict[Node, int] = {}  # -> depth
-        self.sources: dict[Node, int] = {}  # how many arrays floating movement reads
+        self.sources: dict[Node, int] = {}  # how many arrays a floating value reads
         self.position: dict[Node, int] = {}
         self.aliases: dict[Value, Value] = {}
         self.groups: list[_Open] = []
-        self.reducing: dict[Value, list[_Open]] = {}  # what groups with a reduction read in full
+        self.reducing: dict[Value, list[_Open]] = {}  # arrays that reducing groups read in full
 
     def visit(self, position: int, node: Node) -> None:
-        """Place one node."""
+        """Places one node."""
         self.position[node] = position
         op = op_of(node)
         match op.lower:
@@ -85,7 +85,7 @@ class _Fuser:
                     (self.floating.get(v.node, 0) for v in node.inputs), default=0
                 )
                 self._close_behind(node, None)
-            case Pull():  # reads its inputs at other places, so they must be in memory
+            case Pull():  # reads its inputs at other positions, so they must be in memory
                 self._join(node, [])
             case Elementwise():
                 self._join(node, self._elementwise_hosts(node))
@@ -101,7 +101,7 @@ class _Fuser:
         return depth < MOST_FLOATING
 
     def _narrow(self, node: Node) -> None:
-        """Have in memory what `node` moves, where it would look at too many arrays otherwise."""
+        """Stores what `node` reads, if it would otherwise test too many arrays."""
         sources = [self.sources.get(v.node, 1) for v in node.inputs]
         if sum(sources) > MOST_SOURCES:
             for value in node.inputs:
@@ -109,14 +109,14 @@ class _Fuser:
             sources = [1] * len(sources)
         self.sources[node] = sum(sources)
 
-    # -- where values come from
+    # -- producers
 
     def _materialise(self, value: Value) -> None:
-        """Make sure that a floating value is in memory: a constant is, others get a group."""
+        """Puts a floating value into memory: a constant already is, others get a group."""
         node = value.node
         if self.floating.pop(node, None) is not None and op_of(node) is not CONSTANT:
             self.sources.pop(node, None)
-            # Closed at once: groups that come before a later joiner may already read the value.
+            # Closed at once: groups before a later joiner may already read the value.
             self._start(node, value.shape).open = False
 
     def _start(self, node: Node, domain: Shape, *, opaque: bool = False) -> _Open:
@@ -134,7 +134,7 @@ class _Fuser:
                 group.inputs.add(value)
 
     def _close_behind(self, node: Node, group: _Open | None) -> None:
-        """Close every other group that `node` reads, through floating values too."""
+        """Closes every other group that `node` reads, also through floating values."""
         stack = list(node.inputs)
         while stack:
             value = stack.pop()
@@ -153,9 +153,9 @@ class _Fuser:
     # -- placing nodes
 
     def _alias(self, node: Node) -> None:
-        """A reshape between the two forms of a reduced value joins its group; else it is a view.
+        """A reshape between the two forms of a reduced value joins its group; others are views.
 
-        A barrier is many views, one of each input: it comes after all of them, as do its readers.
+        A barrier is a set of views, one per input: it and its readers come after all inputs.
         """
         value, *more = node.inputs
         if more:
@@ -264,7 +264,7 @@ class _Fuser:
         self._meet(host)
 
     def _takes(self, host: _Open, node: Node) -> bool:
-        """Whether `node` gathers from columns what the kernel of `host` can while it stores."""
+        """Whether `node` is a column statistic that `host`'s kernel can compute in its epilogue."""
         (value,) = node.inputs
         product = next(iter(host.nodes))
         if not (host.open and Ability.SUMS in family_of(product).abilities):
@@ -279,9 +279,9 @@ class _Fuser:
         return alike and some and value.shape == host.domain and self._fits(host)
 
     def _meet(self, host: _Open) -> None:
-        """Merge a group that reduces with one that reduces the same way and reads the same array.
+        """Merges a reducing group into one that reduces the same way and reads the same array.
 
-        Both are open, so that neither depends on the other.
+        Both are open, so neither depends on the other.
         """
         full = [v for v in host.inputs if v.shape == host.domain]
         for value in full:
@@ -323,7 +323,7 @@ class _Fuser:
         return Fused(groups, dict(self.aliases), self.step.graph.outputs)
 
     def _with_floating(self, group: _Open) -> list[Node]:
-        """The group's nodes with the floating ones that they read, in order."""
+        """The group's nodes and the floating ones that they read, in order."""
         found: set[Node] = set(group.nodes)
         stack = list(group.nodes)
         while stack:

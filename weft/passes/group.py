@@ -1,4 +1,4 @@
-"""Fused groups: what the fusion pass hands to the code generator."""
+"""Fused groups: the input of the code generator."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration.fact import Ability
 
 LONGEST_NAME = 6  # operations
-# More than this and a group's kernel runs out of registers and compiles slowly.
+# With more, a group's kernel spills registers and compiles slowly.
 MOST_NODES = 48
 MOST_INPUTS = 20
 
 
 def nbytes(value: Value) -> int:
-    """Bytes of a value in the arena; none of a loop's stack, which lies elsewhere."""
+    """Bytes of a value in the arena; 0 for a loop's stack, which lies elsewhere."""
     return 0 if is_stack(value.shape) else size(value.shape) * value.dtype.size
 
 
@@ -28,7 +28,7 @@ def row_bytes(stack: Value) -> int:
 
 
 def gathers(node: Node) -> bool:
-    """Whether a node is a statistic that the kernel of a product may take while it stores."""
+    """Whether a node is a statistic that a matmul kernel can compute in its epilogue."""
     return isinstance(op_of(node).lower, Reduce) or Ability.STATISTIC in family_of(node).abilities
 
 
@@ -36,26 +36,27 @@ def gathers(node: Node) -> bool:
 class Group:
     """Nodes that become one kernel (or a short fixed sequence of kernels).
 
-    All shapes are concrete. The group has a domain D, the largest shape in it, and a set R of
-    reduced axes, empty if nothing reduces. A node is of one of these forms:
+    All shapes are concrete. The group has an iteration domain D, the largest shape in it, and a set
+    R of reduced axes, empty if nothing reduces. A node has one of these forms:
 
-    - *opaque*: at most one, and first. The rest is its epilogue: D is the shape of its output
-      (with several outputs there is no epilogue), R is empty. After a convolution statistics of
-      full values may follow (`gathers`), over all axes but the last, which nothing in the group
-      reads.
-    - *full*: elementwise or pull, of shape D.
-    - *reduce*: of a full value or an input of shape D, over exactly R, keeping the axes or not.
-    - *kept*: elementwise on reduced values (and inputs that broadcast to them), of the shape that
-      a reduction over R gives, axes kept as 1 or dropped; or a reshape between these two shapes.
-      Full nodes read kept values by broadcasting.
-    - *inlined*: elementwise, pull or constant of any other shape, used inside the group only, and
-      not depending on a reduction: computed wherever it is read.
+    - *opaque*: at most one, and first. The rest is its epilogue: D is the shape of its output (with
+      several outputs there is no epilogue), R is empty. After a convolution, column statistics of
+      full values may follow (`gathers`), which nothing in the group reads.
+    - *full*: elementwise or shape operation (pull), of shape D.
+    - *reduce*: a reduction of a full value or an input of shape D, over exactly R, axes kept or
+      dropped.
+    - *kept*: elementwise on reduced values (and inputs that broadcast to them), with the shape of a
+      reduction over R, axes kept as 1 or dropped; or a reshape between these two shapes. Full nodes
+      broadcast kept values.
+    - *inlined*: elementwise, pull or constant of any other shape, used only inside the group and
+      independent of reductions: computed wherever it is read.
 
     Where R is not a suffix of the axes, no full node depends on a reduction.
 
-    What the opaque node reads may be computed as it is read, by the elementwise nodes `before`.
+    The elementwise nodes `before` are the opaque node's prologue: they compute its operands as it
+    reads them.
 
-    A gradient by weights may stand `beside` the gradient by x, as a group of its own without
+    `beside` is a weight gradient fused with the input gradient, a group of its own without
     `before`: one kernel reads the cotangent for both. Inputs and outputs are those of both, and
     `before` computes operands of either.
     """
@@ -63,10 +64,10 @@ class Group:
     nodes: tuple[Node, ...]  # in order
     inputs: tuple[Value, ...]  # read from memory
     outputs: tuple[Value, ...]  # written to memory
-    before: tuple[Node, ...] = ()  # computes operands of the opaque node, in order
-    lasting: frozenset[Value] = frozenset()  # inputs that are most often what they were before
-    beside: Group | None = None  # another product that the kernel computes
-    repeated: bool = False  # many times in a step, in which lasting inputs stay what they are
+    before: tuple[Node, ...] = ()  # the prologue of the opaque node, in order
+    lasting: frozenset[Value] = frozenset()  # inputs that rarely change between steps
+    beside: Group | None = None  # a second opaque node in the same kernel
+    repeated: bool = False  # runs many times a step with the same lasting inputs
 
     @property
     def products(self) -> tuple[Node, ...]:
@@ -75,19 +76,19 @@ class Group:
 
     @property
     def all_nodes(self) -> tuple[Node, ...]:
-        """What is computed before, here and beside."""
+        """Nodes of the prologue, the group and the group beside."""
         return (*self.before, *self.nodes, *(self.beside.nodes if self.beside else ()))
 
     @property
     def operands(self) -> frozenset[Value]:
-        """What the products read from memory."""
+        """The operands of the opaque nodes in memory."""
         inside = set(self.before)
         reads = [v for n in (*self.before, *self.products) for v in n.inputs]
         return frozenset(v for v in reads if v.node not in inside)
 
     @property
     def name(self) -> str:
-        """A name for people: the operations in order, the middle of many left out."""
+        """A readable name: the operations in order, abbreviated in the middle."""
         ops = [n.op for n in self.nodes if op_of(n) is not CONSTANT] or [CONSTANT.name]
         if len(ops) > LONGEST_NAME:
             ops = [*ops[: LONGEST_NAME - 2], f"{len(ops) - LONGEST_NAME + 1}more", ops[-1]]
@@ -96,11 +97,11 @@ class Group:
 
 @dataclass(frozen=True)
 class Fused:
-    """Groups in an order that respects data, and what other views of memory exist."""
+    """Groups in an order that respects data dependencies, and views of their values."""
 
     groups: tuple[Group, ...]
     aliases: dict[Value, Value]  # a reshaped value -> the value whose memory it shares
-    outputs: tuple[Value, ...]  # of the step: in memory whoever reads them
+    outputs: tuple[Value, ...]  # values of the step that are in memory for any reader
 
     def root(self, value: Value) -> Value:
         """The value that owns the memory of `value`."""

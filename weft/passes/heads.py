@@ -2,7 +2,7 @@
 
     y = flash_attention(turned(q), turned(k), turned(v))  ->  turned(head_attention(q, k, v))
 
-Slices of heads are read in their place, too, so that one product may give q, k and v.
+Slices of heads are read in place, too, so that one matmul may compute q, k and v.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from weft.ops.shape.reshape import transpose
 
 
 def heads_in_place(node: Node) -> Sequence[Value] | None:
-    """What `flash_attention` gives, from heads side by side."""
+    """`flash_attention` on adjacent heads, which are not transposed."""
     parts = [_beside(x) for x in node.inputs]
     if None in parts:
         return None
@@ -35,7 +35,7 @@ def heads_in_place(node: Node) -> Sequence[Value] | None:
 
 
 def gradient_in_place(node: Node) -> Sequence[Value] | None:
-    """What `flash_attention_grad` gives, from heads side by side, in one array."""
+    """`flash_attention_grad` on adjacent heads, with the gradients in one array."""
     g, q, k, v, sums, shared = node.inputs
     given, *parts = (_beside(x) for x in (g, q, k, v))
     alike = len({x.shape for x in (q, k, v)}) == 1
@@ -52,7 +52,7 @@ def gradient_in_place(node: Node) -> Sequence[Value] | None:
 
 
 def _beside(x: Value) -> tuple[Value, int] | None:
-    """The array in which the heads of `x` lie side by side, and the first of them."""
+    """The array in which the heads of `x` are adjacent, and the first of them."""
     rank = len(known(x.shape))
     node = x.node
     swap = (*range(rank - 3), rank - 2, rank - 3, rank - 1)

@@ -1,4 +1,4 @@
-"""Finds launches that depend only on feeds that seldom change: they run once, in a prelude.
+"""Finds launches that depend only on feeds that rarely change: they run once, in a prelude.
 
 They pack, transpose or transform weights, or compute factors from running statistics. Their results
 stay in the program's memory until such a feed changes.
@@ -23,9 +23,9 @@ def kept_launches(
 
     Args:
         buffer_of: the memory behind an argument.
-        lasting: whether external memory stays as it is.
-        external: whether memory is there before the step or outlives it.
-        moves: whether an argument is another part of memory from iteration to iteration of a loop.
+        lasting: whether external memory keeps its contents between steps.
+        external: whether memory exists before the step or outlives it.
+        moves: whether an argument advances with the iterations of a loop.
     """
     reads, writes = zip(*[_touched(x, buffer_of) for x in launches], strict=True)
     writers: dict[Buffer, list[int]] = {}
@@ -58,7 +58,7 @@ def kept_launches(
 def _touched(
     launch: Launch, buffer_of: Callable[[Buffer], Buffer]
 ) -> tuple[list[Buffer], list[Buffer]]:
-    """What a launch reads and writes, memory of single threads left out."""
+    """What a launch reads and writes, except per-thread scratch."""
     reads: list[Buffer] = []
     writes: list[Buffer] = []
     for slot, argument in enumerate(launch.args):

@@ -1,13 +1,13 @@
-"""What groups become: kernels, and launches of them on values. The code generator makes them.
+"""Kernels and their launches on values, which the code generator makes from groups.
 
 Every kernel is one native function
 
     void kernel(ptr args, i64 begin, i64 end, i64 thread)
 
-`args` points at 8-byte slots: addresses of buffers, then integers. The work of a launch is cut into
-`chunks` that do not depend on the number of threads; a call does chunks `begin` to `end - 1`, which
-write disjoint memory and may run at the same time as any other chunk of the launch. Results are
-therefore bitwise equal on any number of threads.
+`args` points at 8-byte slots: addresses of buffers, then integers. A launch is divided into
+`chunks`, whose number does not depend on the number of threads. A call runs chunks `begin` to `end
+- 1`. Chunks write disjoint memory, so all of them may run concurrently, and results are bitwise
+equal on any number of threads.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ SYMBOL: Final = "weft_kernel"
 class Kernel:
     """The LLVM IR of one native function. Equal text is compiled once.
 
-    One whose object code is on disk may have the `key` of that in place of the text.
+    If its object code is on disk, `key` may replace the text.
     """
 
-    name: str  # for people, such as "matmul_f32_128x512x784_bias_relu"
-    ir: str  # a whole LLVM module that defines @weft_kernel and nothing else visible
+    name: str  # readable, such as "matmul_f32_128x512x784_bias_relu"
+    ir: str  # an LLVM module whose only visible definition is @weft_kernel
     key: str = ""
 
     @cached_property
     def digest(self) -> str:
-        """A name for the text."""
+        """A hash of the text."""
         return hashlib.blake2b(self.ir.encode(), digest_size=32).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
 class Scratch:
-    """Memory that lives for one launch sequence: `size` bytes, or that many for every thread."""
+    """Memory for one launch sequence: `size` bytes, or that many per thread."""
 
     size: int
     per_thread: bool = False
@@ -60,10 +60,10 @@ Argument = Buffer | int
 class Launch:
     """One kernel on given arguments.
 
-    `writes` are the positions in `args` that are written. `inplace` pairs (written, read)
-    positions that may be the same memory: the kernel reads an element before it writes it, and no
-    other chunk reads it. For per-thread scratch the slot holds the base, and the kernel adds
-    `thread * size`.
+    `writes` are the positions in `args` that are written. `inplace` has pairs (written, read) of
+    positions that may share memory: the kernel reads an element before it writes it, and no other
+    chunk reads it. For per-thread scratch the slot holds the base, and the kernel adds `thread *
+    size`.
     """
 
     kernel: Kernel
@@ -74,15 +74,15 @@ class Launch:
     flops: float = 0.0
     bytes: float = 0.0
     check: bool = False  # may set the step's error cell: see ERROR
-    control: Control | None = None  # no kernel, but where the program goes on
-    inside: Flat | None = None  # what a loop or a choice consists of, in its place
+    control: Control | None = None  # a jump instead of a kernel
+    inside: Flat | None = None  # launches of a loop or branch, in its place
 
 
 @dataclass(frozen=True)
 class Slice:
-    """At iteration t of a loop, the memory `start + stride * t` bytes into that of `whole`.
+    """At iteration t of a loop, the memory `start + stride * t` bytes into `whole`.
 
-    Where that is a stack, `height` bytes further for each of its rows.
+    In a stack, `height` bytes further for each of its rows.
     """
 
     whole: Buffer
@@ -94,7 +94,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Swapped:
-    """The memory of `even` at even iterations of a loop, that of `odd` at odd ones."""
+    """Double buffering: the memory of `even` in even iterations of a loop, of `odd` in odd ones."""
 
     even: Scratch
     odd: Scratch
@@ -109,13 +109,13 @@ Pair = tuple[Launch, Group | None]
 
 @dataclass(frozen=True)
 class Flat:
-    """Launches in order, loops and choices among them written out, each with its group.
+    """Launches in order, loops and branches expanded, each with its group.
 
     Attributes:
         aliases: values of bodies that share the memory of another value.
         views: buffers whose memory differs from iteration to iteration.
         constants: nodes of bodies whose arrays are read.
-        stacks: which stack lies on which tape, and how many bytes a row has.
+        stacks: the tape of each stack, and the bytes of a row.
     """
 
     launches: list[Pair] = field(default_factory=list["Pair"])
@@ -125,14 +125,14 @@ class Flat:
     stacks: dict[Value, tuple[Tape, int]] = field(default_factory=dict[Value, tuple[Tape, int]])
 
     def include(self, other: Flat) -> None:
-        """Know the buffers of another one, too."""
+        """Adds the buffers of another one."""
         self.aliases.update(other.aliases)
         self.views.update(other.views)
         self.constants.update(other.constants)
         self.stacks.update(other.stacks)
 
     def add(self, launch: Launch, group: Group | None = None) -> None:
-        """Append a launch; one of a loop or a choice is written out."""
+        """Appends a launch, expanding a loop or branch."""
         if launch.inside is None:
             self.launches.append((launch, group))
         else:
@@ -141,7 +141,7 @@ class Flat:
 
 
 def moves(argument: Buffer, flat: Flat) -> bool:
-    """Whether an argument is elsewhere from iteration to iteration of some loop."""
+    """Whether an argument advances with the iterations of some loop."""
     while isinstance(argument, Value) and argument in flat.aliases:
         argument = flat.aliases[argument]
     return argument in flat.views
@@ -159,16 +159,16 @@ runtime raises after the step, before variables change.
 
 @dataclass(frozen=True, eq=False)
 class ScalarLoop:
-    """What the kernel of a loop of numbers does.
+    """The work of the kernel of a scalar loop.
 
     Attributes:
         node: the loop.
-        body: what an iteration does.
-        condition: whether there is another iteration; `None` if their number alone tells.
-        mapped: how many inputs behind the carried ones are arrays, a number an iteration.
-        most: most iterations, -1 for as many as it takes.
-        done: memory for the number of iterations that are done, 0 at first.
-        going: memory for whether some are left.
+        body: one iteration.
+        condition: whether there is another iteration; `None` if only their number decides.
+        mapped: how many inputs after the carried ones are arrays, with one number per iteration.
+        most: maximum number of iterations, -1 for none.
+        done: memory for the number of finished iterations, 0 at first.
+        going: memory for whether any are left.
     """
 
     node: Node
@@ -183,12 +183,12 @@ class ScalarLoop:
 
     @property
     def arrays(self) -> tuple[Value, ...]:
-        """What is read: mapped and captured inputs."""
+        """Arrays that are read: mapped and captured inputs."""
         return self.node.inputs[self.carried :]
 
 
 class Generator(Protocol):
-    """What makes launches: the code generator."""
+    """The interface of the code generator, which makes launches."""
 
     def lower(self, group: Group) -> tuple[Launch, ...]:
         """The launches that compute a group, in order."""
@@ -199,5 +199,5 @@ class Generator(Protocol):
         ...
 
     def numbers(self, loop: ScalarLoop) -> Launch:
-        """Some iterations of a loop of a few numbers."""
+        """Some iterations of a scalar loop."""
         ...

@@ -1,9 +1,9 @@
-"""Layout: images stay as the kernels have them, (N, spatial..., C), whatever users write.
+"""Layout: keeps images as the kernels need them, (N, spatial..., C), whatever users write.
 
-Around each operation on images stands a transpose to channels last, and behind it one back. Here
-those back sink: what computes element by element, reduces, pads, slices or joins images that were
-brought to channels first does so before they are, until the next transpose undoes the first. What
-is left stands where something wants memory in the user's order.
+Every operation on images has a transpose to channels last before it and one back after it. This
+pass sinks the ones back: elementwise operations, reductions, padding, slices and concatenations of
+images transposed to channels first run before that transpose, until the next transpose cancels it.
+Those that remain are needed in the user's order.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from weft.ops.shape.reshape import flip, reshape, transpose
 from weft.passes.step import Step
 
 SMALL: Final = 8
-"""A value so many times smaller than the result may be transposed for it."""
+"""Values so many times smaller than the result may be transposed for it."""
 
 Perm = tuple[int, ...]
 
 
 def layout(step: Step) -> Step:
-    """Sink transposes to channels first, in one walk."""
+    """Sinks transposes to channels first, in one walk."""
     if not any(_to_first(v) for node in step.graph.nodes for v in node.inputs):
         return step
     return step.with_graph(rewrite(step.graph, _sink))
 
 
 def _to_first(value: Value) -> Perm | None:
-    """The permutation by which a value is an image brought to channels first, if it is."""
+    """The permutation by which a value is an image transposed to channels first, or `None`."""
     if op_of(value.node) is not transpose:
         return None
     perm: Perm = value.node.attrs["perm"]
@@ -66,12 +66,12 @@ def _outside(value: Value, perm: Perm) -> Value:
 
 
 def _inner(items: Sequence[Any], perm: Perm) -> tuple[Any, ...]:
-    """One item an axis, in the order of the axes before `perm`."""
+    """Reorders a sequence with one item per axis to the axes before `perm`."""
     return tuple([items[perm.index(axis)] for axis in range(len(perm))])
 
 
 def _before(value: Value, perm: Perm, most: int) -> Value | None:
-    """What gives `value` (or one that it broadcasts to) by `perm`, if that costs next to nothing.
+    """The value whose transpose by `perm` gives `value`, if it is nearly free.
 
     Args:
         most: the largest size that may be transposed.
@@ -116,7 +116,7 @@ def _reduce(node: Node, perm: Perm) -> Value | None:
 
 
 def _barrier(node: Node) -> list[Value]:
-    """Every input crosses as it was before its transpose."""
+    """Passes each input through in its layout before the transpose."""
     perms = [_to_first(v) for v in node.inputs]
     inside = [v.node.inputs[0] if p else v for v, p in zip(node.inputs, perms, strict=True)]
     held = barrier.all(*inside)
@@ -144,7 +144,7 @@ def _concatenate(node: Node, perm: Perm) -> Value | None:
 
 
 def _movement(*per_axis: str) -> Callable[[Node, Perm], Value]:
-    """The rule of an operation of which some attributes have one entry an axis."""
+    """The rule of a shape operation; the attributes listed have one entry per axis."""
 
     def rule(node: Node, perm: Perm) -> Value:
         attrs: Mapping[str, Any] = {
@@ -161,7 +161,7 @@ def _flip(node: Node, perm: Perm) -> Value:
     return _outside(flip(node.inputs[0].node.inputs[0], axes=axes), perm)
 
 
-# With t a transpose to channels first and x' what gives x by t:
+# With t a transpose to channels first and x' the value that t transposes to x:
 RULES: Final[Mapping[str, Callable[[Node, Perm], Value | None]]] = {
     "transpose": _transpose,  # transpose(t(x), p) -> transpose(x, p after t)
     "broadcast_to": _broadcast,  # broadcast_to(t(x)) -> t(broadcast_to(x))
@@ -171,4 +171,4 @@ RULES: Final[Mapping[str, Callable[[Node, Perm], Value | None]]] = {
     "unslice": _movement("shape", "begin", "end", "strides"),  # unslice(t(x)) -> t(unslice(x))
     "flip": _flip,  # flip(t(x)) -> t(flip(x))
 }
-"""And f(t(x), y) -> t(f(x, y')) by element; sum(t(x)) -> sum(x); barrier(t(x)) -> t(barrier(x))."""
+"""Elementwise f(t(x), y) -> t(f(x, y')); sum(t(x)) -> sum(x); barrier(t(x)) -> t(barrier(x))."""

@@ -1,9 +1,8 @@
-"""Meet: a kernel that reads the same arrays as another is merged into it.
+"""Sibling fusion: merges a kernel into another that reads the same arrays.
 
-A value that is computed again for a late product (`rematerialize`) follows from an array that a
-kernel nearby reads anyway: GELU of what its own gradient reads, a layer norm's result from what
-the norm's gradient reads. There it takes the array from registers, and often most of the
-arithmetic, too.
+A value that is recomputed for a late matmul (`rematerialize`) depends on an array that a nearby
+kernel reads anyway: GELU on the input of its own gradient, a layer norm's result on the input of
+the norm's gradient. There it takes the array, and often most of the arithmetic, from registers.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group
 from weft.passes.pair import joined
 
 NEAR: Final = 4
-"""Groups that a value is computed earlier or later by: it takes memory meanwhile."""
+"""How many groups a value may move by; it occupies memory meanwhile."""
 LEAST_BYTES: Final = 1 << 20
-"""Smaller arrays come from a cache."""
+"""Smaller arrays are in cache anyway."""
 SMALL: Final = 16
-"""An array so many times smaller costs nothing to read."""
+"""Arrays so many times smaller cost nothing to read."""
 
 
 def meet(fused: Fused) -> Fused:
-    """The groups, those that only compute by element within one that reads the same arrays."""
+    """Merges elementwise groups into groups that read the same arrays."""
     found = list(fused.groups)
     for guest in fused.groups:
         arrays = _arrays(guest)
@@ -45,7 +44,7 @@ def meet(fused: Fused) -> Fused:
 
 
 def _arrays(group: Group) -> list[Value]:
-    """The arrays that a group reads place by place, if it does nothing but that."""
+    """The large arrays that a purely elementwise group reads; none for other groups."""
     plain = all(isinstance(op_of(n).lower, Elementwise) or not n.inputs for n in group.nodes)
     if not plain or group.before or group.beside:
         return []
@@ -58,7 +57,7 @@ def _arrays(group: Group) -> list[Value]:
 
 
 def _reads(host: Group, arrays: Sequence[Value], guest: Group) -> bool:
-    """Whether a group reads all the arrays place by place, and may compute more."""
+    """Whether a group reads all the arrays elementwise, and may compute more."""
     product = isinstance(op_of(host.nodes[0]).lower, Opaque)
     rest = host.nodes[1:] if product else host.nodes
     if host.before or host.beside or (product and op_of(host.nodes[0]) is not matmul):
@@ -77,7 +76,7 @@ def _reads(host: Group, arrays: Sequence[Value], guest: Group) -> bool:
 
 
 def _goes_along(node: Node, domain: Shape) -> bool:
-    """Whether a node belongs to a kernel that goes through the last axis of `domain` at once."""
+    """Whether a node fits into a kernel that processes whole rows of `domain`."""
     lower = op_of(node).lower
     if isinstance(lower, Reduce):
         rank = len(known(domain))
@@ -86,7 +85,7 @@ def _goes_along(node: Node, domain: Shape) -> bool:
 
 
 def _seen(node: Node) -> Shape:
-    """The shape that a node goes through."""
+    """The iteration space of a node."""
     reduces = isinstance(op_of(node).lower, Reduce)
     return node.inputs[0].shape if reduces else node.types[0].shape
 

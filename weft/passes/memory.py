@@ -1,4 +1,4 @@
-"""Plan the arena before anything runs: where every temporary buffer lives, and when it may go.
+"""Plans the arena before anything runs: the offset and the lifetime of every temporary buffer.
 
 >>> steps = [Step(reads=(), writes=(0,)), Step(reads=(0,), writes=(1,)), Step((1,), (2,))]
 >>> print(plan(steps, {0: 100, 1: 100, 2: 100}))
@@ -18,10 +18,10 @@ EXACT: Final = 1500  # buffers placed by size; the rest, which hold few bytes, b
 
 
 class Step(NamedTuple):
-    """One launch, as memory sees it: a buffer id for every argument that is read or written.
+    """One launch for the memory planner: the buffer ids that it reads and writes.
 
     `inplace` pairs (written, read) may share memory, as in `weft.passes.launch.Launch`. A buffer
-    that is read twice stands twice in `reads`, and shares only if both readings allow it.
+    that is read twice appears twice in `reads`, and is shared only if both reads allow it.
     """
 
     reads: tuple[int, ...]
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 
 class Life(NamedTuple):
-    """The steps from the first to the last (inclusive) that touch a buffer."""
+    """The live range of a buffer: its first and last step, inclusive."""
 
     first: int
     last: int
@@ -47,7 +47,7 @@ class Plan:
     hosts: Mapping[int, int] = field(default_factory=dict[int, int])  # buffer -> buffer it reuses
 
     def live_bytes(self) -> list[int]:
-        """Bytes that hold something needed, after each step; their maximum bounds any plan."""
+        """Live bytes after each step; their maximum is a lower bound of any plan."""
         return _live_bytes(self._blocks())
 
     def _blocks(self) -> dict[int, _Block]:
@@ -73,7 +73,7 @@ class _Block(NamedTuple):
 
 
 def lifetimes(steps: Sequence[Step], keep: Iterable[int] = ()) -> dict[int, Life]:
-    """When each buffer is alive; those in `keep` live to the end of the program."""
+    """Live ranges of the buffers; those in `keep` live to the end of the program."""
     lives: dict[int, Life] = {}
     for now, step in enumerate(steps):
         for buffer in (*step.reads, *step.writes):
@@ -94,8 +94,8 @@ def plan(
 ) -> Plan:
     """Place the buffers that `steps` touch; `sizes` in bytes.
 
-    A buffer id that is not in `sizes` lies outside the arena and is left alone. Buffers in `keep`
-    stay readable until the end.
+    Buffer ids that are not in `sizes` lie outside the arena and are ignored. Buffers in `keep` stay
+    readable until the end.
     """
     kept = frozenset(keep)
     lives = {b: life for b, life in lifetimes(steps, kept).items() if b in sizes}
@@ -117,7 +117,7 @@ def _reuse(
     lives: Mapping[int, Life],
     kept: frozenset[int],
 ) -> dict[int, int]:
-    """Which buffer takes over the memory of which, where the last reader allows."""
+    """Which buffer reuses the memory of which, where the last reader allows it in place."""
     hosts: dict[int, int] = {}
     for now, step in enumerate(steps):
         if not step.inplace:
@@ -129,7 +129,7 @@ def _reuse(
                 and read in sizes
                 and written not in hosts
                 and read not in taken
-                and read not in kept  # also not by the last step, at which its life ends
+                and read not in kept  # nor by the last step, at which its life ends
                 and lives[read].last == now
                 and lives[written].first == now
                 and lives[read].first < now
@@ -153,7 +153,7 @@ def _blocks(
 ) -> dict[int, _Block]:
     blocks: dict[int, _Block] = {}
     for buffer, life in sorted(lives.items(), key=lambda item: item[1].first):
-        # A host is alive strictly before its guest, so its block is there already.
+        # A buffer is alive strictly before the one that reuses it, so its block exists.
         root = _root(buffer, hosts)
         block = blocks.get(root)
         if block is None:
@@ -202,7 +202,7 @@ def _candidates(blocks: Mapping[int, _Block]) -> Iterator[tuple[dict[int, int], 
 
 
 def _by_time(blocks: Mapping[int, _Block]) -> tuple[dict[int, int], int]:
-    """Allocate and free in the order of the program, from the smallest hole that fits."""
+    """Allocates and frees in program order, with best fit."""
     heap = _Heap()
     events: list[tuple[int, int, int, int]] = []  # frees after step t come before step t + 1
     for key, block in blocks.items():
@@ -218,7 +218,7 @@ def _by_time(blocks: Mapping[int, _Block]) -> tuple[dict[int, int], int]:
 
 
 class _Heap:
-    """Holes below `top`, by size and by address."""
+    """Free holes below `top`, by size and by address."""
 
     def __init__(self) -> None:
         self.top = 0
@@ -227,7 +227,7 @@ class _Heap:
         self._ends: dict[int, int] = {}  # end -> offset
 
     def take(self, size: int) -> int:
-        """The offset of `size` bytes."""
+        """Allocates `size` bytes; returns the offset."""
         index = bisect.bisect_left(self._by_size, (size, 0))
         if index < len(self._by_size):
             hole, offset = self._by_size.pop(index)
@@ -242,7 +242,7 @@ class _Heap:
         return offset
 
     def give(self, offset: int, size: int) -> None:
-        """Return memory; neighbouring holes become one."""
+        """Frees memory and merges adjacent holes."""
         if offset + size in self._starts:
             size += self._remove(offset + size)
         if offset in self._ends:
@@ -267,7 +267,7 @@ class _Heap:
 
 
 def _by_size(blocks: Mapping[int, _Block]) -> tuple[dict[int, int], int]:
-    """Largest first, each in the smallest gap between those alive at the same time."""
+    """Largest first, each in the smallest gap between buffers alive at the same time."""
     placed: list[tuple[int, int, int, int]] = []  # (offset, end, first, last), sorted
     offsets: dict[int, int] = {}
     total = 0
@@ -287,14 +287,14 @@ def _by_size(blocks: Mapping[int, _Block]) -> tuple[dict[int, int], int]:
 
 
 def check(plan: Plan, steps: Sequence[Step], sizes: Mapping[int, int]) -> None:
-    """Execute the plan on labels instead of data: every read must find what was written there.
+    """Runs the plan on labels instead of data, checking that every read finds what was written.
 
-    Independent of how `plan` works. Quadratic at worst: for tests and `WEFT_VERIFY=1`.
+    Independent of `plan`. Quadratic at worst: for tests and `WEFT_VERIFY=1`.
 
     Raises:
         AssertionError: a buffer is overwritten before its last reader, or lies outside the arena.
     """
-    holds: dict[int, int] = {}  # buffer -> offset, of those that are intact
+    holds: dict[int, int] = {}  # buffer -> offset of intact buffers
     for now, step in enumerate(steps):
         for buffer in step.reads:
             if buffer in sizes and buffer not in holds:

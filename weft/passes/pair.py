@@ -1,7 +1,7 @@
-"""Pair: both gradients of a depthwise convolution become one kernel.
+"""Pair: fuses both gradients of a depthwise convolution into one kernel.
 
-They meet the same elements of the cotangent, do little with each, and wait for memory: together
-they read it once, and what it is made of may be read in its place (`recompute`).
+Both read the same elements of the cotangent, do little with each, and are bound by memory
+bandwidth. Together they read the cotangent once, or recompute it as they read (`recompute`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from weft.ops.convolution.convolution import conv_grad_input, conv_grad_weight
 from weft.passes.group import Fused, Group
 
 FEWEST: Final = 16
-"""Channels: vectors go along them."""
+"""Channels: vectors run along them."""
 UNROLLED: Final = 49
-"""Most taps that a kernel writes one by one, not as loops."""
+"""Maximum taps that a kernel unrolls."""
 PHASES: Final = 4
-"""Most positions of a stride that it does so for."""
+"""Maximum stride phases that a kernel unrolls."""
 SHARED: Final = ("strides", "padding", "dilation", "groups")
 
 
 def pair(fused: Fused) -> Fused:
-    """The groups, gradients by weights of depthwise convolutions beside those by x."""
+    """Fuses weight gradients of depthwise convolutions with the input gradients."""
     groups = fused.groups
     by_weights = {_key(g.nodes[0], 1): g for g in groups if op_of(g.nodes[0]) is conv_grad_weight}
     found = list(groups)
@@ -41,7 +41,7 @@ def pair(fused: Fused) -> Fused:
 
 
 def _key(node: Node, cotangent: int) -> tuple[object, ...]:
-    """What both gradients have in common."""
+    """The key that both gradients share."""
     image = node.outputs[0] if op_of(node) is conv_grad_input else node.inputs[0]
     return (node.inputs[cotangent], image.shape, *(node.attrs[name] for name in SHARED))
 
@@ -69,7 +69,7 @@ def _both(main: Group, beside: Group) -> Group:
 def joined(
     groups: list[Group], one: Group, other: Group, both: Group, aliases: Mapping[Value, Value]
 ) -> list[Group]:
-    """The groups with these two as one, or the same list where one waits for the other."""
+    """The groups with these two merged; the same list if one depends on the other."""
     first, last = sorted((groups.index(one), groups.index(other)))
     between = groups[first + 1 : last]
     behind = _behind(groups[first], between, aliases)
@@ -82,7 +82,7 @@ def joined(
 def _behind(
     group: Group, following: Sequence[Group], aliases: Mapping[Value, Value]
 ) -> list[Group]:
-    """Those of the following groups that wait for a group."""
+    """Those of the following groups that depend on a group."""
     made, found = set(group.outputs), list[Group]()
     for other in following:
         if _reads_from(other, made, aliases):

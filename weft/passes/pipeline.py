@@ -1,9 +1,8 @@
-"""The table of contents of the compiler: every stage from a request to launches in memory.
+"""Lists every stage of the compiler, from a request to launches with memory.
 
-1. `specialize`: a request at concrete shapes becomes a pure step.
-2. `optimize`: the step, pass by pass (`PASSES`).
-3. `grouped`: nodes that become one kernel each (`fuse`, then `JOINS`).
-4. `plan`: the launches of the groups, in order, each with its place in memory.
+1. `specialize`: a request at concrete shapes becomes a pure step. 2. `optimize`: rewrites the step
+(`PASSES`). 3. `grouped`: groups nodes into kernels (`fuse`, then `JOINS`). 4. `plan`: orders the
+launches of the groups and places them in memory.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from weft.passes.step import Step
 
 
 def bodies(step: Step) -> Step:
-    """The same for what loops and branches hold; what need not be done there is done outside."""
+    """The same pass for bodies of loops and branches; hoists loop-invariant work."""
     if not any(map(is_region, step.graph.nodes)):
         return step
     step = moved_out(within(trimmed(unstacked(merged(step))), optimize))
@@ -51,19 +50,19 @@ def bodies(step: Step) -> Step:
 
 
 PASSES: tuple[Callable[[Step], Step], ...] = (
-    prune,  # what no output needs
-    fold,  # arithmetic on constants
+    prune,  # dead code
+    fold,  # constant folding
     simplify,  # algebra: identities, transposes into matmul, reshape chains
     layout,  # images with their channels last
-    cse,  # the same thing computed twice
-    prune,  # what became unused
+    cse,  # common subexpressions
+    prune,  # dead code again
     bodies,  # all of this inside loops and branches
-    rematerialize,  # what is cheap to compute again
+    rematerialize,  # recomputes what is cheap, to save memory
 )
 
 
 def optimize(step: Step) -> Step:
-    """Run `PASSES` in order; `WEFT_VERIFY=1` verifies and `WEFT_DEBUG=3` prints after each."""
+    """Runs `PASSES` in order; `WEFT_VERIFY=1` verifies and `WEFT_DEBUG=3` prints after each."""
     check, show = bool(config.get("verify")), int(config.get("debug")) >= 3
     for run in PASSES:
         start = time.perf_counter()
@@ -80,13 +79,13 @@ def optimize(step: Step) -> Step:
 
 JOINS: tuple[Callable[[Fused], Fused], ...] = (
     pair,  # both gradients of a depthwise convolution in one kernel
-    recompute,  # what costs less to compute again than to read
-    meet,  # what reads the same arrays as a kernel nearby
+    recompute,  # recomputes what is cheaper than reading it
+    meet,  # fuses kernels that read the same arrays
 )
 
 
 def grouped(step: Step, fusing: bool = True) -> Fused:
-    """The groups of a simplified step; one node a group where `fusing` is false."""
+    """The groups of a simplified step; one node per group if `fusing` is false."""
     found = fuse(step, fusing)
     for join in JOINS if fusing else ():
         found = join(found)
@@ -102,20 +101,20 @@ def plan(
     step: Step, generator: Generator, threads: int, fusing: bool = True,
     announce: Callable[[Kernel], None] | None = None,
 ) -> Blueprint:  # fmt: skip
-    """The launches of a simplified step, and where everything lies.
+    """Plans the launches of a simplified step and its memory.
 
     Args:
         step: what `optimize` returned.
         generator: makes the launches of a group.
         threads: how many copies of per-thread scratch memory to plan.
         fusing: whether nodes may share a kernel.
-        announce: called with every kernel as soon as its text is known.
+        announce: called with each kernel once its text is known.
     """
-    fused, lowered = _lowered(step, generator, fusing, announce)  # what computes each group
+    fused, lowered = _lowered(step, generator, fusing, announce)  # makes each group's launches
     placing = Placing(step, threads, fused, lowered, generator.copy)
-    placing.order(schedule(fused, *placing.wishes()))  # which launch comes when
-    placing.settle()  # copies of what cannot be updated in place
-    placing.keep()  # what need not run again while lasting feeds stay as they are
+    placing.order(schedule(fused, *placing.wishes()))  # orders the launches
+    placing.settle()  # copies what cannot be updated in place
+    placing.keep()  # finds what need not run again while lasting feeds are unchanged
     return placing.finish(memory.plan(*placing.needs()))  # offsets in one arena
 
 
@@ -142,10 +141,10 @@ def _lowered(
 
 
 def verify_types(graph: Graph) -> None:
-    """Derive every type again from the operations' rules.
+    """Checks every type against the operations' rules.
 
     Raises:
-        GraphError: a node's types are not what its inputs and attributes give.
+        GraphError: a node's types do not follow from its inputs and attributes.
     """
     for node in graph.nodes:
         op = op_of(node)

@@ -1,4 +1,4 @@
-"""Place: launches in order, and a place in memory for every argument."""
+"""Place: orders the launches and assigns memory to every argument."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ from weft.passes.launch import ERROR, Flat, Launch, Scratch, moves
 from weft.passes.schedule import Schedule
 from weft.passes.step import Step
 
-LINE: Final = 64  # bytes: what is kept begins on one
-MOST_EARLY: Final = 1 << 20  # bytes of a copy that is made early: it takes memory for longer
+LINE: Final = 64  # bytes: alignment of memory that is kept
+MOST_EARLY: Final = 1 << 20  # bytes of a copy that may be made early: it occupies memory for longer
 Copy = Callable[[Value | Scratch, Value | Scratch, int], Launch]
 
 
 def only_checks(launch: Launch) -> bool:
-    """Whether a launch does nothing but look at indices."""
+    """Whether a launch only checks indices."""
     return launch.check and not launch.writes
 
 
 class Placing:
-    """The parts of a blueprint as they are decided.
+    """Decides the parts of a blueprint, one after another.
 
     Args:
         step: a simplified step.
         threads: how many copies of per-thread scratch memory to plan.
         fused: its groups.
-        lowered: the launches of each.
+        lowered: the launches of each group.
         copy: makes a launch that copies bytes.
     """
 
@@ -71,7 +71,7 @@ class Placing:
         self.externals: dict[Value | Scratch, Source] = {}
         self.states: dict[str, Value] = {}  # key -> the variable's node's output
         self._feed_of = {name: i for i, name in enumerate(step.feeds)}
-        self.flat = Flat(aliases=dict(fused.aliases))  # with what loops and branches hold
+        self.flat = Flat(aliases=dict(fused.aliases))  # including those of loop bodies and branches
         for launch in [launch for launches in lowered.values() for launch in launches]:
             if launch.inside is not None:
                 self.flat.include(launch.inside)
@@ -100,7 +100,7 @@ class Placing:
                 pass
 
     def _stacks(self) -> dict[Tape, int]:
-        """Numbers of the tapes, those of loops that call Python included."""
+        """Numbers of the tapes, including those of loops that call Python."""
         stacks = self.flat.stacks
         for node in filter(is_hosted, self.step.graph.nodes):
             tape = Tape(node)
@@ -114,7 +114,7 @@ class Placing:
     # -- order
 
     def wishes(self) -> tuple[list[tuple[Value | None, Value]], set[Group]]:
-        """Of each variable that the step changes the values before and after; groups that check."""
+        """For scheduling: old and new value of each update, and groups that check indices."""
         pairs = [(self.states.get(key), value) for key, value in self._updates().items()]
         return pairs, self.checks
 
@@ -122,7 +122,7 @@ class Placing:
         return {key: self.fused.root(v) for key, v in self.step.new_values.items()}
 
     def order(self, plan: Schedule) -> None:
-        """Put the launches in order, and decide which updates are in place."""
+        """Orders the launches, and decides which updates are in place."""
         for launch, group in self._copies_early([
             (x, g) for g in plan.groups for x in self.lowered[g]
             if g in self.checks or not only_checks(x)
@@ -146,13 +146,13 @@ class Placing:
     def _copies_early(
         self, launches: list[tuple[Launch, Group | None]]
     ) -> list[tuple[Launch, Group | None]]:
-        """Launches that only lay a feed out follow the first reader of it: it is in cache then.
+        """Moves launches that only pack a feed to its first reader, while the feed is in cache.
 
-        And whoever leaves the program meanwhile (`weft.eager.record.async_execution`) need not
+        Then a caller that leaves the program running (`weft.eager.record.async_execution`) need not
         copy the feed.
         """
-        found: list[list[tuple[Launch, Group | None]]] = []  # a launch, and what follows it
-        readers: dict[Value | Scratch, int] = {}  # feed -> its first reader's place in `found`
+        found: list[list[tuple[Launch, Group | None]]] = []  # a launch, and the launches after it
+        readers: dict[Value | Scratch, int] = {}  # feed -> position in `found` of its first reader
         for launch, group in launches:
             feed = self._laid_out(launch)
             place = None if feed is None else readers.get(feed)
@@ -166,7 +166,7 @@ class Placing:
         return [pair for pairs in found for pair in pairs]
 
     def _laid_out(self, launch: Launch) -> Value | None:
-        """The feed that a launch copies to a little memory of its group, if it does no more."""
+        """The feed that a launch only copies to a small buffer of its group, or `None`."""
         values = [self.fused.root(x) for x in launch.args if isinstance(x, Value)]
         scratch = [x for x in launch.args if isinstance(x, Scratch)]
         room = sum(map(self._size, scratch))
@@ -175,10 +175,10 @@ class Placing:
         return values[0] if isinstance(self.externals.get(values[0]), Feed) else None
 
     def _checks(self) -> set[Group]:
-        """Groups that may report a bad index, but those that a lookup would report before them.
+        """Groups that may report a bad index, unless a lookup reports it before them.
 
-        The gradient of a lookup comes at the end of a step, where no update should wait for it, nor
-        a caller that waits for the loss: what only checks is left out there.
+        The gradient of a lookup comes at the end of a step. No update should wait for its checks,
+        nor a caller that waits for the loss, so launches that only check are dropped there.
         """
         checks = {g for g, ls in self.lowered.items() if any(x.check or x.inside for x in ls)}
         looked_up = {
@@ -194,9 +194,9 @@ class Placing:
         }
 
     def _adoptable(self, key: str, value: Value) -> bool:
-        """Whether `value` may be computed straight into the variable's memory.
+        """Whether `value` may be computed directly into the variable's memory.
 
-        What a loop gives may not: it writes several times, and may be stopped in between.
+        Results of a loop may not: a loop writes them several times, and may be interrupted.
         """
         old = self.states.get(key)
         if value in self.externals or value in self.adopted or is_region(value.node):
@@ -223,7 +223,7 @@ class Placing:
     # -- memory
 
     def settle(self) -> None:
-        """Add copies: old values that outlive their update, and updates that are not in place."""
+        """Adds copies: old values read after their update, and updates that are not in place."""
         changed = {*self.adopted.values(), *self.copied}
         for value in self.step.fetches:
             self._snapshot(self.fused.root(value), changed)
@@ -246,7 +246,7 @@ class Placing:
             self.snapshots.setdefault(value, Scratch(nbytes(value)))
 
     def _handle(self, key: str, value: Value) -> Value:
-        """A value that stands for the memory of a variable, also if nothing reads it."""
+        """A value that stands for a variable's memory, even if nothing reads it."""
         if key not in self.states:
             kind = value.type
             attrs = {"key": key, "dtype": kind.dtype, "shape": kind.shape}
@@ -255,7 +255,7 @@ class Placing:
         return self.states[key]
 
     def keep(self) -> None:
-        """Set apart the launches of the prelude; what they hand on gets memory of its own."""
+        """Splits off the prelude; results that others read get memory of their own."""
         for value, key in self.adopted.items():
             self.externals[self._handle(key, value)] = Variable(key, value.type)
         if not self.step.lasting:
@@ -275,7 +275,7 @@ class Placing:
         self.kept = len(kept)
 
     def needs(self) -> tuple[list[memory.Step], dict[int, int], list[int]]:
-        """What each launch touches of the arena, the buffers' sizes, those to keep to the end."""
+        """The arena buffers that each launch touches, their sizes, and those alive to the end."""
         steps = [self._memory_step(launch) for launch, _ in self.launches]
         keep = [self.ids[b] for b in self._fetched() if b in self.ids]
         return steps, self.sizes, keep
@@ -285,7 +285,7 @@ class Placing:
         return [self.snapshots.get(v, v) for v in roots]
 
     def finish(self, plan: memory.Plan) -> Blueprint:
-        """Every argument in its place."""
+        """Assigns a place to every argument."""
         ids, sizes = self.ids, self.sizes
         outside = {value: i for i, value in enumerate(self.externals)}
 
@@ -294,7 +294,7 @@ class Placing:
             if buffer in ids:
                 return InArena(plan.offsets[ids[buffer]], sizes[ids[buffer]])
             if buffer not in outside and not self._size(buffer):
-                return InArena(0, 0)  # nothing is computed that has no elements
+                return InArena(0, 0)  # launches without elements do nothing
             return External(outside[buffer], self._size(buffer))
 
         checked = any(launch.check for launch, _ in self.launches)
@@ -331,7 +331,7 @@ class Placing:
         )  # fmt: skip
 
     def _stays(self, external: Value | Scratch) -> bool:
-        """Whether memory outside the arena is what it was before."""
+        """Whether memory outside the arena keeps its contents between steps."""
         match self.externals[external]:
             case Constant():
                 return True
@@ -341,7 +341,7 @@ class Placing:
                 return False
 
     def states_read(self) -> Iterable[str]:
-        """Variables that must have a value before the step."""
+        """Variables that must be initialized before the step."""
         read = {
             owner(a, self.flat)
             for launch, _ in self.launches
@@ -353,7 +353,7 @@ class Placing:
         return (key for key, value in self.states.items() if value in read)
 
     def _guarded(self, launch: Launch, writable: set[str]) -> bool:
-        """Whether a launch changes a variable and so must not run after a fault."""
+        """Whether a launch changes a variable and so must not run after an error."""
         for i in launch.writes:
             argument = launch.args[i]
             if isinstance(argument, Value) and launch.control is None:
@@ -363,7 +363,7 @@ class Placing:
         return False
 
     def _buffer(self, argument: Value | Scratch) -> Value | Scratch:
-        """The memory behind an argument: a variable's for an update in place."""
+        """The memory behind an argument; for an in-place update, the variable's."""
         root = owner(argument, self.flat)
         if isinstance(root, Scratch):
             return root

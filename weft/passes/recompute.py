@@ -1,13 +1,13 @@
-"""Recompute: a group computes again what costs less than to read or to store.
+"""Recompute: groups recompute values where that is cheaper than reading or storing them.
 
-After fusion, a value that another group wants is in memory. Where it follows by a few cheap steps
-from one other value that is in memory too, that group takes those steps itself: the distance from
-the mean in the gradient of batch norm, the mask of a ReLU from what went into it. Then it reads
-one array less, and if all readers do so the value is never stored.
+After fusion, a value that another group reads is in memory. If it follows in a few cheap steps from
+one other value in memory, the reading group repeats these steps: the distance from the mean in the
+gradient of batch norm, the mask of a ReLU from its input. Then it reads one array less, and if all
+readers do so, the value is never stored.
 
-A convolution that copies its operand anyway takes the steps meanwhile: batch norm and ReLU between
-two layers. It gains nothing by that unless the value is never stored. So does a first layer with
-an image that lies NCHW, and a layer of one tap with weights that lie transposed.
+A convolution that packs its operand anyway takes such steps as a prologue: batch norm and ReLU
+between two layers. That pays only if the value is then never stored. The same holds for a first
+layer whose image is NCHW, and for a 1x1 convolution whose weights are transposed.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from weft.ops.shape.reshape import transpose
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group, nbytes
 
 LEAST_BYTES: Final = 1 << 16
-"""Smaller values stay in a cache."""
+"""Smaller values are in cache anyway."""
 SMALL: Final = 16
-"""A value so many times smaller costs nothing to read."""
+"""Values so many times smaller cost nothing to read."""
 LONGEST: Final = 8
-"""Most steps that are taken again."""
+"""Maximum number of recomputed steps."""
 PLANES: Final = 4
-"""Most channels of an NCHW image that a convolution puts side by side while it copies its block."""
+"""Maximum channels of an NCHW image that a convolution interleaves while it packs its block."""
 FEWEST: Final = 32
-"""Channels and columns of such a product: with fewer of them it copies nothing."""
+"""Minimum channels and columns of such a convolution: below, it does not pack."""
 
 
 def recompute(fused: Fused) -> Fused:
-    """Groups that read less."""
+    """Recomputes values in the groups that read them."""
     kept = {*fused.aliases.values(), *map(fused.root, fused.outputs)}
     work = _Work([_Draft(g) for g in fused.groups], kept)
     for draft in work.drafts:
@@ -72,7 +72,7 @@ class _Draft:
         return isinstance(op_of(self.group.nodes[0]).lower, Opaque)
 
     def finished(self) -> Group:
-        """The group, or a new one where anything has changed."""
+        """The group; a new one if anything has changed."""
         group = self.group
         nodes, outputs, before = tuple(self.nodes), tuple(self.outputs), tuple(self.before)
         if (before, nodes, outputs) == (group.before, group.nodes, group.outputs):
@@ -89,7 +89,7 @@ class _Draft:
         return (next(iter(self.nodes)), *self.beside[:1])
 
     def takes(self, value: Value, sources: Iterable[Value]) -> bool:
-        """Whether `value` may be computed here: read place by place, over the whole domain."""
+        """Whether `value` may be recomputed here: read elementwise, over the whole domain."""
         rest = list(self.nodes)
         if any(value in node.inputs for node in (*self.before, *self.beside[1:])):
             return False
@@ -116,7 +116,7 @@ class _Draft:
         return True
 
     def add(self, value: Value, steps: Sequence[Node]) -> None:
-        """Compute `value` here instead of reading it."""
+        """Recomputes `value` here instead of reading it."""
         first = list(self.nodes)[: 1 if self.opaque else 0]
         rest = list(self.nodes)[len(first) :]
         if self.operand(value):
@@ -135,7 +135,7 @@ class _Draft:
         self.inputs = dict.fromkeys(reads)
 
     def drop(self, value: Value) -> None:
-        """No longer store `value`, nor compute what only it needed."""
+        """Stops storing `value`, and removes what only it needed."""
         del self.outputs[value]
         needed = {v.node for v in self.outputs}
         for node in reversed(self.nodes):
@@ -148,7 +148,7 @@ class _Draft:
 @dataclass(eq=False)
 class _Work:
     drafts: list[_Draft]
-    kept: set[Value]  # by people or through views
+    kept: set[Value]  # read by the caller or through views
     readers: dict[Value, list[_Draft]] = field(default_factory=dict[Value, list[_Draft]])
 
     def __post_init__(self) -> None:
@@ -157,7 +157,7 @@ class _Work:
                 self.readers.setdefault(value, []).append(draft)
 
     def consider(self, home: _Draft, value: Value) -> None:
-        """Let readers of `value` compute it where that is cheaper."""
+        """Recomputes `value` in its readers where that is cheaper."""
         readers = [d for d in self.readers.get(value, []) if value in d.inputs]
         if _bytes(value) < LEAST_BYTES or not readers:
             return
@@ -191,7 +191,7 @@ class _Work:
 def _trace(
     home: _Draft, value: Value, root: Value, steps: dict[Node, None], sources: dict[Value, None]
 ) -> bool:
-    """Collect how `root` follows from values in memory, first steps first."""
+    """Collects how `root` follows from values in memory, first steps first."""
     node = value.node
     in_memory = value in home.outputs or node not in home.nodes
     if value is not root and in_memory:
@@ -217,7 +217,7 @@ def _trace(
 
 
 def _read_through(products: Sequence[Node], value: Value, sources: Iterable[Value]) -> bool:
-    """Whether the kernel of products computes their operand `value` as well as it copies it."""
+    """Whether the matmul kernel can compute its operand `value` while it packs it."""
     node, *beside = products
     if _is_matrix(value):
         apart = node.inputs[0] is not value is node.inputs[1]
@@ -243,7 +243,7 @@ def _read_through(products: Sequence[Node], value: Value, sources: Iterable[Valu
 
 
 def _alike(value: Value, sources: Iterable[Value]) -> bool:
-    """Whether a vector of `value` follows from one of every large source, and from the columns."""
+    """Whether a vector of `value` needs one vector of each large source, and column values."""
     row = known(value.shape)[-1]
     return value.dtype.name == "float32" and all(
         v.shape == value.shape and v.dtype is value.dtype
@@ -254,7 +254,7 @@ def _alike(value: Value, sources: Iterable[Value]) -> bool:
 
 
 def _is_matrix(value: Value) -> bool:
-    """Whether it is the weights of one tap, the output's channels last: a matrix transposed."""
+    """Whether it is the transposed matrix of a 1x1 convolution's weights."""
     if op_of(value.node) is not transpose or len(known(value.shape)) < 3:
         return False
     order = (*range(2, len(known(value.shape))), 1, 0)
@@ -262,7 +262,7 @@ def _is_matrix(value: Value) -> bool:
 
 
 def _is_image(value: Value) -> bool:
-    """Whether it is a few planes, put side by side: what a first layer reads."""
+    """Whether it interleaves a few planes, as a first layer's input does."""
     if op_of(value.node) is not transpose or value.dtype.name != "float32":
         return False
     rank = len(known(value.shape))

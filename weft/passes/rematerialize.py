@@ -1,12 +1,12 @@
-"""Rematerialize: elementwise values are computed again for late readers instead of kept.
+"""Rematerialize: recomputes elementwise values for late readers instead of keeping them.
 
-A training step reads most activations twice, early (forward) and late (backward), and peaks in
-between. A value that follows elementwise from others which are alive at its late readers anyway is
-computed a second time before them, and its memory is free in between (Chen et al., "Training Deep
-Nets with Sublinear Memory Cost"). Only where the late readers are products, beside which reading
-and writing the value once more costs next to nothing: in a GPT-style decoder these are the outputs
-of GELU and of layer norm, in a network of convolutions those of ReLU and batch norm, every second
-one in a chain of residual blocks, and weights transposed for the kernels.
+A training step reads most activations twice, early (forward) and late (backward), and its memory
+peaks in between. A value that follows elementwise from values alive at its late readers is
+recomputed before them, which frees its memory in between (Chen et al., "Training Deep Nets with
+Sublinear Memory Cost"). This is done only if the late readers are matmuls or convolutions, beside
+which one more write and read cost next to nothing: in a GPT-style decoder for the outputs of GELU
+and layer norm, in a convolutional network for those of ReLU and batch norm (every second one in a
+chain of residual blocks) and for weights transposed for the kernels.
 """
 
 from __future__ import annotations
@@ -33,32 +33,33 @@ from weft.passes.step import Step
 LEAST_BYTES: Final = 1 << 20
 """Smaller values are not worth a kernel."""
 SMALL: Final = 16
-"""An input so many times smaller than the value may be kept for it."""
+"""An input so many times smaller than the value may be kept alive for it."""
 GAP: Final = 32
-"""Nodes between early and late readers from which memory is worth time: several kernels."""
+"""Minimum distance in nodes between early and late readers: several kernels."""
 LONGEST: Final = 8
-"""Most operations of one recomputation."""
+"""Maximum operations of one recomputation."""
 LEAST_WORK: Final = 100.0
-"""Arithmetic of the late products per byte of the value: some 5 times the time of a copy."""
+"""Minimum arithmetic of the late readers per byte of the value: some 5 times the time of a copy."""
 
 GRADIENTS: Final = frozenset({conv_grad_input, conv_grad_weight})
-"""Products of which a late operand may be computed again, as those of matrices."""
+"""Operations whose late operands may be recomputed, besides matmuls."""
 CONVOLUTION: Final = 4.0
-"""By how much their work counts more: images are the most memory of a network, and a residual
-block's output (ResNet-50: 1x1 from 256 to 64, 32 operations a byte) is a few passes away."""
+"""Factor on the work of convolutions: images are most of a network's memory, and a residual
+block's output (ResNet-50: 1x1 from 256 to 64, 32 operations a byte) is a few passes away.
+"""
 MASKS: Final = frozenset({greater})
-"""What reads a value late beside the products at no cost: where ReLU let through."""
+"""Late readers other than matmuls that cost nothing: the mask of a ReLU."""
 
 
 def rematerialize(step: Step) -> Step:
-    """Compute large elementwise values again for products that come much later."""
+    """Recomputes large elementwise values for matmuls and convolutions that come much later."""
     again = _Finder(step.graph).find()
     return step.with_graph(_rebuilt(step.graph, again)) if again else step
 
 
 @dataclass(frozen=True)
 class _Again:
-    """A value that is computed again, by these nodes in order, for readers from a position on."""
+    """A value that these nodes recompute, in order, for readers from a position on."""
 
     value: Value
     chain: tuple[Node, ...]
@@ -67,7 +68,7 @@ class _Again:
 
 @dataclass
 class _Finder:
-    """Looks for values with a gap between readers, bridged by others that live anyway."""
+    """Finds values with a gap between readers that follow from values alive across the gap."""
 
     graph: Graph
     place: dict[Node, int] = field(default_factory=dict[Node, int])
@@ -82,7 +83,7 @@ class _Finder:
             self.readers.setdefault(value, []).append(len(self.graph.nodes))
 
     def find(self) -> list[_Again]:
-        """What to compute again; a value that another one leans on stays."""
+        """What to recompute; a value that another recomputation reads is kept."""
         found: list[_Again] = []
         leaned_on: set[Value] = set()
         for node in reversed(self.graph.nodes):
@@ -101,7 +102,7 @@ class _Finder:
         return found
 
     def _gap(self, value: Value) -> int | None:
-        """The reader after the widest gap between readers, if memory there is worth time."""
+        """The first reader after the widest gap between readers, if it pays to free the memory."""
         reads = self.readers.get(value, [])
         if nbytes(value) < LEAST_BYTES or len(reads) < 2 or reads[-1] == len(self.graph.nodes):
             return None
@@ -111,7 +112,7 @@ class _Finder:
         return since if widest >= GAP and work >= LEAST_WORK else None
 
     def _flops(self, node: Node) -> float:
-        """Arithmetic of a product, behind views too; others had better find the value there."""
+        """Arithmetic of a matmul, also behind views; minus infinity for readers that exclude it."""
         op = op_of(node)
         if isinstance(op.lower, Alias):
             reads = self.readers.get(node.outputs[0], [])
@@ -130,7 +131,7 @@ class _Finder:
     def _bridge(
         self, value: Value, root: Value, since: int, chain: dict[Node, None], leaves: set[Value]
     ) -> bool:
-        """Collect what computes `root` from values that are alive at `since`."""
+        """Collects the nodes that compute `root` from values alive at `since`."""
         if value in leaves or value.node in chain:
             return True
         if value is not root and self._lives(value, root, since):
@@ -152,12 +153,12 @@ class _Finder:
 
 
 def _rebuilt(graph: Graph, again: Sequence[_Again]) -> Graph:
-    """The graph with copies of chains right before the first late reader."""
+    """The graph with copies of the chains just before the first late reader."""
     due: dict[int, list[_Again]] = {}
-    for item in reversed(again):  # a value before those that lean on it
+    for item in reversed(again):  # a value before those computed from it
         due.setdefault(item.since, []).append(item)
     out = Graph()
-    now: dict[Value, Value] = {}  # what stands for a value where the walk is
+    now: dict[Value, Value] = {}  # current replacements of values
     for position, node in enumerate(graph.nodes):
         for item in due.get(position, ()):
             copies = dict(now)

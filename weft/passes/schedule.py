@@ -1,14 +1,15 @@
 """Schedule: the order in which groups run.
 
-Data comes first. Two further wishes are kept wherever they make no cycle: whoever reads a
-variable's old value runs before the group that overwrites it, so that the update can be in place;
-and whoever checks indices runs before every update, so that a bad index changes no variable.
+Data dependencies come first. Two further constraints are added wherever they make no cycle: readers
+of a variable's old value run before the group that overwrites it, so that the update can be in
+place; and groups that check indices run before every update, so that a bad index changes no
+variable.
 
-What ranks do together keeps the order of the program.
+Collectives keep the order of the program.
 
-Among the groups that may run, one that frees at least as much memory as it takes goes first: the
-gradient of a weight, with its update, right after the gradient that it is made from. One that only
-waits for other ranks goes last. Otherwise the order is the given one.
+Among the groups that are ready, one that frees at least as much memory as it allocates goes first:
+a weight's gradient with its update, right after the cotangent that it reads. One that only waits
+for other ranks goes last. Otherwise the given order is kept.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from weft.ops.base import op_of
 from weft.passes.group import Fused, Group, nbytes
 
 LITTLE: Final = 1 << 16
-"""Bytes that a group may take without being put off."""
+"""Bytes that a group may allocate without being delayed."""
 FEW: Final = 64
-"""Bytes of a number or so, which do not count beside an array."""
+"""Bytes of a scalar or so, negligible beside an array."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Groups in running order, and the updated values that may overwrite their variable."""
+    """Groups in execution order, and the updated values that may overwrite their variable."""
 
     groups: tuple[Group, ...]
     in_place: frozenset[Value]  # new values whose writer runs after all readers of the old value
@@ -43,12 +44,12 @@ def schedule(
     updates: Sequence[tuple[Value | None, Value]],
     checks: AbstractSet[Group] = frozenset(),
 ) -> Schedule:
-    """Order the groups.
+    """Orders the groups.
 
     Args:
         fused: the groups.
-        updates: per changed variable, its value before the step (`None` if nothing reads it)
-            and the root of its value after the step.
+        updates: per changed variable, its old value (`None` if nothing reads it) and the root of
+            its new value.
         checks: groups that may report a bad index.
     """
     order = _Order(fused)
@@ -66,7 +67,7 @@ def schedule(
 
 
 class _Order:
-    """A growing set of edges between groups that never forms a cycle."""
+    """A growing set of dependencies between groups that never has a cycle."""
 
     def __init__(self, fused: Fused) -> None:
         self.fused = fused
@@ -85,7 +86,7 @@ class _Order:
             self.wish(later, [earlier])
 
     def wish(self, writer: Group, earlier: Iterable[Group]) -> bool:
-        """Make `writer` wait for `earlier`; whether all of them could be honoured."""
+        """Makes `writer` wait for `earlier`; returns whether that was possible for all of them."""
         behind = self._behind(writer)
         kept = True
         for group in earlier:
@@ -107,7 +108,7 @@ class _Order:
         return found
 
     def sorted(self, in_place: AbstractSet[Value] = frozenset()) -> list[Group]:
-        """A topological order: first who frees memory, then as given."""
+        """A topological order that prefers groups that free memory, then the given order."""
         count = len(self.groups)
         position = {g: i + count * _is_late(g) for i, g in enumerate(self.groups)}
         waiting = dict.fromkeys(self.groups, 0)
@@ -138,7 +139,7 @@ class _Order:
 
 
 class _Ledger:
-    """Who still has to read which value, and so what a group frees."""
+    """The remaining readers of each value, and so what running a group frees."""
 
     def __init__(self, order: _Order, in_place: AbstractSet[Value]) -> None:
         self.fused = order.fused
@@ -147,7 +148,7 @@ class _Ledger:
         self.left = {value: dict.fromkeys(groups) for value, groups in order.readers.items()}
 
     def is_frugal(self, group: Group) -> bool:
-        """Whether a group frees as much as it takes, or takes next to nothing."""
+        """Whether a group frees as much as it allocates, or allocates next to nothing."""
         sizes = [_bytes(v) for v in group.outputs if v not in self.in_place]
         taken = sum([size for size in sizes if size > FEW])
         return taken <= LITTLE or taken <= sum(map(_bytes, self._last_read(group)))
@@ -157,7 +158,7 @@ class _Ledger:
         return [v for v in roots if v in self.produced and len(self.left[v]) == 1]
 
     def run(self, group: Group) -> list[Group]:
-        """Strike a group off; gives those that are now the only reader of something."""
+        """Marks a group as run; returns groups that are now the only reader of a value."""
         alone: list[Group] = []
         for value in dict.fromkeys(self.fused.root(v) for v in group.inputs):
             left = self.left[value]

@@ -1,8 +1,8 @@
-"""Small rewrites: prune, fold, algebraic simplification, common subexpressions.
+"""Small rewrites: dead code, constant folding, algebraic rules, common subexpressions.
 
-The algebra is data: each rule of `RULES` is one function of a node that gives what to use instead,
-or `None`. No rule changes a floating-point result, except that `x * 1`, `x / 1` and the like lose
-nothing; `x * 0` stays, because x may be NaN.
+The algebra is data: each rule in `RULES` is a function of a node that returns its replacement or
+`None`. No rule changes a floating-point result: `x * 1`, `x / 1` and the like are exact; `x * 0`
+stays, because x may be NaN.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from weft.passes.heads import gradient_in_place, heads_in_place
 from weft.passes.step import Step
 from weft.transform.interpreter import located
 
-# Folding makes constants; larger ones cost more memory than they save time.
+# Folding creates constants; larger ones cost more memory than they save time.
 FOLD_LIMIT = 65_536
 MOST_PARTS = 32  # of a concatenation
-MOST_TERMS = 16  # of a sum; with its neighbours a kernel then reads some 35 arrays at most
+MOST_TERMS = 16  # of a sum; with what is fused to it, a kernel then reads at most some 35 arrays
 
 Replacement = Value | None
 Rule = Callable[[Node], Replacement]
 
 
 def prune(step: Step) -> Step:
-    """Drop nodes that no output needs, and from barriers what nobody reads behind them."""
+    """Removes nodes that no output needs, and barrier inputs whose outputs nobody reads."""
     keep = [step.graph.find(name) for name in step.feeds]  # feeds stay, used or not
     graph = _needed(step.graph, keep)
     if any(op_of(node) is barrier for node in graph.nodes):
@@ -53,13 +53,13 @@ def prune(step: Step) -> Step:
 
 
 def _needed(graph: Graph, keep: Sequence[Node]) -> Graph:
-    """What the outputs and the nodes to keep need, in the order that it has."""
+    """What the outputs and the nodes to keep need, in the original order."""
     wanted = set(toposort(graph, [*keep, *(v.node for v in graph.outputs)]))
     return Graph([node for node in graph.nodes if node in wanted], graph.outputs)
 
 
 def _narrowed(graph: Graph) -> Graph:
-    """Barriers of only those inputs of which the output is read."""
+    """Barriers of only those inputs whose output is read."""
     live = set(graph.outputs)
     for node in reversed(graph.nodes):
         if op_of(node) is barrier:
@@ -80,14 +80,14 @@ def _narrowed(graph: Graph) -> Graph:
 
 
 def fold(step: Step) -> Step:
-    """Evaluate, by the NumPy reference, nodes whose inputs are all constants."""
+    """Evaluates, by the NumPy reference, nodes whose inputs are all constants."""
 
     def rule(node: Node, _: Graph) -> Sequence[Value] | None:
         op = op_of(node)
         if op.stateful or isinstance(op.lower, Boundary) or not node.inputs:
             return None
         if any(op_of(v.node) is not CONSTANT for v in node.inputs) or functions(node):
-            return None  # nobody knows how long a loop takes
+            return None  # a loop may take unboundedly long
         if sum(size(kind.shape) for kind in node.types) > FOLD_LIMIT:
             return None
         arrays = [v.node.attrs["value"].array for v in node.inputs]
@@ -106,7 +106,7 @@ def fold(step: Step) -> Step:
 
 
 def simplify(step: Step) -> Step:
-    """Apply `RULES` until none fires, in one walk: replacements are themselves simplified."""
+    """Applies `RULES` until none fires, in one walk: replacements are simplified too."""
 
     def rule(node: Node, _: Graph) -> Sequence[Value] | None:
         if node.op in WHOLE_RULES:
@@ -128,7 +128,7 @@ def _first(node: Node) -> Replacement:
 
 
 def cse(step: Step) -> Step:
-    """Merge nodes that compute the same thing from the same inputs."""
+    """Merges nodes that compute the same thing from the same inputs."""
     seen: dict[Any, Node] = {}
 
     def rule(node: Node, _: Graph) -> Sequence[Value] | None:
@@ -153,7 +153,7 @@ def _is_constant(value: Value, number: float) -> bool:
 
 
 def _like(value: Value, node: Node) -> Replacement:
-    """`value` where it already has the node's type (a broadcast may be hidden in the node)."""
+    """`value` if it already has the node's type (the node may broadcast it)."""
     return value if value.type == node.types[0] else None
 
 
@@ -205,9 +205,9 @@ def _reshape_of_reshape(node: Node) -> Replacement:
 
 
 def _reshape_of_slice(node: Node) -> Replacement:
-    """Part of the last axis, which is then split: sliced after the split, as a slice of heads.
+    """Reshapes before slicing, where a slice of the last axis is split: a slice of heads.
 
-    Then only views lie before the slice, and it is read together with whatever follows.
+    Then only views precede the slice, which is fused into its readers.
     """
     part = node.inputs[0]
     inner, shape = part.node, known(node.types[0].shape)
@@ -224,7 +224,7 @@ def _reshape_of_slice(node: Node) -> Replacement:
 
 
 def _concatenate_of_reshapes(node: Node) -> Replacement:
-    """Heads that are merged and then joined: joined first, as the gradient of a slice of heads."""
+    """Concatenates before merging heads, as in the gradient of a slice of heads."""
     inner = [v.node for v in node.inputs]
     rank = len(known(node.types[0].shape))
     if node.attrs["axis"] != rank - 1 or any([op_of(p) is not reshape for p in inner]):
@@ -243,7 +243,7 @@ def _concatenate_of_reshapes(node: Node) -> Replacement:
 
 
 def _slices_joined(values: Sequence[Value], axis: int) -> Replacement:
-    """The array whose slices along an axis `values` are, all of them in order."""
+    """The array whose consecutive slices along an axis make up `values`."""
     parts = [v.node for v in values]
     if any(op_of(p) is not slice_ or {*p.attrs["strides"]} != {1} for p in parts):
         return None
@@ -277,7 +277,7 @@ def _transpose_of_transpose(node: Node) -> Replacement:
 
 
 def _transpose_of_unit_axes(node: Node) -> Replacement:
-    """A transpose that only moves axes of size 1 leaves memory as it is."""
+    """A transpose that only moves axes of size 1 is a view."""
     shape = known(node.inputs[0].shape)
     moved = [axis for axis in node.attrs["perm"] if shape[axis] != 1]
     if moved != sorted(moved):
@@ -321,9 +321,9 @@ def _reduce_of_units(node: Node) -> Replacement:
 
 
 def _joined_parts(node: Node) -> Replacement:
-    """The gradients of the parts of an array, each padded with zeros, where they make up all of it.
+    """Concatenates gradients of slices, each padded with zeros, that together cover an array.
 
-    What was -0.0 stays so, where adding zeros would give 0.0.
+    This keeps -0.0, where adding zeros would give 0.0.
     """
     parts = [v.node for v in node.inputs]
     shape = known(node.types[0].shape)
@@ -342,9 +342,9 @@ def _joined_parts(node: Node) -> Replacement:
 
 
 def _sum_in_groups(node: Node) -> Replacement:
-    """A sum of many terms as sums of a few, from the left as before: small kernels, all alike.
+    """A sum of many terms as nested sums of a few, in the same order: small, equal kernels.
 
-    One kernel of them all takes the compiler a time that grows with the square of their number.
+    The compile time of one kernel for all of them would grow quadratically.
     """
     if len(node.inputs) <= MOST_TERMS:
         return None
@@ -358,7 +358,7 @@ def _sum_in_groups(node: Node) -> Replacement:
 
 
 def _concatenate_in_groups(node: Node) -> Replacement:
-    """Many parts joined by a few at a time: for each element, a kernel looks at every part."""
+    """Concatenates a few parts at a time: a kernel tests every part for each element."""
     parts, axis = node.inputs, node.attrs["axis"]
     if len(parts) <= MOST_PARTS:
         return None
@@ -367,7 +367,7 @@ def _concatenate_in_groups(node: Node) -> Replacement:
 
 
 def _gather_of_lagging(node: Node) -> Replacement:
-    """Rows of a whole table that lagged behind: only these are brought up to date."""
+    """Rows of a whole lagged table: brings only these rows up to date."""
     table = node.inputs[0].node
     if op_of(table) is not lag_gather or op_of(table.inputs[1].node) is not iota:
         return None
@@ -378,7 +378,7 @@ def _gather_of_lagging(node: Node) -> Replacement:
 
 
 def _lagging_rows_in_place(node: Node) -> Sequence[Value] | None:
-    """An update by some columns of an array, which are read where they lie."""
+    """An update by a slice of columns, which are read in place."""
     indices, g, *rest = node.inputs
     cut = g.node
     if op_of(cut) is not slice_ or len(known(g.shape)) != 2 or {*cut.attrs["strides"]} != {1}:
@@ -412,7 +412,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         _transpose_of_transpose,  # transpose(transpose(x, p), q) -> transpose(x, p[q])
         _transpose_of_unit_axes,  # transpose that moves axes of size 1 -> reshape
     ),
-    "slice": (_whole_slice,),  # slice of everything, forwards -> x
+    "slice": (_whole_slice,),  # slice of everything, stride 1 -> x
     "concatenate": (
         _concatenate_of_slices,  # concatenate(x[:, :n], x[:, n:]) -> x
         _concatenate_of_reshapes,  # of reshapes -> reshape(concatenate(...))

@@ -1,8 +1,8 @@
-"""One step for many sizes, inferred from the steps for a few.
+"""Derives one step for many sizes from the steps for a few.
 
-The passes see plain numbers: they run for a few sizes, and where they did the same, every number
-in what they made follows from the sizes (`weft.transform.resize`). Written with extents
-(`weft.ir.extent`), the step is lowered once, and its program runs for all sizes that it admits.
+The passes see plain integers: they run for a few sizes, and if they did the same each time, every
+number in the results follows from the sizes (`weft.transform.resize`). Written with symbolic
+extents (`weft.ir.extent`), the step is lowered once, and its program runs for all admitted sizes.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Sized:
     Attributes:
         step: constants that follow from the sizes are feeds, after those of the samples.
         fit: how all sizes follow from the bases.
-        least: the smallest values of the bases that are planned for.
+        least: the smallest planned values of the bases.
         most: the largest.
-        extents: what follows from the bases.
-        numbers: for each of those feeds what is to be fed.
+        extents: all extents that follow from the bases.
+        numbers: the value to feed for each of those constants.
     """
 
     step: Step
@@ -47,13 +47,13 @@ class Sized:
 
 
 def sized(samples: Sequence[tuple[Sizes, Step]]) -> Sized:
-    """The step that the samples are cases of.
+    """The step of which the samples are instances.
 
     Args:
-        samples: simplified steps, and the sizes that each is for; from the smallest to the largest.
+        samples: simplified steps with their sizes, from the smallest to the largest.
 
     Raises:
-        UnfitError: they do not do the same, or something does not follow from the sizes.
+        UnfitError: they differ in more than sizes, or a number does not follow from the sizes.
     """
     fit = Fit([sizes for sizes, _ in samples])
     least, most = (fit.bases(samples[i][0]) for i in (0, -1))
@@ -67,7 +67,7 @@ def sized(samples: Sequence[tuple[Sizes, Step]]) -> Sized:
         if len({_wiring(n, place) for n, place in zip(nodes, places, strict=True)}) > 1:
             raise UnfitError
         merger.take(nodes)
-    verify_types(merger.graph)  # sizes for which the rules give other types are not admitted
+    verify_types(merger.graph)  # sizes that would give other types by the rules are not admitted
     for kind in [kind for node in merger.graph.nodes for kind in node.types]:
         assume(0 not in known(kind.shape))
     merger.graph.outputs = tuple([merger.mapped[v] for v in steps[0].graph.outputs])
@@ -77,7 +77,7 @@ def sized(samples: Sequence[tuple[Sizes, Step]]) -> Sized:
 
 
 class _Merger:
-    """Nodes of the same place in several graphs on the way to one graph."""
+    """Merges nodes at the same position in several graphs into one graph."""
 
     def __init__(self, fit: Fit, sizing: Sizing) -> None:
         self.graph: Final = Graph()
@@ -88,7 +88,7 @@ class _Merger:
         self._sizing = sizing
 
     def take(self, nodes: Sequence[Node]) -> None:
-        """Add the node that these are cases of, which are wired alike."""
+        """Adds the node of which these are instances; they are wired alike."""
         node = nodes[0]
         types = self._sizing.types(self._fit.types([n.types for n in nodes]))
         if any([op_of(n) is CONSTANT for n in nodes]):
@@ -115,7 +115,7 @@ class _Merger:
         return Node("placeholder", (), {"dtype": kind.dtype, "shape": kind.shape}, types, node.name)
 
     def _made(self, name: str, arrays: Sequence[Any], kind: TensorType) -> Node:
-        """A constant whose shape follows from the sizes: one number, or numbers in order."""
+        """A constant whose shape follows from the sizes: one number, or a range."""
         for axis in range(arrays[0].ndim):
             if all([_is_in_order(a, axis) for a in arrays]):
                 attrs = {"shape": kind.shape, "axis": axis, "dtype": kind.dtype}
@@ -137,13 +137,13 @@ def _is_in_order(array: Any, axis: int) -> bool:
 
 
 def _array(node: Node) -> Any:
-    """The array of a constant, or of numbers in order: where these are few, they were folded."""
+    """The array of a constant or of a range; short ranges have been folded."""
     op = op_of(node)
     return node.attrs["value"].array if op is CONSTANT else op.reference(**node.attrs)
 
 
 def _wiring(node: Node, places: Mapping[Node, int]) -> Any:
-    """What a node is and where its inputs are from, given the positions of all nodes."""
+    """What a node is and where its inputs come from, given the positions of all nodes."""
     if node.operands or node.regions:
         raise UnfitError
     if op_of(node) is CONSTANT or op_of(node) is iota:

@@ -1,8 +1,8 @@
 """Specialize: concrete shapes, attributes for computed operands, values for reads and assigns.
 
-The user's graph has effects (`read`, `assign`, `counter`) and dimensions that only the feeds tell.
-Walking it once in execution order turns it into a pure graph: each variable's current value is
-tracked as an ordinary value, so reads and assigns vanish, and with them control dependencies.
+The user's graph has effects (`read`, `assign`, `counter`) and dimensions known only from the feeds.
+One walk in execution order turns it into a pure graph: it tracks each variable's current value as
+an ordinary value, so reads, assigns and control dependencies disappear.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from weft.ops.declaration.attribute import is_complete, known_value
 from weft.passes.step import Request, Step
 from weft.transform.interpreter import located
 
-# Integer arithmetic up to this many elements is evaluated here, because it may become a shape.
+# Integer arithmetic on up to this many elements is evaluated here, because it may become a shape.
 SMALL = 1024
 
 
 class ValuesNeededError(FeedError):
-    """A shape depends on values that follow from feeds; specialize again with them.
+    """A shape depends on values that follow from feeds; specialize again with these values.
 
     Attributes:
         values: what must be known, in the user's graph: few small integers.
-        step: what computes them, and nothing else.
+        step: computes them, and nothing else.
     """
 
     def __init__(self, values: tuple[Value, ...], step: Step, message: str) -> None:
@@ -63,10 +63,10 @@ def specialize(
     """The step for feeds of these concrete types.
 
     Args:
-        request: what to run.
+        request: the values and nodes to run.
         types: concrete type of each feed.
         variables: types of the variables that already have a value.
-        decided: values of the user's graph that shapes depend on; the step is for these alone.
+        decided: values of the user's graph that shapes depend on; the step is valid for these only.
 
     Raises:
         ShapeError: the concrete shapes do not fit together.
@@ -104,14 +104,14 @@ class _Walk:
         self.follows: dict[Node, int] = {}  # a bit per assignment that a node must follow
 
     def predecessors(self, node: Node) -> list[Node]:
-        """What must run before `node`, given the feeds."""
+        """The predecessors of `node`, given the feeds."""
         data = [v.node for v in node.inputs if v not in self.fed]
         return [*data, *node.control, *self.request.graph.edges.get(node, ())]
 
     def needed(self) -> list[Node]:
-        """The nodes to run: as they were made, unless a control dependency is against it.
+        """The nodes to run: in creation order, unless a control dependency contradicts it.
 
-        A gradient's nodes are made layer by layer, so that what a layer needs is near its use.
+        A gradient's nodes are created layer by layer, so that what a layer needs is near its use.
         """
         graph = self.request.graph
         roots = [v.node for v in self.request.fetches if v not in self.fed]
@@ -131,7 +131,7 @@ class _Walk:
         self.env[value] = self._as_decided(value, node.outputs[0])
 
     def _as_decided(self, old: Value, new: Value) -> Value:
-        """A constant instead of `new`, where the value is one that the step is for."""
+        """A constant instead of `new`, if the step is for one value of it."""
         array = self.decided.get(old)
         if array is None:
             return new
@@ -140,7 +140,7 @@ class _Walk:
         return self.out.add("constant", (), attrs, (new.type,), name, source=source).outputs[0]
 
     def visit(self, node: Node) -> None:
-        """Map the outputs of one node."""
+        """Maps the outputs of one node."""
         follows = 0
         for before in self.predecessors(node):
             follows |= self.follows[before]
@@ -231,7 +231,7 @@ class _Walk:
         return new.outputs if folded is None else (folded,)
 
     def _demand(self, node: Node, operands: Sequence[Value], name: str) -> None:
-        """Raise where values of the user's graph that an attribute of `node` needs aren't known."""
+        """Raises if values of the user's graph that an attribute of `node` needs are unknown."""
         unknown = [v for v in operands if not self._is_known(v)]
         if not unknown:
             return
@@ -249,9 +249,9 @@ class _Walk:
         raise ValuesNeededError(values, step, text)
 
     def _decisive(self, unknown: Sequence[Value]) -> tuple[Value, ...]:
-        """The few integers that, once known, make these known: the largest length, not all lengths.
+        """The few integers that determine these: the largest length, not all lengths.
 
-        Back from there, as long as what is unknown is integers and not more of them.
+        Walks back as long as the unknown inputs are integers and not more numerous.
         """
         found: dict[Value, None] = {}
         waiting = list(unknown)
@@ -282,14 +282,14 @@ class _Walk:
         return Step(self.out, tuple(self.feeds), tuple(self.current))
 
     def _fetched(self, value: Value) -> Value:
-        """What to hand out; a variable's handle stands for its value before the step."""
+        """The value to return; for a variable's handle, its value before the step."""
         if op_of(value.node) is state.variable and value not in self.env:
             return self._state(value.node)
         return self.env[value]
 
 
 def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:
-    """Raise where a type cannot be compiled."""
+    """Raises if a type cannot be compiled."""
     for kind in types:
         if kind.dtype.is_complex:
             raise CompileError(
@@ -302,7 +302,7 @@ def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:
 
 
 def _fold_small(op: Op, node: Node) -> Value | None:
-    """A constant for shape arithmetic: what is known by rule, or small integers by reference."""
+    """A constant for shape arithmetic: by the operation's rule, or by the reference if small."""
     if len(node.types) != 1 or not node.types[0].dtype.is_integer or op.stateful:
         return None
     kind = node.types[0]
@@ -323,7 +323,7 @@ def _fold_small(op: Op, node: Node) -> Value | None:
 
 
 def expand_composites(step: Step) -> Step:
-    """Rewrite every composite in primitives, composites of composites included."""
+    """Expands every composite into primitives, also composites of composites."""
 
     def rule(node: Node, out: Graph) -> Sequence[Value]:
         return _primitive(node, out)
@@ -349,14 +349,14 @@ def _in_primitives(function: Subgraph) -> Subgraph:
 
 
 def _primitive(node: Node, out: Graph) -> Sequence[Value]:
-    """Outputs of a node in primitives, whatever it holds inside as well, added to `out`."""
+    """Adds a node to `out` in primitives, with everything inside it; returns the outputs."""
     if isinstance(op_of(node).lower, Composite):
         return _expanded(node, out)
     return out.append(map_functions(node, _in_primitives)).outputs
 
 
 def _expanded(node: Node, out: Graph) -> Sequence[Value]:
-    """What a composite computes, in primitives, added to `out`."""
+    """Adds the expansion of a composite to `out`, in primitives."""
     lower = op_of(node).lower
     assert isinstance(lower, Composite)
     before = len(out.nodes)
@@ -366,7 +366,7 @@ def _expanded(node: Node, out: Graph) -> Sequence[Value]:
     added = out.nodes[before:]
     if not any([isinstance(op_of(n).lower, Composite) or functions(n) for n in added]):
         return results
-    # Taken back and added again, those among them that are composites in primitives.
+    # Taken back and added again, expanding composites among them.
     mapped: dict[Value, Value] = {}
     for inner in out.truncate(before):
         new = inner.with_inputs(tuple([mapped.get(v, v) for v in inner.inputs]))

@@ -1,4 +1,4 @@
-"""What is compiled: a request on a user's graph, and the pure step that it becomes."""
+"""The compiler's input: a request on a user's graph, and the pure step that it becomes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.ops.boundary.state import placeholder, variable
 
 @dataclass(frozen=True)
 class Request:
-    """What a front end asks for: values to return, nodes to run for effect, values it will feed."""
+    """A front end's request: values to return, nodes to run for effect, values it will feed."""
 
     graph: Graph
     fetches: tuple[Value, ...]
@@ -31,15 +31,15 @@ class Step:
     graph: Graph
     feeds: tuple[str, ...]  # names of the placeholder nodes, in the order of the request's feeds
     updates: tuple[str, ...]  # keys of the variables that the step changes
-    lasting: frozenset[str] = frozenset()  # feeds that are most often what they were before
-    repeated: bool = False  # the body of a loop, in which lasting feeds stay what they are
+    lasting: frozenset[str] = frozenset()  # feeds that rarely change between steps
+    repeated: bool = False  # the body of a loop, during which lasting feeds do not change
 
     def with_graph(self, graph: Graph) -> Step:
         """The same step on a rewritten graph."""
         return replace(self, graph=graph)
 
     def lasting_values(self) -> frozenset[Value]:
-        """What follows from lasting feeds and constants alone."""
+        """Values that depend on lasting feeds and constants alone."""
         found: set[Value] = set()
         for node in self.graph.nodes:
             known = op_of(node) is not variable and all(v in found for v in node.inputs)
@@ -60,11 +60,11 @@ class Step:
 
 
 def storing(step: Step, keys: tuple[str, ...], homes: dict[int, str]) -> Step:
-    """The same step with its fetches stored in variables instead of handed out.
+    """The same step with its fetches stored in variables instead of returned.
 
     Args:
         keys: one variable per fetch.
-        homes: feeds, by position, that are the variable of this key before the step.
+        homes: feeds, by position, that are the old value of the variable of this key.
     """
     variables = {step.feeds[position]: key for position, key in homes.items()}
 

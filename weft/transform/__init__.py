@@ -1,1 +1,1 @@
-"""Graph to graph before compilation: gradients, tangents, batching, the interpreter, checks."""
+"""Graph-to-graph transformations: gradients, tangents, batching, the interpreter, checks."""

@@ -1,8 +1,8 @@
 """Checks gradients against central differences in float64.
 
 The slope along each element is (f(x + h) - f(x - h)) / 2h; its error is about h * h * f''' / 6 from
-the formula and eps * |f| / h from rounding, so h = 1e-6 * max(1, |x|) leaves some 1e-9 of a smooth
-function of ordinary size, far below the tolerances.
+the formula and eps * |f| / h from rounding, so h = 1e-6 * max(1, |x|) leaves an error of about 1e-9
+for a smooth function of ordinary size, far below the tolerances.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ def check_gradients(
     rtol: float = 1e-5,
     atol: float = 1e-6,
 ) -> None:
-    """Compare the gradients of `f` by its inputs with central differences.
+    """Compares the gradients of `f` with respect to its inputs with central differences.
 
     Args:
-        f: takes one value an input and returns one value, or several; it builds nodes.
-        inputs: arrays. Floating ones are converted to float64 and checked, others are passed on.
+        f: builds nodes; takes one value per input and returns one value or several.
+        inputs: arrays. Floating-point ones are converted to float64 and checked, others are passed
+            on.
         order: 2 checks the gradients of the gradients as well.
         step: how far each element is moved, times max(1, |element|).
 
@@ -69,9 +70,9 @@ def _checkable(array: Array) -> bool:
 
 
 def _scalar(f: Model, seed: int) -> Model:
-    """`f` made scalar: its floating outputs times fixed weights, so that each element counts.
+    """A scalar function: the weighted sum of `f`'s floating-point outputs, with fixed weights.
 
-    An output that is `None`, a gradient that does not depend on an input, counts as 0.
+    An output `None`, a gradient that does not depend on an input, counts as 0.
     """
 
     def total(*xs: Value) -> Value:
@@ -92,7 +93,7 @@ def _weighted(y: Value, seed: int) -> Value:
 
 
 def _slopes(f: Model, which: Sequence[int]) -> Model:
-    """The gradient of scalar `f` by some of its arguments."""
+    """The gradients of the scalar function `f` with respect to some of its arguments."""
 
     def slope(*xs: Value) -> list[Value | None]:
         found = gradients([f(*xs)], [xs[i] for i in which])
@@ -102,7 +103,7 @@ def _slopes(f: Model, which: Sequence[int]) -> Model:
 
 
 class _Runner:
-    """A function of values as one of arrays, by the interpreter."""
+    """A function of values as a function of arrays, run by the interpreter."""
 
     def __init__(self, f: Model, arrays: Sequence[Array]) -> None:
         self.graph = Graph()
@@ -115,7 +116,7 @@ class _Runner:
         return float(evaluate(self.graph, [self.f], self._feeds(arrays))[0])
 
     def gradient(self, arrays: Sequence[Array]) -> list[Array]:
-        """The gradient that the rules give; zeros where they give none."""
+        """The gradient from the rules; zeros where they give none."""
         which = [i for i, a in enumerate(arrays) if _checkable(a)]
         with self.graph.as_default():
             found = gradients([self.f], [self.xs[i] for i in which])
@@ -144,7 +145,7 @@ def _check(
 
 
 def _differences(runner: _Runner, arrays: Sequence[Array], i: int, step: float) -> Array:
-    """Central differences of every element of input `i`."""
+    """Central differences for every element of input `i`."""
     slopes = np.zeros_like(arrays[i])
     for place in np.ndindex(arrays[i].shape):
         h = step * max(1.0, abs(float(arrays[i][place])))
@@ -158,12 +159,12 @@ def _differences(runner: _Runner, arrays: Sequence[Array], i: int, step: float) 
 
 
 def _compare(found: Array, expected: Array, rtol: float, atol: float, what: str) -> None:
-    """Compare elementwise; the scale of the whole gradient counts as rounding noise does."""
+    """Compares elementwise; the tolerance includes rounding noise at the gradient's scale."""
     if not expected.size:
         return
     scale = float(np.max(np.abs(expected)))
     excess = np.abs(found - expected) - (atol + rtol * np.maximum(np.abs(expected), 0.1 * scale))
-    bad = ~(excess <= 0)  # NaN is bad
+    bad = ~(excess <= 0)  # NaN is a mismatch
     if not bad.any():
         return
     worst = np.unravel_index(

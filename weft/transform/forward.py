@@ -1,9 +1,9 @@
-"""Forward mode: tangents of results from tangents of arguments, as new nodes of the graph.
+"""Forward mode: adds nodes that compute tangents of results from tangents of arguments.
 
-An operation that is linear is applied to the tangents. Of any other, the gradient rule is linear in
-the cotangent g, so that the gradient of <vjp(g), tangents> by g is the tangent of the result,
+A linear operation is applied to the tangents. For any other, the gradient rule is linear in the
+cotangent g, so the gradient of <vjp(g), tangents> with respect to g is the tangent of the result,
 whatever g is (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). The nodes
-of vjp(g) itself are then dead: a compiled program computes the tangent alone.
+of vjp(g) itself are then dead code: a compiled program computes only the tangent.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = ["pushforward"]
 def pushforward(
     ys: Sequence[Value], xs: Sequence[Value], tangents: Sequence[Value | None]
 ) -> list[Value | None]:
-    """Tangents of `ys` when each of `xs` moves along its tangent, as nodes of the current graph.
+    """Directional derivatives of `ys` along the tangents of `xs`, as nodes of the current graph.
 
     Args:
         xs: any values of the graph.
-        tangents: of the types of `xs`; `None` for one that stays (as integers do).
+        tangents: of the types of `xs`; `None` for an input that is constant (as integers are).
 
     Returns:
-        One tangent a y, `None` where it does not move.
+        One tangent per y, `None` where it does not depend on the tangents.
 
     Raises:
         NotDifferentiableError: a path leads through an operation that has no gradient.
@@ -111,8 +111,8 @@ def push_through(node: Node, tangents: Sequence[Value | None]) -> Sequence[Value
 
 
 def _by_gradient(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
-    """The gradient by the cotangents of the gradient rule, in the direction of the tangents."""
-    # Not the constant itself: a rule may leave out what is a gradient of 0.
+    """Differentiates the gradient rule by its cotangents, in the direction of the tangents."""
+    # Not a constant: a rule may leave out the gradient of a constant 0.
     cotangents = [
         catalogue.identity(zeros_like(y)) if y.dtype.is_inexact else None for y in node.outputs
     ]
@@ -131,14 +131,14 @@ def _by_gradient(node: Node, tangents: Sequence[Value | None]) -> list[Value | N
 def _linear(op: Op, node: Node, tangents: Sequence[Value | None]) -> Sequence[Value | None]:
     supplied = zip(node.operands, node.inputs[len(node.data_inputs) :], strict=True)
     attrs: dict[str, Any] = {**node.attrs, **dict(supplied)}
-    if "value" in attrs:  # what is padded with does not move
+    if "value" in attrs:  # the padding value has no tangent
         attrs["value"] = 0
     moved = op.all(*_filled(node, tangents), **attrs)
     return [t if t.dtype.is_inexact else None for t in moved]
 
 
 def _filled(node: Node, tangents: Sequence[Value | None]) -> list[Value]:
-    """Tangents, zeros where there is none; what has no tangent as it is."""
+    """Tangents, with zeros for missing ones; values without tangents stay as they are."""
 
     def one(x: Value, t: Value | None) -> Value:
         if t is not None:
@@ -158,7 +158,7 @@ def _sum(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
 
 
 def _add(node: Node, tangents: Sequence[Value | None]) -> list[Value | None] | None:
-    """Where one side stays, the other's tangent goes on, if it has the whole shape."""
+    """Adds tangents; a single one passes through if it has the full shape."""
     op = op_of(node)
     x, y = tangents
     if x is not None and y is not None:
@@ -182,7 +182,7 @@ def _sorted(node: Node, tangents: Sequence[Value | None]) -> list[Value | None]:
 
 
 def _call(node: Node, tangents: Sequence[Value | None]) -> list[Value | None] | None:
-    """Through the nodes of the function, unless it has a gradient of its own."""
+    """Pushes through the function's nodes, unless it has a gradient of its own."""
     function = node.attrs["function"]
     assert isinstance(function, Subgraph)
     if function.backward is not None:

@@ -1,8 +1,8 @@
-"""Reverse mode: adds the backward graph to the graph, so that it can be differentiated again.
+"""Reverse mode: adds the backward pass to the graph, so that it can be differentiated again.
 
-A gradient is built node by node, last first, without recursion. What reaches a value over several
-uses is summed once. A rule that needs a shape or an attribute which only the run will tell is put
-off: a `vjp` node takes its place, and asks the rule again when the graph is specialized.
+Nodes are visited in reverse order, without recursion. Cotangents from several uses of a value are
+summed once. A rule that needs a shape or an attribute known only at run time is deferred: a `vjp`
+node takes its place, and applies the rule when the graph is specialized.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ def gradients(
     grad_ys: Sequence[Value | None] | None = None,
     stop: Iterable[Value] = (),
 ) -> list[Cotangent | None]:
-    """Gradients of the sum of `ys` by each of `xs`, as new nodes of the current graph.
+    """Gradients of the sum of `ys` with respect to each of `xs`, as nodes of the current graph.
 
     Args:
         xs: any values of the graph: placeholders, variables' handles, intermediate values.
-        grad_ys: cotangents to start from, of the shapes of `ys`; ones where missing.
-        stop: values to take as constants, whatever they were computed from.
+        grad_ys: cotangents to start from, of the shapes of `ys`; ones by default.
+        stop: values to treat as constants.
 
     Returns:
-        One gradient an x: a value, rows (`RowSparse`) where all it gets comes from lookups, or
-        `None` where no floating-point path leads from x to a y.
+        One gradient per x: a value, `RowSparse` if only lookups contribute to it, or `None` if no
+        floating-point path leads from x to a y.
 
     Raises:
         NotDifferentiableError: a path leads through an operation that has no gradient.
@@ -88,7 +88,7 @@ def gradients(
 
 
 class _Backward:
-    """One backward walk: what has reached each value so far."""
+    """One backward pass: the cotangents that each value has so far."""
 
     def __init__(
         self, graph: Graph, scope: str, xs: Sequence[Value], stop: Iterable[Value]
@@ -99,10 +99,10 @@ class _Backward:
         self.stop = frozenset(v for x in stop for v in (x, graph.own(x)))
         self.parts: dict[Value, list[Cotangent]] = {}
         self.totals: dict[Value, Cotangent | None] = {}
-        self.active: set[Node] = set()  # nodes through which some x reaches their outputs
+        self.active: set[Node] = set()  # nodes on a path from some x
 
     def seed(self, y: Value, start: Value | None) -> None:
-        """Start from `y`; an integer or boolean y starts nothing."""
+        """Starts from `y`; an integer or boolean y has no gradient."""
         if not y.dtype.is_inexact:
             return
         if start is None:
@@ -116,7 +116,7 @@ class _Backward:
         self.parts.setdefault(y, []).append(start)
 
     def run(self, ys: Sequence[Value]) -> None:
-        """Walk back from `ys`, every node after all of its readers."""
+        """Visits nodes in reverse order, each after all of its readers."""
         order = toposort(self.graph, [y.node for y in ys], self._inputs)
         for node in order:
             if any(self._varies(v) for v in node.data_inputs):
@@ -130,19 +130,19 @@ class _Backward:
         return [v.node for v in node.data_inputs if v not in self.stop]
 
     def _varies(self, value: Value) -> bool:
-        """Whether some x changes the value continuously."""
+        """Whether the value depends on some x differentiably."""
         if not value.dtype.is_inexact:
             return False
         return value in self.xs or (value not in self.stop and value.node in self.active)
 
     def total(self, value: Value) -> Cotangent | None:
-        """The sum of all that has reached a value; one node, however often it is asked for."""
+        """The sum of a value's cotangents; always the same node."""
         if value not in self.totals:
             self.totals[value] = add_up(self.parts.pop(value, []))
         return self.totals[value]
 
     def found(self, x: Value) -> Cotangent | None:
-        """All that has reached an x: itself, and what stands for it in a function being traced."""
+        """All cotangents of an x: its own, and those of its stand-in in a function being traced."""
         own = self.graph.own(x)
         if own is x:
             return self.total(x)
@@ -163,7 +163,7 @@ class _Backward:
 
 
 def add_up(parts: Sequence[Cotangent]) -> Cotangent | None:
-    """The sum of cotangents; rows stay rows where there is nothing else."""
+    """The sum of cotangents; `RowSparse` if all of them are."""
     if not parts:
         return None
     if len(parts) == 1 and isinstance(parts[0], Value):
@@ -181,7 +181,7 @@ def _sum(values: Sequence[Value]) -> Value:
 
 
 def _checked(g: Cotangent, x: Value, node: Node) -> Cotangent:
-    """A rule's result, refused where it cannot be a cotangent of `x`: the rule is wrong then."""
+    """A rule's result, after checking that it can be a cotangent of `x`."""
     if isinstance(g, Value) and g.type == x.type:
         return g
     shape: Shape = g.shape if isinstance(g, Value) else x.shape
@@ -199,11 +199,11 @@ def pull_back(
     wanted: Sequence[bool] | None = None,
     ys: Sequence[Value] | None = None,
 ) -> list[Cotangent | None]:
-    """Cotangents of a node's data inputs, from those of its outputs (`None`: nothing reached it).
+    """Cotangents of a node's data inputs, from those of its outputs (`None`: it has none).
 
     Args:
-        wanted: of which inputs a cotangent is of use; of all where it is not given.
-        ys: what the node gave, if not its own outputs.
+        wanted: which inputs need a cotangent; all by default.
+        ys: the node's results, if not its own outputs.
 
     Raises:
         NotDifferentiableError: the operation has no gradient.
@@ -232,7 +232,7 @@ def apply_rule(
     attrs: Mapping[str, Any],
     wanted: Sequence[bool] | None = None,
 ) -> list[Cotangent | None]:
-    """Ask an operation's own rule, or differentiate its expansion or the functions it holds."""
+    """Applies an operation's own rule, or differentiates its expansion or its functions."""
     if op.vjp is BY_BODY:
         all_wanted = [x.dtype.is_inexact for x in xs] if wanted is None else wanted
         cotangents = [None if g is None else dense(g) for g in gs]
@@ -253,7 +253,7 @@ def apply_rule(
 
 
 def _filled(gs: Sequence[Cotangent | None], ys: Sequence[Value]) -> list[Cotangent | None]:
-    """Cotangents with zeros for floating outputs that nothing has reached."""
+    """Cotangents, with zeros for floating-point outputs that have none."""
     return [
         zeros_like(y) if g is None and y.dtype.is_inexact else g
         for g, y in zip(gs, ys, strict=True)
@@ -266,7 +266,7 @@ def _through_expansion(
     assert isinstance(op.lower, Composite | Opaque) and op.lower.expand is not None
     if not all(is_static(x.shape) for x in xs):
         raise UnknownShapeError(f"{op.name}: expected known shapes")
-    # Copies of the inputs, so that one which occurs twice gets each of its cotangents once.
+    # Copies of the inputs, so that an input that occurs twice gets each of its cotangents once.
     inputs = [catalogue.identity(x) for x in xs]
     expanded = op.lower.expand(*inputs, **attrs)
     ys = expanded if isinstance(expanded, tuple) else (expanded,)
@@ -276,7 +276,7 @@ def _through_expansion(
 def _between(
     ys: Sequence[Value], inputs: Sequence[Value], gs: Sequence[Cotangent | None]
 ) -> list[Cotangent | None]:
-    """Gradients by `inputs`, which are taken as where everything begins."""
+    """Gradients with respect to `inputs`, which are taken as independent variables."""
     pairs = [(y, dense(g)) for y, g in zip(ys, gs, strict=True) if g is not None]
     return gradients([y for y, _ in pairs], inputs, [g for _, g in pairs], stop=inputs)
 
@@ -284,7 +284,7 @@ def _between(
 def _through_call(
     function: Subgraph, gs: Sequence[Cotangent | None], ys: Sequence[Value], xs: Sequence[Value]
 ) -> list[Cotangent | None]:
-    """By the function's own gradient, or by that of its nodes, written down once more."""
+    """Uses the function's own gradient, or differentiates a copy of its nodes."""
     if function.backward is not None:
         found = function.backward(_filled(gs, ys), ys, xs)
         if len(found) not in (len(xs), len(xs) - function.captured):
@@ -296,8 +296,8 @@ def _through_call(
     if not function.rematerialize:
         inputs = [catalogue.identity(x) for x in xs]
         return _between(inline(function, inputs), inputs, gs)
-    # Nothing is computed again before the cotangents are there, and the cotangents go on only
-    # once all of them are: so no two functions' insides need memory at one time.
+    # Recomputation waits for the cotangents, and the resulting cotangents leave all at once, so
+    # that the insides of two functions never need memory at the same time.
     held = barrier.all(*xs, *[dense(g) for g in gs if g is not None])
     inputs, rest = held[: len(xs)], iter(held[len(xs) :])
     waiting = [None if g is None else next(rest) for g in gs]
@@ -305,16 +305,16 @@ def _through_call(
 
 
 def _together(gs: Sequence[Cotangent | None]) -> list[Cotangent | None]:
-    """The cotangents behind one barrier; rows stay rows."""
+    """The cotangents behind one barrier; `RowSparse` stays so."""
     values = [g.values if isinstance(g, RowSparse) else g for g in gs if g is not None]
     held = iter(barrier.all(*values))
     return [replace(g, values=next(held)) if isinstance(g, RowSparse) else g and next(held)
             for g in gs]  # fmt: skip
 
 
-# Putting a rule off until shapes and attributes are known
+# Deferring a rule until shapes and attributes are known
 
-_SLOTS = ("a0", "a1", "a2", "a3", "a4", "a5")  # attributes that values supply
+_SLOTS = ("a0", "a1", "a2", "a3", "a4", "a5")  # attributes that inputs supply
 
 
 def _put_off(
@@ -324,7 +324,7 @@ def _put_off(
     xs: Sequence[Value],
     attrs: Mapping[str, Any],
 ) -> list[Cotangent | None]:
-    """A `vjp` node in place of the rule; it gives a cotangent for every floating input."""
+    """Adds a `vjp` node in place of the rule; it gives cotangents of all floating-point inputs."""
     known = [None if g is None else dense(g) for g in gs]
     supplied = {k: v for k, v in attrs.items() if isinstance(v, Value)}
     node = vjp.node(
@@ -345,7 +345,7 @@ def _put_off(
 
 
 def _parts(items: Sequence[Any], given: Sequence[bool], outputs: int) -> tuple[Any, Any, Any]:
-    """Cotangents (with `None` where none is given), outputs and inputs of the operation."""
+    """Cotangents (`None` where there is none), outputs and inputs of the operation."""
     count = sum(given)
     cotangents = iter(items[:count])
     gs = [next(cotangents) if present else None for present in given]
@@ -405,7 +405,7 @@ vjp = defop(
     partial=True,
     facts=IN_WIDEST,
 )
-"""The gradient rule of the operation `op`, to be asked once shapes and attributes are known.
+"""The gradient rule of the operation `op`, applied once shapes and attributes are known.
 
 Inputs: cotangents of the outputs that have one, then the outputs, then the data inputs.
 """

@@ -1,8 +1,8 @@
-"""A graph prepared for running over NumPy many times: what eager does before it compiles.
+"""A graph prepared for repeated runs on NumPy; eager programs run so before they compile.
 
-`interpreter.evaluate` is the oracle and looks at everything again in each run. Here all that
-does not depend on the arrays is settled once: which function a node calls, where its inputs lie,
-what dies after it, and where a NumPy ufunc may write into an input that dies.
+`interpreter.evaluate`, the oracle, examines everything in each run. Here everything that does not
+depend on the arrays is decided once: which function a node calls, where its inputs lie, which
+values are dead after it, and where a NumPy ufunc may write into a dead input.
 """
 
 from __future__ import annotations
@@ -29,53 +29,54 @@ from weft.transform.interpreter import as_typed, evaluate_node, failed
 _EFFECTS: Final = frozenset({variable, read, assign, counter})
 _BOUNDARY: Final = _EFFECTS | {placeholder}
 
-MAPPED: Final = 128 << 10  # bytes from which the C library maps an array of its own, at first
-LARGEST: Final = 31 << 20  # bytes; what is freed raises that, up to 32 MiB
+MAPPED: Final = 128 << 10  # bytes from which the C library initially serves an array by mmap
+LARGEST: Final = 31 << 20  # bytes; freeing a mapped array raises that threshold, up to 32 MiB
 
 
 @functools.cache
 def _keep_freed() -> None:
-    """Has the C library keep freed arrays, up to twice `LARGEST`, for the whole process.
+    """Makes the C library reuse freed arrays of up to twice `LARGEST`, for the whole process.
 
-    It maps every large array anew, and a page fault for each 4 KiB takes longer than filling it,
-    until a larger one was freed. So one is freed, which nothing touched.
+    It maps large arrays anew each time, and the page faults (one per 4 KiB) take longer than
+    filling them, until a larger one has been freed. So this frees one, whose pages were never
+    touched.
     """
     if config.get("keep_freed"):
         np.empty(LARGEST, np.uint8)
 
 
 class Step(NamedTuple):
-    """One node: `y = function(*slots)`, checked and kept in a slot; then the dead are forgotten."""
+    """One node: `y = function(*slots)`, checked, stored in a slot; then dead slots are cleared."""
 
     function: Callable[..., Any]
     a: int  # slots of the first two inputs (-1: none)
     b: int
-    inputs: tuple[int, ...] | None  # slots of all inputs, where there are none or more than two
-    into: int  # slot of the input whose memory takes the result (-1: none)
+    inputs: tuple[int, ...] | None  # slots of all inputs, unless there are one or two
+    into: int  # slot of the input whose memory the result reuses (-1: none)
     output: int  # slot of the result (negative: ~slot of the first of several)
-    dtype: np.dtype[Any] | None  # of the result, where there is one; its shape
+    dtype: np.dtype[Any] | None  # dtype of a single result; its shape
     shape: Shape
-    dead: Sequence[int]  # slots that are not read any more
-    types: tuple[TensorType, ...]  # of all results
+    dead: Sequence[int]  # slots that are dead after this step
+    types: tuple[TensorType, ...]  # types of all results
     node: Node
 
     def resized(self, function: Callable[..., Any], types: tuple[TensorType, ...]) -> Step:
-        """The same on arrays of other sizes."""
+        """The same step on arrays of other sizes."""
         shape = types[0].shape if self.output >= 0 else None
         _, a, b, inputs, into, output, dtype, _, dead, _, node = self
         return Step(function, a, b, inputs, into, output, dtype, shape, dead, types, node)
 
 
 class Interpretation:
-    """The values `fetches` of a pure graph, as a function of arrays for `feeds`.
+    """The values `fetches` of a pure graph, as a function of the arrays for `feeds`.
 
     ```python
     run = Interpretation(graph, [loss], feeds=[x, labels])
     (value,) = run([images, numbers])
     ```
 
-    Results are contiguous, and nobody else's memory. References compute half precision in float32;
-    for wider types an operation's `fast` form is taken where it has one.
+    Results are contiguous and share no memory. References compute half precision in float32; for
+    wider types an operation's `fast` form is used if it has one.
 
     Raises:
         GraphError: the graph has effects (variables, counters), which `evaluate` can run.
@@ -95,7 +96,7 @@ class Interpretation:
 
     @property
     def wiring(self) -> Any:
-        """What is equal for interpretations that call the same operations on the same slots."""
+        """A key that is equal for interpretations with the same operations on the same slots."""
         steps = [(s.node.op, s.a, s.b, s.inputs, s.into, s.output, s.dead) for s in self.steps]
         return [slot for slot, _ in self.constants], steps, self._fetches
 
@@ -105,7 +106,7 @@ class Interpretation:
         feeds: tuple[TensorType, ...],
         constants: Sequence[tuple[int, Array]],
     ) -> Interpretation:
-        """The same for feeds, steps and constants of other sizes."""
+        """The same interpretation for feeds, steps and constants of other sizes."""
         other = copy(self)
         other.feeds, other.steps, other._initial = feeds, steps, self._initial.copy()
         for slot, array in constants:
@@ -113,7 +114,7 @@ class Interpretation:
         return other
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
-        """Values of the fetches for these arrays, one a feed.
+        """Values of the fetches for these arrays, one per feed.
 
         Raises:
             FeedError: an array does not fit its feed.
@@ -135,7 +136,7 @@ class Interpretation:
             raise OutOfMemoryError(f"results: not enough memory: {error}") from error
 
     def _plan(self, graph: Graph, fetches: Sequence[Value], slots: dict[Value, int]) -> list[Step]:
-        """The steps that compute the fetches; gives values their slots."""
+        """The steps that compute the fetches; assigns slots to values."""
         fed, initial = frozenset(slots), self._initial
         order, last, private = _needed(graph, fetches, fed)
         steps: list[Step] = []
@@ -179,14 +180,14 @@ def _run(steps: Sequence[Step], slots: list[Any]) -> None:
             for i in dead:
                 slots[i] = None
     except RecursionError:
-        raise  # the caller's, not the node's
+        raise  # the caller's line, not the node's
     except Exception as error:
         assert node is not None
         raise failed(error, node) from (error.__cause__ if isinstance(error, WeftError) else error)
 
 
 def _own(found: list[Any], given: Sequence[Array]) -> list[Array]:
-    """The arrays; copies of those that are views, not contiguous, given, frozen or twice there."""
+    """Copies results that are views, not contiguous, feeds, frozen or returned twice."""
     taken = set(map(id, given))
     results: list[Array] = []
     for y in found:
@@ -201,9 +202,9 @@ def _own(found: list[Any], given: Sequence[Array]) -> list[Array]:
 def _needed(
     graph: Graph, fetches: Sequence[Value], fed: frozenset[Value]
 ) -> tuple[list[Node], dict[Node, list[Value]], set[Value]]:
-    """Nodes in order; the values that die after each; values whose memory nothing else sees.
+    """Nodes in order; the values that are dead after each; values whose memory is not shared.
 
-    Private is what a ufunc or the like makes, and only such read.
+    Not shared are results of ufuncs and the like that only such functions read.
     """
     wanted = {v.node for v in fetches if v not in fed}
     alive, shared = set(fetches), {*fetches, *fed}
@@ -233,7 +234,7 @@ class _Manner(NamedTuple):
     """How the nodes of an operation are run."""
 
     op: Op
-    function: Callable[..., Any]  # where no input is of half precision
+    function: Callable[..., Any]  # if no input is of half precision
     ufunc: bool
     fresh: bool  # the result never shares memory with an input
     single: bool  # one output
@@ -286,7 +287,7 @@ def _step(
 
 
 def _is_mapped(step: Step) -> bool:
-    """Whether a result is so large that the C library would map it anew."""
+    """Whether a result is so large that the C library would serve it by mmap."""
     known = step.output >= 0 and is_static(step.shape)
     return known and step.types[0].dtype.size * size(step.shape) >= MAPPED
 
@@ -295,7 +296,7 @@ _SEVERAL: Final = TensorType(bool_, None)
 
 
 def _bound(op: Op, node: Node, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with the node's attributes."""
+    """The function with the node's attributes bound."""
     if node.operands:
         return lambda *arrays: evaluate_node(node, arrays)[0 if op.outputs == 1 else slice(None)]
     attrs = node.attrs if len(node.attrs) == len(op.attrs) else {**op.attrs, **node.attrs}
@@ -303,7 +304,7 @@ def _bound(op: Op, node: Node, function: Callable[..., Any]) -> Callable[..., An
 
 
 def _refuse(node: Node, fed: frozenset[Value]) -> None:
-    """Raise where a node cannot be run here, unless its output is fed."""
+    """Raises if a node cannot be run here, unless its output is fed."""
     if op_of(node) in _EFFECTS:
         raise GraphError(f"{node.op}: expected a graph without effects: {node.describe()}")
     if node.outputs[0] not in fed:

@@ -1,4 +1,4 @@
-"""Runs a graph over the NumPy references, node by node: the oracle of every test."""
+"""Runs a graph on the NumPy references, node by node: the oracle of every test."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from weft.ops.declaration.attribute import operand_attribute
 
 
 class State(Protocol):
-    """What lives from run to run: variables by key, and how often each counter has run."""
+    """State that lives from run to run: variables by key, and how often each counter has run."""
 
     @property
     def variables(self) -> MutableMapping[str, Array]:
-        """Values of the variables that are initialized, by key."""
+        """Values of the initialized variables, by key."""
         ...
 
     @property
@@ -54,15 +54,15 @@ def evaluate(
     state: State | None = None,
     targets: Sequence[Node] = (),
 ) -> list[Array]:
-    """Values of `fetches`, computed by the references, in one step.
+    """Runs one step on the references; returns the values of `fetches`.
 
     Args:
-        feeds: arrays by value; any value of the graph may be fed, and replaces what computes it.
+        feeds: arrays by value; any value of the graph may be fed instead of being computed.
         state: variables and counters; they change only if the whole step succeeds.
         targets: nodes to run for their effect.
 
-    A read sees the value from before the step, or of the last assignment that it must follow
-    (with `latest`, of the last one that ran).
+    A read sees the value from before the step, or of the last assignment that it must follow (with
+    `latest`, of the last one that ran).
 
     Raises:
         FeedError: a feed is missing, or does not fit.
@@ -78,7 +78,7 @@ def evaluate(
 
 
 def needs_interpreter(graph: Graph) -> bool:
-    """Whether a graph has complex numbers, which are interpreted and not compiled."""
+    """Whether a graph has complex numbers, which are interpreted, not compiled."""
     return _is_complex(graph.nodes)
 
 
@@ -91,7 +91,7 @@ def _is_complex(nodes: Iterable[Node]) -> bool:
 
 
 def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Outputs of one node on arrays for all its inputs (those that supply attributes last).
+    """Outputs of one node for arrays of all its inputs (those that supply attributes last).
 
     Raises:
         WeftError: the operation failed; the message names it and the user's line.
@@ -106,7 +106,7 @@ def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
         with np.errstate(all="ignore"):
             found = op.reference(*data, **attrs)
     except RecursionError:
-        raise  # the caller's, not the node's
+        raise  # the caller's line, not the node's
     except WeftError as error:
         raise failed(error, node) from error.__cause__
     except Exception as error:
@@ -129,7 +129,7 @@ def located(error: WeftError, node: Node) -> WeftError:
 
 
 def failed(error: Exception, node: Node) -> WeftError:
-    """What to raise where a node's reference raised `error`."""
+    """The exception to raise after a node's reference raised `error`."""
     if isinstance(error, WeftError):
         return located(error, node)
     if isinstance(error, MemoryError):
@@ -139,10 +139,10 @@ def failed(error: Exception, node: Node) -> WeftError:
 
 
 def as_typed(array: Any, kind: TensorType, node: Node) -> Array:
-    """What a reference gave, as an array.
+    """A reference's result as an array.
 
     Raises:
-        GraphError: it is not of the type `kind`; the reference is wrong then.
+        GraphError: it is not of the type `kind`, so the reference is wrong.
     """
     found = np.asarray(array)
     if found.dtype != kind.dtype.numpy or not compatible(found.shape, kind.shape):
@@ -169,7 +169,7 @@ def _checked(feeds: Mapping[Value, Any]) -> dict[Value, Array]:
 
 
 def _as_fed(value: Value, given: Any) -> Array:
-    """An array as it is; anything else in the element type of what it replaces."""
+    """An array as it is; anything else converted to the element type of the fed value."""
     if isinstance(given, np.ndarray | np.generic):
         return np.asarray(given)
     try:
@@ -186,7 +186,7 @@ def _as_fed(value: Value, given: Any) -> Array:
 
 
 class _Step:
-    """One run of a graph: values so far, and what the state will be."""
+    """One run of a graph: the values so far, and the state after the run."""
 
     def __init__(self, graph: Graph, feeds: dict[Value, Array], state: State) -> None:
         self.graph = graph
@@ -199,12 +199,12 @@ class _Step:
         self.follows: dict[Node, int] = {}  # a bit per assignment that ran before a node
 
     def predecessors(self, node: Node) -> list[Node]:
-        """What must run before `node`, given the feeds."""
+        """The predecessors of `node`, given the feeds."""
         found = [v.node for v in node.inputs if v not in self.feeds]
         return [*found, *node.control, *self.graph.edges.get(node, ())]
 
     def run(self, node: Node) -> None:
-        """Compute a node's outputs, except those that are fed."""
+        """Computes a node's outputs, except those that are fed."""
         follows = 0
         for before in self.predecessors(node):
             follows |= self.follows[before]
@@ -258,7 +258,7 @@ class _Step:
         return self.values[value]
 
     def fetch(self, value: Value) -> Array:
-        """A value to hand out; a variable's handle stands for what the variable holds."""
+        """A value to return; for a variable's handle, the variable's value."""
         if op_of(value.node) is state.variable and value not in self.feeds:
             key = value.node.attrs["key"]
             if key not in self.state.variables:
@@ -267,7 +267,7 @@ class _Step:
         return self.values[value]
 
     def commit(self) -> None:
-        """Make the step's assignments and counts last."""
+        """Stores the step's assignments and counts."""
         for key, assigned in self.assigned.items():
             self.state.variables[key] = assigned[-1][1]
         for key, count in self.counted.items():

@@ -1,9 +1,9 @@
-"""Gradients of weights that a loop uses in matrix products: one product after the loop.
+"""Gradients of weights that a loop uses in matmuls: one matmul after the loop.
 
-    sum over t of x[t].T @ g[t]  =  x.T @ g, with all steps below each other
+    sum over t of x[t].T @ g[t]  =  x.T @ g, with all steps stacked as rows
 
-A product a step would read and write the whole sum in every step. Stacked, the factors of 50 steps
-of 32 rows are one product of 1600 rows, which runs at the speed of the machine.
+A matmul per step would read and write the whole sum in every step. Stacked, the factors of 50 steps
+of 32 rows are one matmul of 1600 rows, which runs at the speed of the machine.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from weft.ops.linalg.matmul import matmul
 
 
 class After(NamedTuple):
-    """A sum over steps that is taken after the loop.
+    """A sum over steps that is computed after the loop.
 
     Attributes:
-        factors: values of a step, whose stacks it is made of.
-        build: from the stacks, with the steps in front, to the sum.
+        factors: values of a step, which are stacked.
+        build: computes the sum from the stacks, whose leading axis is the step.
     """
 
     factors: tuple[Value, ...]
@@ -32,10 +32,10 @@ class After(NamedTuple):
 
 
 def separated(total: Value, varying: AbstractSet[Value]) -> tuple[list[After], list[Value]]:
-    """Terms of a value that are summed after the loop, and those to be summed step by step.
+    """Splits a value into terms summed after the loop and terms summed step by step.
 
     Args:
-        varying: values that are not the same in all steps.
+        varying: values that differ between steps.
     """
     node = total.node
     terms = node.inputs if op_of(node) in (add, add_n) and _same_shapes(node) else (total,)
@@ -63,7 +63,7 @@ def _after(value: Value, varying: AbstractSet[Value]) -> After | None:
 
 
 def _pays(node: Node, varying: AbstractSet[Value]) -> bool:
-    """Whether both factors change, and are no larger than the sum that steps would add to."""
+    """Whether both factors vary, and together are no larger than the running sum."""
     plain = [v.rank == 2 and is_static(v.shape) and v in varying for v in node.inputs]
     if not all(plain):
         return False
@@ -83,7 +83,7 @@ def _product(node: Node) -> After:
 
 
 def _below(stack: Value, turn: bool) -> Value:
-    """The steps' matrices below each other, what is summed over in front; turned first if asked."""
+    """The steps' matrices as rows of one, contraction axis first; transposed before if asked."""
     if turn:
         stack = catalogue.transpose(stack, perm=(0, 2, 1))
     steps, rows, columns = known(stack.shape)

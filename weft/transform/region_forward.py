@@ -1,4 +1,4 @@
-"""Forward mode through branches and loops: bodies that carry tangents beside values."""
+"""Forward mode through branches and loops: bodies that compute tangents beside values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def push_through_bodies(node: Node, tangents: Tangents, push: Push) -> list[Valu
 
 
 def _moving(function: Subgraph, moves: Sequence[bool]) -> list[bool]:
-    """Which outputs move where these inputs do."""
+    """Which outputs have tangents if these inputs do."""
     bits = sum([1 << i for i, m in enumerate(moves) if m])
     return [bool(f & bits) for f in function.flowing]
 
@@ -43,7 +43,7 @@ def _moving(function: Subgraph, moves: Sequence[bool]) -> list[bool]:
 def _pushed(
     function: Subgraph, xs: Sequence[Value], tangents: Tangents, moves: Sequence[bool], push: Push
 ) -> list[Value]:
-    """Outputs of a function, then tangents of those that move."""
+    """Outputs of a function, then the tangents of those that have one."""
     copies = [catalogue.identity(x) for x in xs]
     ys = applied(function, copies)
     found = push(ys, copies, tangents)
@@ -80,7 +80,7 @@ def _switch(node: Node, tangents: Tangents, attrs: Any, push: Push) -> list[Valu
 
 
 def _settled(body: Subgraph, carried: int, tangents: Tangents) -> list[bool]:
-    """Which inputs move in the end, the carry among them."""
+    """Which inputs have tangents once the carry has converged."""
     moves = [t is not None for t in tangents]
     while True:
         found = _moving(body, moves)[:carried]

@@ -1,10 +1,9 @@
-"""Reverse mode through branches and loops, by the gradients of their bodies.
+"""Reverse mode through branches and loops, by differentiating their bodies.
 
-The gradient of a switch is a switch of its branches' gradients, each of which computes its branch
-again. That of a loop is a scan the other way round, which reads what a loop forward has kept (the
-compiler makes this and the first loop one). A `while_loop` keeps it on stacks, of as many rows as
-it has iterations. All of them are operations of the same kind, so that they are differentiated
-again.
+The gradient of a switch is a switch of its branches' gradients, each of which recomputes its
+branch. The gradient of a loop is a reversed scan that reads residuals saved by a forward loop (the
+compiler merges it with the original loop). A `while_loop` saves them on stacks with a row per
+iteration. All of them are ordinary operations, so that they can be differentiated again.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from weft.transform.trip_count import trip_count
 
 @dataclass(frozen=True)
 class Pull:
-    """What a rule is asked: cotangents of the inputs, from those of the outputs.
+    """The arguments of a rule: it computes cotangents of the inputs from those of the outputs.
 
     Attributes:
         gs: cotangents of the outputs, `None` where there is none.
-        wanted: of which inputs a cotangent is of use.
-        gradients: what differentiates nodes.
+        wanted: which inputs need a cotangent.
+        gradients: the function that differentiates nodes.
     """
 
     gs: Sequence[Value | None]
@@ -47,7 +46,7 @@ class Pull:
     gradients: Gradients
 
     def through(self, ys: Sequence[Value], inputs: Sequence[Value]) -> list[Cotangent | None]:
-        """Cotangents by what the outputs are as well, computed from copies of the inputs."""
+        """Cotangents by a function that recomputes the outputs from copies of the inputs."""
         pairs = [(y, g) for y, g in zip(ys, self.gs, strict=True) if g is not None]
         chosen = [x for x, w in zip(inputs, self.wanted, strict=True) if w]
         ends, starts = [y for y, _ in pairs], [g for _, g in pairs]
@@ -70,7 +69,7 @@ def pull_through_bodies(op: Op, pull: Pull) -> list[Cotangent | None]:
 
 
 def _stacks(op: Op, pull: Pull) -> Sequence[Value]:
-    """The inputs of which only the run tells how long they are."""
+    """The inputs whose length is known only at run time."""
     if not reads_stacks(op, pull.attrs):
         return ()
     return parts(pull.xs, pull.attrs["carried"], pull.attrs["mapped"]).mapped
@@ -121,7 +120,7 @@ def _scan(pull: Pull) -> list[Cotangent | None]:
 
 
 def _in_blocks(xs: Sequence[Value], attrs: Mapping[str, Any]) -> list[Value]:
-    """A scan over blocks of steps, of which each keeps its first carry; and one over the rest."""
+    """A scan over blocks of steps, each saving only its first carry; and one over the rest."""
     carried, mapped, length = attrs["carried"], attrs["mapped"], attrs["length"]
     size = attrs["rematerialize"]
     blocks = length // size
@@ -164,7 +163,7 @@ def _range(x: Value, begin: int, end: int) -> Value:
 
 
 def _active(body: Subgraph, carried: int, pull: Pull) -> list[bool]:
-    """The inputs of a loop through which something wanted changes the results."""
+    """The inputs of a loop through which wanted inputs affect the results."""
     flows = body.flowing
     active = [w and x.dtype.is_inexact for w, x in zip(pull.wanted, pull.xs, strict=True)]
     while True:
@@ -177,10 +176,10 @@ def _active(body: Subgraph, carried: int, pull: Pull) -> list[bool]:
 
 
 class _LoopGradient:
-    """The scan backward, and the loop forward that keeps what it reads.
+    """The reversed scan, and the forward loop that saves what it reads.
 
     Args:
-        attrs: of the loop, in normal form.
+        attrs: attributes of the loop, in normal form.
     """
 
     def __init__(self, pull: Pull, op: Op, attrs: Mapping[str, Any]) -> None:
@@ -205,7 +204,7 @@ class _LoopGradient:
 
 
 class _ScanBackward:
-    """One scan backward in the making: what is carried, read, kept and given."""
+    """Builds one reversed scan: what it carries, reads, saves and returns."""
 
     def __init__(self, loop: _LoopGradient, cut: Split) -> None:
         self.loop = loop
@@ -218,8 +217,8 @@ class _ScanBackward:
         captured = range(self.first, len(cut.inputs))
         self.captured = [i for i in captured if cut.found[i] is not None]
         self.after: dict[int, list[After]] = {}
-        self.summed: list[int] = []  # captured inputs whose cotangents are added up step by step
-        self.steps: list[Value] = []  # what is added
+        self.summed: list[int] = []  # captured inputs whose cotangents are summed step by step
+        self.steps: list[Value] = []  # the terms of these sums
         moving = [v for v in (*cut.inputs[: self.first], *cut.cotangents) if v is not None]
         self.varying = cut.depending(moving)
         self.backward = cut.depending([g for g in cut.cotangents if g is not None])
@@ -245,14 +244,14 @@ class _ScanBackward:
         read = [v for v in kept if self._is_slice(v)]
         stacks = self._kept([*counts, *[v for v in kept if not self._is_slice(v)]])
         if self.loop.length == STACKED and not stacks and not read:
-            read = [self.cut.inputs[self.carried]]  # it tells how many iterations there are
+            read = [self.cut.inputs[self.carried]]  # its length is the number of iterations
         stacks |= {v: self.pull.xs[self.cut.inputs.index(v)] for v in read}
         found = self._scan(sums, roots, fixed, stacks)
         stacks |= dict(zip(told, found[len(found) - len(told) :], strict=True))
         return self._cotangents(found, stacks)
 
     def _separate(self) -> None:
-        """Decide which cotangents of captured inputs are summed after the loop."""
+        """Decides which cotangents of captured inputs are summed after the loop."""
         for i in self.captured:
             total = dense(_there(self.cut.found[i]))
             if self.loop.again or self.loop.length == STACKED:
@@ -279,13 +278,13 @@ class _ScanBackward:
         return value in self.cut.inputs[self.carried : self.first]
 
     def _sorted(self, values: Sequence[Value]) -> tuple[list[Value], list[Value]]:
-        """Those that are the same in all steps, and those that are not."""
+        """Partitions values into those that are the same in all steps and the others."""
         each = dict.fromkeys(values)
         fixed = [v for v in each if v not in self.varying]
         return fixed, [v for v in each if v in self.varying]
 
     def _kept(self, values: Sequence[Value]) -> dict[Value, Value]:
-        """Stacks of values of the forward loop, which runs once more to keep them."""
+        """Stacks of values of the forward loop, which runs once more to save them."""
         if not values:
             return {}
         body = self.cut.part(self.cut.inputs, (*self.cut.outputs, *values))
@@ -299,7 +298,7 @@ class _ScanBackward:
         self, sums: Sequence[Value], roots: Sequence[Value], fixed: Sequence[Value],
         stacks: Mapping[Value, Value],
     ) -> tuple[Value, ...]:  # fmt: skip
-        """The scan backward: cotangents of the carry, sums, then what each step gives."""
+        """The reversed scan: cotangents of the carry, sums, then per-step results."""
         pull, cut = self.pull, self.cut
         pairs = zip(pull.gs[self.carried :], cut.cotangents[self.carried :], strict=True)
         given = [(g, c) for g, c in pairs if g is not None and c is not None]
@@ -347,7 +346,7 @@ def _or_zeros(g: Value | None, y: Value) -> Value:
 
 
 def _while(pull: Pull) -> list[Cotangent | None]:
-    """As a scan, where there is a number of iterations; else on stacks that grow with them."""
+    """As a scan, if the number of iterations is known; otherwise on stacks that grow with it."""
     attrs, carried = pull.attrs, pull.attrs["carried"]
     normal = while_loop.normal(*[x.shape for x in pull.xs], **attrs)
     body, maximum = normal["body"], attrs["maximum"]

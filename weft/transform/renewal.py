@@ -1,4 +1,4 @@
-"""Values that gradient rules read, computed again in the backward pass rather than kept for it."""
+"""Recomputes values that gradient rules read, instead of keeping them for the backward pass."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from weft.ops.indexing.row_sparse import Cotangent, RowSparse
 
 
 class Renewal:
-    """What stands for values in the rules of one backward pass.
+    """Replaces values in the rules of one backward pass by recomputed ones.
 
-    An operation whose facts say so (`again`) is done once more when the first rule reads what it
-    gives, and so is whatever follows from that alone at little cost, such as a transpose or a cast.
+    An operation that declares it (`again`) is run once more when the first rule reads its result,
+    and so are cheap operations that depend on that result alone, such as a transpose or a cast.
     When one has ended, the next begins, so that what it waits for goes on behind other work.
     """
 
@@ -25,7 +25,7 @@ class Renewal:
         self._values: dict[Value, Value] = {}
 
     def seen(self, node: Node, outputs: Sequence[Cotangent | None]) -> Node:
-        """The node as its rule is to see it; nothing is done before its cotangents are there."""
+        """The node as its rule sees it; nothing is recomputed before its cotangents exist."""
         if not self._again:
             return node
         g = next(g for g in outputs if g is not None)

@@ -1,9 +1,9 @@
-"""Interpretations of one computation on arrays of ever new sizes, without planning each anew.
+"""Interpretations of one computation for new array sizes, without planning each anew.
 
-Which function runs on what does not depend on how long a sentence is: only shapes and attributes
-do. `Template` compares the interpretations for a few sizes, step by step, finds how each number in
-them follows from the sizes (the same, a multiple, a multiple and a rest, a product), and writes
-down the interpretation for other sizes from that. Whatever does not fit makes it refuse.
+Which function runs on which slots does not depend on the sizes: only shapes and attributes do.
+`Template` compares the interpretations for a few sizes, step by step, and infers how each number
+follows from the sizes (constant, multiple, multiple plus remainder, product). From that it derives
+the interpretation for any other sizes. It refuses whatever does not fit.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from weft.transform.interpretation import Interpretation, Step
 Sizes = tuple[int, ...]
 Types = tuple[tuple[Any, Any], ...]  # element types, and fits of the shapes
 SAMPLES: Final = 3  # a line through two of them is checked by the third
-# How many times as large as what was seen sizes may get that are planned for. Less is tried where
-# it fails, as beyond the last of the positions that a model knows.
+# How much larger than the sizes seen a plan may be. Less is tried if that fails, as past the last
+# position that a model knows.
 ROOM: Final = (2.0, 1.25)
-GROWING: Final = (4.0, 2.0, 1.25)  # where sizes have outgrown what was planned for before
-LEAST: Final = 3  # the smallest that are planned for, where what is done for those is the same
+GROWING: Final = (4.0, 2.0, 1.25)  # factors once sizes have outgrown an earlier plan
+LEAST: Final = 3  # the smallest size to plan for, if the computation there is the same
 
 
 class UnfitError(Exception):
-    """Nothing tells how a number follows from the sizes."""
+    """A number does not follow from the sizes in any known form."""
 
 
 class Form(NamedTuple):
-    """`factor * product of bases // divisor + rest`."""
+    """The form `factor * product of bases // divisor + rest`."""
 
     bases: tuple[int, ...]
     factor: int
@@ -42,7 +42,7 @@ class Form(NamedTuple):
     rest: int
 
     def at(self, values: Sizes) -> int:
-        """The number, given the values of all bases.
+        """The number for these values of the bases.
 
         Raises:
             UnfitError: there is no such whole number.
@@ -54,13 +54,13 @@ class Form(NamedTuple):
 
 
 class Parts(tuple[Any, ...]):
-    """A tuple of which some entries follow from the sizes."""
+    """A tuple some of whose entries follow from the sizes."""
 
     __slots__ = ()
 
 
 class Number(NamedTuple):
-    """A constant that is a number, or one divided by it."""
+    """A constant that is a number, or its reciprocal."""
 
     form: Form
     dtype: np.dtype[Any]
@@ -74,11 +74,11 @@ class Number(NamedTuple):
 
 
 class Sizing:
-    """What fits say for some values of the bases; each is asked once."""
+    """Evaluates fits for given values of the bases; each fit once."""
 
     def __init__(self, values: Sizes) -> None:
         self._values = values
-        self._found: dict[int, Any] = {}  # by the identity of the fit
+        self._found: dict[int, Any] = {}  # keyed by identity of the fit
 
     def at(self, fit: Any) -> Any:
         """The value of a fit."""
@@ -99,10 +99,10 @@ class Sizing:
 
 
 class Fit:
-    """How numbers follow from sizes, told from samples of both.
+    """Infers from samples how numbers follow from sizes.
 
     Raises:
-        UnfitError: the samples say too little, or nothing that holds for all of them.
+        UnfitError: the samples say too little, or no form fits all of them.
     """
 
     def __init__(self, samples: Sequence[Sizes]) -> None:
@@ -124,38 +124,38 @@ class Fit:
         self._form_of: Final = tuple([distinct[form] for form in self._forms])
 
     def sizes(self, values: Sizes) -> Sizes:
-        """All sizes, given the values of the bases.
+        """All sizes for these values of the bases.
 
         Raises:
-            UnfitError: there are none.
+            UnfitError: no sizes fit them.
         """
-        if min(values, default=2) < 2:  # what has one element is broadcast
+        if min(values, default=2) < 2:  # a size of 1 would broadcast
             raise UnfitError
         found = [form.at(values) for form in self._distinct]
         return tuple([found[n] for n in self._form_of])
 
     def beyond(self, largest: Sizes, room: float) -> Sizes:
-        """Values of the bases so many times as large, each odd: no coincidences."""
+        """The bases scaled by `room`, made odd to avoid coincidental divisibility."""
         return tuple([int(room * n) | 1 for n in self.bases(largest)])
 
     def probes(self, smallest: Sizes, most: Sizes) -> Iterator[tuple[Sizes, ...]]:
-        """Values of the bases to look at: three that tell of all between the first and the last.
+        """Values of the bases to sample: three that determine everything between the ends.
 
         Args:
-            smallest: sizes; the first values are well below these, if what is done there is the
-                same, as it is not where the last few of so many words are taken.
-            most: the last values; see `beyond`.
+            smallest: sizes; the first sample is well below these, unless the computation differs
+                there, as when it takes the last few of the words.
+            most: the last sample; see `beyond`.
         """
         lows = [tuple([n + i for i in range(len(most))]) for n in _least(most)]
         for low in [*lows, self.bases(smallest)]:
             middle: list[int] = []
             for i, (a, b) in enumerate(zip(low, most, strict=True)):
-                between = a + (b - a) * (i + 1) // (i + 2)  # no line through two bases
+                between = a + (b - a) * (i + 1) // (i + 2)  # no two bases on one line
                 middle.append(between + (gcd(a, between, b) > 1))
             yield low, tuple(middle), most
 
     def bases(self, sizes: Sizes) -> Sizes:
-        """Those of the sizes that the others follow from."""
+        """The sizes that are bases."""
         return tuple([sizes[i] for i in self._places])
 
     def values(self, sizes: Sizes) -> Sizes:
@@ -207,7 +207,7 @@ class Fit:
         raise UnfitError
 
     def types(self, samples: Sequence[Sequence[TensorType]]) -> Types:
-        """How types follow from the bases, of which there is one sequence a sample."""
+        """How types follow from the bases, given one sequence per sample."""
         found: list[tuple[Any, Any]] = []
         for kinds in zip(*samples, strict=True):
             if any([k.dtype is not kinds[0].dtype or not is_static(k.shape) for k in kinds]):
@@ -216,7 +216,7 @@ class Fit:
         return self._same.setdefault(tuple(found), tuple(found))
 
     def constant(self, samples: Sequence[Literal]) -> Any:
-        """How a constant follows from the bases; its array where it does not."""
+        """How a constant follows from the bases; its array if it does not."""
         arrays = [x.array for x in samples]
         first = arrays[0]
         if all([x == samples[0] for x in samples[1:]]):
@@ -242,7 +242,7 @@ def _least(most: Sizes) -> tuple[int, int]:
 
 
 def _line(bases: tuple[int, ...], x: Sizes, y: Sizes) -> Form | None:
-    """The line through all points, if its numbers are whole."""
+    """The line through all points, if its coefficients are integers."""
     dx, dy = x[1] - x[0], y[1] - y[0]
     if (
         not dx
@@ -260,7 +260,7 @@ class Template:
     """An interpretation for all sizes, from those for some.
 
     Raises:
-        UnfitError: they do not do the same, or something does not follow from the sizes.
+        UnfitError: they differ in more than sizes, or a number does not follow from the sizes.
     """
 
     def __init__(self, samples: Sequence[tuple[Sizes, Interpretation]]) -> None:
@@ -295,14 +295,14 @@ class Template:
 
 
 class _Change(NamedTuple):
-    """What of a step follows from the sizes."""
+    """The parts of a step that follow from the sizes."""
 
     attrs: dict[str, Any]
     types: Types
 
 
 def _change(fit: Fit, steps: Sequence[Step]) -> _Change | None:
-    """Fits of a step; `None` where sizes have no influence."""
+    """Fits of a step; `None` if the sizes do not matter."""
     node = steps[0].node
     if any([s.node.op != node.op or s.node.operands or s.node.regions for s in steps]):
         raise UnfitError

@@ -1,7 +1,7 @@
-"""The gradient of a body, cut in two: what the forward loop keeps, and what the backward loop does.
+"""Splits the gradient of a loop body: what the forward loop saves, what the backward loop does.
 
-What the gradient rules add reads values of the forward body, and cotangents. The former, as far as
-they are not inputs or cheap to compute again, are kept by the forward loop: the residuals.
+Gradient rules read values of the forward body, and cotangents. The forward loop saves the values
+that they read (the residuals), unless they are inputs or cheap to recompute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weft.ops.call import Subgraph, inline, trace
 from weft.ops.indexing.row_sparse import Cotangent
 
 Gradients = Callable[..., list[Cotangent | None]]
-"""`weft.transform.gradient.gradients`, which the rules of bodies are handed."""
+"""`weft.transform.gradient.gradients`, passed to the rules of bodies."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Split:
     Attributes:
         inputs: of the body.
         outputs: of the body.
-        cotangents: placeholders for those of the outputs, `None` where there is none.
+        cotangents: placeholders for cotangents of the outputs, `None` where there is none.
         found: cotangents of the inputs; `None` where there is none, or none is wanted.
         forward: the body's own nodes.
     """
@@ -42,10 +42,10 @@ class Split:
     forward: AbstractSet[Node]
 
     def residuals(self, roots: Sequence[Value], again: bool) -> tuple[Value, ...]:
-        """Values of the forward body that lead to `roots`; inputs may be among them.
+        """Values of the forward body that `roots` read; inputs may be among them.
 
         Args:
-            again: only inputs are kept; everything else is computed again.
+            again: save inputs only; recompute everything else.
         """
         found: dict[Value, None] = {}
         stack, seen = [v for v in roots], set[Value]()
@@ -68,7 +68,7 @@ class Split:
         )
 
     def part(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> Subgraph:
-        """The nodes from some values to others, as a function."""
+        """The nodes between some values and others, as a function."""
         known = set(inputs)
 
         def before(node: Node) -> list[Node]:
@@ -80,7 +80,7 @@ class Split:
         return trace(lambda *xs: inline(part, xs), part.input_types)
 
     def depending(self, on: Sequence[Value]) -> set[Value]:
-        """All values that follow from some."""
+        """All values that depend on some."""
         found = set(on)
         for node in self.graph.nodes:
             if any([v in found for v in node.inputs]):
@@ -89,9 +89,9 @@ class Split:
 
 
 def _is_cheap(value: Value) -> bool:
-    """Whether a value takes less time to compute again than to keep: views, copies of little.
+    """Whether recomputing a value is cheaper than saving it: views, copies of little.
 
-    Stacks are computed again: nobody keeps a stack of stacks.
+    Stacks are always recomputed: a stack of stacks is never saved.
     """
     node = value.node
     if is_stack(value.shape):
@@ -110,11 +110,11 @@ def split(
     wanted: Sequence[bool],
     gradients: Gradients,
 ) -> Split:
-    """Differentiate a body.
+    """Differentiates a body.
 
     Args:
         given: which outputs have a cotangent.
-        wanted: of which inputs it is needed.
+        wanted: which inputs need one.
     """
     graph = Graph()
     with graph.as_default():
@@ -122,7 +122,7 @@ def split(
         first = len(graph.nodes)
         ys = applied(function, xs)
         forward = set(graph.nodes[first:])
-        # Told from inputs, which cotangents begin at as well.
+        # Copies, so that an input that is returned is not taken for an independent variable.
         ends = [catalogue.identity(y) if y in xs else y for y in ys]
         gs = [placeholder(y.type) if g else None for y, g in zip(ys, given, strict=True)]
         pairs = [(y, g) for y, g in zip(ends, gs, strict=True) if g is not None]
@@ -133,12 +133,12 @@ def split(
 
 
 def placeholder(kind: TensorType) -> Value:
-    """A stand-in for a value of this type."""
+    """A placeholder for a value of this type."""
     return catalogue.placeholder(dtype=kind.dtype, shape=kind.shape)
 
 
 def applied(function: Subgraph, xs: Sequence[Value]) -> Sequence[Any]:
-    """A function written down; a call of it where it has a gradient of its own."""
+    """A function inlined; a call of it if it has a gradient of its own."""
     if function.backward is None:
         return inline(function, xs)
     return catalogue.call.all(*xs, function=function)

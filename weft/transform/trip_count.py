@@ -1,4 +1,4 @@
-"""How many iterations a loop takes, where that follows from numbers known before it runs."""
+"""The number of iterations of a loop, where it follows from constants."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from weft.ops.control.function_reference import prepared
 from weft.ops.declaration.attribute import is_complete, known_value
 
 MOST: Final = 100_000
-"""Turns that are counted: longer loops are taken as of unknown length."""
+"""Iterations that are counted; a longer loop is treated as of unknown length."""
 
 
 def trip_count(
     condition: Subgraph, body: Subgraph, carried: int, xs: Sequence[Value]
 ) -> int | None:
-    """How many iterations a `while_loop` of these inputs takes; `None` where that is not known.
+    """How many iterations a `while_loop` of these inputs takes; `None` if unknown.
 
-    What the condition depends on is run: for `i < 10` a counter alone.
+    Runs only what the condition depends on: for `i < 10`, the counter.
     """
     needed = _needed(condition.outputs, condition)
     while True:
@@ -54,7 +54,7 @@ def _needed(outputs: Sequence[Value], function: Subgraph) -> set[int]:
 
 
 def _part(function: Subgraph, outputs: Sequence[Value]) -> Subgraph:
-    """The nodes that some outputs need."""
+    """The nodes that some outputs depend on."""
     nodes, used = list[Any](), set(outputs)
     for node in reversed(function.nodes):
         if any([v in used for v in node.outputs]):
@@ -64,7 +64,7 @@ def _part(function: Subgraph, outputs: Sequence[Value]) -> Subgraph:
 
 
 def _known(value: Value) -> Any:
-    """The array of a constant, or of a small number that is known."""
+    """The array of a constant, or of a small value known at compile time."""
     if op_of(value.node) is CONSTANT:
         return value.node.attrs["value"].array
     found = known_value(value) if value.dtype.is_integer else None

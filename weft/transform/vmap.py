@@ -1,9 +1,9 @@
-"""Batching: a function of one example as a function of many at once.
+"""Batching: turns a function of one example into a function of a batch.
 
-`batch` rewrites a traced function node by node; the batch is an axis in front. Most rules are one
-line (`weft.transform.batching`). A composite without a rule is batched through its expansion, and
-what has neither runs once an example. Nodes are all there is, so batching nests, batches gradients
-and has gradients itself.
+`batch` rewrites a traced function node by node; the batch is the leading axis. Most rules are one
+line (`weft.transform.batching`). A composite without a rule is batched through its expansion; an
+operation with neither runs once per example. The result is ordinary nodes, so batching nests,
+applies to gradients and is differentiable.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _RULES: Final[Table] = {
 _rule = entering(_RULES)
 
 Axes = int | Sequence[int | None] | None
-Lane = tuple[Value, bool]  # a value, and whether the batch is in front of it
+Lane = tuple[Value, bool]  # a value, and whether it has the leading batch axis
 
 
 @dataclass(frozen=True, eq=False)
 class Batched(Subgraph):
-    """A batched function; `mapped` tells which outputs have the batch axis in front."""
+    """A batched function; `mapped` tells which outputs have a leading batch axis."""
 
     mapped: tuple[bool, ...] = ()
 
@@ -47,12 +47,12 @@ class Batched(Subgraph):
 def batch(
     function: Subgraph, mapped: Sequence[bool], size: int, fresh_bits: bool = False
 ) -> Batched:
-    """`function` for `size` examples at once.
+    """Rewrites `function` for `size` examples at once.
 
     Args:
-        function: of one example, all shapes known.
-        mapped: which inputs have the batch axis in front; the others are shared by all examples.
-        fresh_bits: draw random bits for each example, instead of the same for all.
+        function: a function of one example, all shapes known.
+        mapped: which inputs have a leading batch axis; all examples share the others.
+        fresh_bits: draw random bits per example, instead of the same for all.
 
     Raises:
         ShapeError: a shape inside is not known.
@@ -84,7 +84,7 @@ def _batch_type(kind: TensorType, size: int) -> TensorType:
 
 
 def _walk(function: Subgraph, inputs: Sequence[Lane], size: int, fresh_bits: bool) -> list[Lane]:
-    """Add the batched nodes to the current graph; the outputs."""
+    """Adds the batched nodes to the current graph; returns the outputs."""
     found: dict[Value, Lane] = dict(zip(function.inputs, inputs, strict=True))
     graph = current_graph()
     for node in function.nodes:
@@ -95,7 +95,7 @@ def _walk(function: Subgraph, inputs: Sequence[Lane], size: int, fresh_bits: boo
     outputs = [found[y] for y in function.outputs]
     if function.backward is None or not any(m for _, m in inputs):
         return outputs
-    # Cotangents are sums over examples: of an output that all share it would count too often.
+    # Cotangents are sums over examples, so the cotangent of a shared output would count too often.
     return [(y if m else repeated(y, size), True) for y, m in outputs]
 
 
@@ -114,7 +114,7 @@ def _visit(node: Node, lanes: Sequence[Lane], size: int, fresh_bits: bool) -> li
 
 
 def _by_rule(job: Job) -> Sequence[Value | Same]:
-    """The operation's own rule, else what it declares, else that of its kind."""
+    """The operation's own rule, else its declared batching, else the rule of its kind."""
     own = _RULES.get(job.op.name)
     found = None if own is None else own(job)
     if found is not None:
@@ -129,7 +129,7 @@ def _by_rule(job: Job) -> Sequence[Value | Same]:
 
 
 def _expanded(job: Job) -> Sequence[Value | Same]:
-    """A composite through what it expands to."""
+    """Batches a composite through its expansion."""
     assert isinstance(job.op.lower, Composite)
     expand = job.op.lower.expand
     return _inlined(job, trace(lambda *xs: expand(*xs, **job.attrs), job.types))
@@ -142,7 +142,7 @@ def _inlined(job: Job, function: Subgraph) -> Sequence[Value | Same]:
 
 
 def _unrolled(job: Job) -> Sequence[Value]:
-    """An example after the other."""
+    """Runs the operation on one example after the other."""
     rows: list[tuple[Value, ...]] = []
     for i in range(job.size):
         xs = [_example(x, i) if m else x for x, m in zip(job.xs, job.mapped, strict=True)]
@@ -200,7 +200,7 @@ def _host_call(job: Job) -> Sequence[Value]:
 
 @dataclass(frozen=True)
 class _Examples:
-    """A function of arrays, called once an example."""
+    """A function of arrays, called once per example."""
 
     function: Callable[..., Any]
     dtypes: tuple[Any, ...]
@@ -239,17 +239,17 @@ class _AsGradient:
 
 @dataclass(frozen=True)
 class _Backward:
-    """The gradient that a function of one example was given, for a batch of them."""
+    """A custom gradient of a function of one example, for a batch."""
 
     backward: Callable[[Sequence[Any], Sequence[Value], Sequence[Value]], Sequence[Any]]
-    inputs: tuple[bool, ...]  # which are mapped
+    inputs: tuple[bool, ...]  # which inputs are mapped
     outputs: tuple[bool, ...]
     size: int
 
     def __call__(
         self, gs: Sequence[Any], ys: Sequence[Value], xs: Sequence[Value]
     ) -> list[Value | None]:
-        """A batch of cotangents for mapped inputs, sums over the batch for shared ones."""
+        """Batched cotangents for mapped inputs, sums over the batch for shared ones."""
         given = [g is not None for g in gs]
         there: list[bool] = []
 
@@ -289,11 +289,12 @@ def vmap(
     out_axes: Axes = 0,
     fresh_bits: bool = False,
 ) -> Callable[..., Any]:
-    """`function`, written for one example, as a function of values that hold a batch of them.
+    """Vectorizes `function`, written for one example, over batch axes of its arguments.
 
     Args:
         in_axes: the batch axis of each argument; `None` where all examples share it.
-        out_axes: where each result gets its batch axis; `None` for one that does not depend on it.
+        out_axes: the batch axis of each result; `None` for a result that does not depend on the
+            batch.
         fresh_bits: as in `batch`.
 
     Raises:
@@ -330,7 +331,7 @@ def vmap(
 
 
 def _each(axes: Axes, count: int, what: str) -> list[int | None]:
-    """An axis for each of `count` arguments or results."""
+    """One axis for each of `count` arguments or results."""
     found = [axes] * count if axes is None or isinstance(axes, int) else list(axes)
     if len(found) != count:
         raise GraphError(f"vmap: expected {what} for {count} values, got {len(found)}")
@@ -350,7 +351,7 @@ def _size(xs: Sequence[Value], axes: Sequence[int | None]) -> int:
 
 
 def _placed(y: Value, mapped: bool, axis: int | None, size: int) -> Value:
-    """A result with its batch axis where it is wanted."""
+    """Moves a result's batch axis to where it is wanted."""
     if axis is None and mapped:
         raise GraphError(
             "vmap: expected an out_axes of None only where a result does not depend on the batch,"

@@ -1,1 +1,1 @@
-"""Loops and branches as launches with records between them that tell where the program goes on."""
+"""Loops and branches as launches, with records in between that redirect control flow."""

@@ -1,4 +1,4 @@
-"""A body or a branch as launches of its own, on values of its own."""
+"""The launches of a loop body or a branch, on values of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Copy = Callable[[Buffer, Buffer, int], Launch]
 
 @dataclass(frozen=True)
 class Planner:
-    """What makes launches of bodies."""
+    """Generates launches of bodies."""
 
     lower: Lower
     copy: Copy
@@ -38,10 +38,10 @@ class Body:
     """Launches of a body, in order.
 
     Attributes:
-        inputs: what stands for its inputs.
-        outputs: the values that own the memory of its outputs.
-        written: what its launches write.
-        in_place: the outputs that are written after all reading of the input of the same place.
+        inputs: values that stand for its inputs.
+        outputs: values that own the memory of its outputs.
+        written: values that its launches write.
+        in_place: outputs written after every read of the input at the same position.
     """
 
     inputs: tuple[Value, ...]
@@ -52,7 +52,7 @@ class Body:
 
     @property
     def checks(self) -> bool:
-        """Whether it may find a bad index."""
+        """Whether it may report a bad index."""
         return any([launch.check for launch, _ in self.flat.launches])
 
 
@@ -62,7 +62,7 @@ def plan_body(
     """The launches of a function.
 
     Args:
-        carried: how many of its inputs the first outputs take the place of, in order.
+        carried: how many leading outputs replace the inputs at the same positions.
         changing: how many inputs differ between iterations of a loop; `None` if it is none.
     """
     graph, inputs = _copied(function)
@@ -90,7 +90,7 @@ _serial: Final = count()
 
 
 def _copied(function: Function) -> tuple[Graph, tuple[Value, ...]]:
-    """The function's nodes once more: one body may be that of several loops."""
+    """A copy of the function's nodes, since several loops may share a body."""
     graph = Graph()
     mapped: dict[Value, Value] = {}
     mark = f"@{next(_serial)}"
@@ -131,10 +131,10 @@ class Uses:
         return frozenset([buffer for buffer in self.writes if isinstance(buffer, Value)])
 
     def overwrites(self, old: Value, new: Value) -> bool:
-        """Whether `new` may be written where `old` lies: after all reading, or element by element.
+        """Whether `new` may be written where `old` lies: after all reads, or element by element.
 
-        Else memory of its own is needed. Its writers may stand in inner loops, after whose first
-        deed nobody reads `old`.
+        Otherwise it needs memory of its own. Its writers may be in inner loops, after whose first
+        write nobody may read `old`.
         """
         readings, writings = self.reads.get(old, {}), self.writes.get(new, {})
         same = old.dtype is new.dtype and size(old.shape) == size(new.shape)
@@ -149,7 +149,7 @@ class Uses:
 
 
 def owner(buffer: Buffer, flat: Flat) -> Buffer:
-    """The buffer whose memory, or a part of it, another one is."""
+    """The buffer that owns the memory of another one, or of which that is a part."""
     while True:
         while isinstance(buffer, Value) and buffer in flat.aliases:
             buffer = flat.aliases[buffer]

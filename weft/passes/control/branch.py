@@ -1,4 +1,4 @@
-"""Choices as launches: each branch computes into the memory of the results."""
+"""Branches as launches: each branch computes into the memory of the results."""
 
 from __future__ import annotations
 

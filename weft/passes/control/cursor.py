@@ -1,4 +1,4 @@
-"""Jump targets of control-flow records, and the arguments that move with loops, by call number."""
+"""Control-flow records by call number: jump targets, and arguments that advance with loops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def steers(
     launches: Sequence[Launch], flat: Flat, place: Callable[[Buffer], Place],
     tapes: Mapping[Tape, int],
 ) -> dict[int, Steer]:  # fmt: skip
-    """The records among launches, by their positions.
+    """The records among launches, by position.
 
     Args:
         flat: knows which buffers move.
@@ -45,21 +45,21 @@ def steers(
 
 @dataclass(frozen=True)
 class _Where:
-    """Where buffers lie."""
+    """The place of each buffer."""
 
     flat: Flat
     place: Callable[[Buffer], Place]
     tapes: Mapping[Tape, int]
 
     def tape_of(self, stack: Buffer) -> int:
-        """The number of the tape that a stack lies on."""
+        """The tape number of a stack."""
         whole = owner(stack, self.flat)
         assert isinstance(whole, Value)
         return self.tapes[self.flat.stacks[whole][0]]
 
 
 def _cursors(launches: Sequence[Launch], where: _Where) -> dict[Loop, list[Cursor]]:
-    """What moves with each loop."""
+    """The arguments that advance with each loop."""
     found: dict[Loop, list[Cursor]] = {}
     for position, launch in enumerate(launches):
         for slot, argument in enumerate(launch.args):
@@ -72,7 +72,7 @@ def _cursors(launches: Sequence[Launch], where: _Where) -> dict[Loop, list[Curso
 
 
 def steered(control: Control, slot: int) -> bool:
-    """Whether a record looks at an argument; the others only tell what is alive."""
+    """Whether a record reads an argument; its other arguments only mark what is alive."""
     return slot == 0 and control.kind in (Kind.HOLDS, Kind.CHOOSE)
 
 

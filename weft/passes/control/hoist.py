@@ -1,7 +1,8 @@
-"""Work moved out of loops: what is the same in all iterations, and matmuls for all at once.
+"""Loop-invariant code motion, and matmuls of all iterations at once.
 
-A matmul of a slice with weights, `x[t] @ w`, becomes one of the whole array before the loop, of
-which the loop reads the slices. One that the loop only stacks becomes one of the stack behind it.
+A matmul of a slice with weights, `x[t] @ w`, becomes one matmul of the whole array before the loop;
+the loop reads slices of its result. A matmul that the loop only stacks becomes one matmul of the
+stack after the loop.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from weft.passes.control.parts import (
 from weft.transform.vmap import batch
 
 MOST_BYTES: Final = 1 << 28
-"""Of products for all iterations at once: beyond, memory counts more than time."""
+"""Limit for matmuls of all iterations at once: beyond it, memory matters more than time."""
 
 
 def hoisted(node: Node) -> Sequence[Value] | None:
-    """The outputs of a loop with its work moved out; `None` where nothing moves."""
+    """The outputs of a loop with its work hoisted; `None` if nothing moves."""
     if op_of(node) is while_loop:
         return _while(node)
     if op_of(node) is not scan or not node.attrs["length"]:
@@ -45,7 +46,7 @@ def hoisted(node: Node) -> Sequence[Value] | None:
     return None if loop.body is node.attrs["body"] else loop.made()
 
 
-# what is the same in all iterations
+# loop-invariant values
 
 
 def _constant(loop: Parts) -> Parts:
@@ -76,7 +77,7 @@ def _while(node: Node) -> Sequence[Value] | None:
 def _without_constant(
     body: Subgraph, fixed: Sequence[Value], captured: Sequence[Value]
 ) -> tuple[Subgraph, list[Value]]:
-    """A body that takes what follows from `fixed` inputs as further ones; these, outside."""
+    """A body with its loop-invariant values as further inputs; those values, computed outside."""
     same = following(body.nodes, set(fixed))
     moved = _border(body, same)
     if not moved:
@@ -89,7 +90,7 @@ def _without_constant(
 
 
 def _border(body: Subgraph, same: AbstractSet[Value]) -> list[Value]:
-    """Values that are the same in all iterations, worth keeping, and read by what is not."""
+    """Loop-invariant values worth keeping that other values read."""
     varying = [n for n in body.nodes if not all([v in same for v in n.outputs])]
     stack = [v for n in varying for v in n.inputs if v in same]
     found: dict[Value, None] = {}
@@ -106,18 +107,18 @@ def _border(body: Subgraph, same: AbstractSet[Value]) -> list[Value]:
 
 
 def _is_free(value: Value) -> bool:
-    """Whether it is no work: a view, a constant, or few numbers broadcast to many."""
+    """Whether a value is free: a view, a constant, or a broadcast of few elements."""
     node = value.node
     if isinstance(op_of(node).lower, Alias | Boundary) or not node.inputs:
         return True
     return sum([int(size(v.shape)) for v in node.inputs]) < int(size(value.shape))
 
 
-# products
+# matmuls
 
 
 def _products_before(loop: Parts) -> Parts:
-    """Products of slices with weights, of all slices at once."""
+    """Matmuls of slices with weights, done for all slices at once."""
     body, length = loop.body, loop.length
     same = following(body.nodes, set(loop.fixed))
     rows = following(body.nodes, {*loop.fixed, *loop.rows}) - same
@@ -148,7 +149,7 @@ def _fits(node: Node, length: int) -> bool:
 
 
 def _products_behind(loop: Parts) -> Sequence[Value] | None:
-    """The outputs, where products that are only stacked are computed from stacked factors."""
+    """The outputs, with matmuls that are only stacked done on the stacked factors."""
     body, carried = loop.body, len(loop.inits)
     same = following(body.nodes, set(loop.fixed))
     reads: dict[Value, int] = {}

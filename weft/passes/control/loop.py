@@ -1,4 +1,4 @@
-"""Loops as launches: where carried values lie, and slices of what is mapped and stacked."""
+"""Loops as launches: where carried values lie, and slices of mapped and stacked arrays."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def flat_loop(node: Node, planner: Planner) -> Flat:
 
 
 def _of_numbers(loop: ScalarLoop, planner: Planner) -> Flat:
-    """A kernel for all iterations, called again where it comes back before the last."""
+    """One kernel for all iterations; it is called again if it returns before the last."""
     node, flat, around = loop.node, Flat(), Loop(None)
     begin = Control(Kind.BEGIN, around)
     latch = Control(Kind.LATCH, around, (begin,))
@@ -88,22 +88,22 @@ class _Loop:
         self.before: list[Launch] = []  # of the body's launches, in every iteration
         self.after: list[Launch] = []
         self.leaving: list[Launch] = []
-        self.laid: list[Buffer] = []  # what is written before the loop for all iterations
-        self.homes: list[Buffer] = []  # memory of carried values, before the first iteration
-        self.spare: list[Buffer] = []  # the other half of those that change places
+        self.laid: list[Buffer] = []  # what is written once before the loop
+        self.homes: list[Buffer] = []  # memory of carried values before the first iteration
+        self.spare: list[Buffer] = []  # the second buffer of double-buffered values
         for i in range(self.carried):
             self._carry(i)
         self._capture(self.body)
 
-    # -- where things lie
+    # -- where values lie
 
     def _capture(self, body: Body) -> None:
-        """What the loop only reads is where it is."""
+        """Leaves what the loop only reads where it is."""
         first = self.carried + self.mapped
         self.flat.aliases.update(zip(body.inputs[first:], self.node.inputs[first:], strict=True))
 
     def _carry(self, i: int) -> None:
-        """Carried in the memory of the result, or in two places alternately."""
+        """Places carried values in the memory of the result, or in two alternating buffers."""
         old, new, result = self.body.inputs[i], self.body.outputs[i], self.node.outputs[i]
         if new is old or (i in self.body.in_place and new not in self.claimed):
             self.claimed.add(new)
@@ -121,7 +121,7 @@ class _Loop:
         self.leaving.append(self._copied(old, result, _bytes(old)))
 
     def _claim(self, value: Value) -> Buffer:
-        """The value itself, if it may be computed in a place of ours; else what it is copied to."""
+        """The value itself if it may be computed in memory we choose; else its copy."""
         made = value in self.body.written
         if made and value not in self.claimed:
             self.claimed.add(value)
@@ -132,7 +132,7 @@ class _Loop:
         return home
 
     def slices(self, length: int, reverse: bool) -> None:
-        """Mapped inputs and stacked outputs: one row an iteration."""
+        """Mapped inputs and stacked outputs: one row per iteration."""
         rows = self.body.inputs[self.carried : self.carried + self.mapped]
         wholes = self.node.inputs[self.carried : self.carried + self.mapped]
         views = self.flat.views
@@ -174,12 +174,12 @@ class _Loop:
         self.flat.add(record(latch))
         for launch in self.leaving:
             self.flat.add(launch)
-        # Until here, nothing of it is overwritten: the next iteration reads it again.
+        # Nothing before this overwrites it: the next iteration reads it again.
         self.flat.add(record(Control(Kind.END, self.loop), [*kept, *self._read(), *self.laid]))
         return self.flat
 
     def _constant(self) -> tuple[list[Pair], list[Pair]]:
-        """Launches that do the same in all iterations, such as laying out weights; the others."""
+        """Splits off loop-invariant launches, such as packing weights."""
         pairs = self.body.flat.launches
         written = Counter([owner(b, self.flat) for x, _ in pairs for b in _touched(x, True)])
         once: list[Pair] = []
@@ -202,7 +202,7 @@ class _Loop:
 
     @staticmethod
     def _is_its_own(buffer: Buffer, written: Mapping[Buffer, int]) -> bool:
-        """Whether it is scratch memory that one launch alone writes."""
+        """Whether it is scratch memory that only one launch writes."""
         return isinstance(buffer, Scratch) and written[buffer] == 1
 
     def _stays(self, buffer: Buffer) -> bool:
@@ -234,12 +234,12 @@ CLOSING: Final = (Kind.END, Kind.JUMP)
 
 
 def _is_last(control: Control | None) -> bool:
-    """Whether nothing of the loop or the choice comes after it."""
+    """Whether no launch of the loop or the branch follows."""
     return control is not None and not control.behind
 
 
 def _touched(launch: Launch, written: bool) -> list[Buffer]:
-    """What a launch writes, or what it reads, without memory of single threads."""
+    """The buffers that a launch writes or reads, except per-thread scratch."""
     return [
         a
         for slot, a in enumerate(launch.args)
@@ -249,7 +249,7 @@ def _touched(launch: Launch, written: bool) -> list[Buffer]:
 
 
 def record(control: Control, args: Sequence[Argument] = (), writes: Sequence[int] = ()) -> Launch:
-    """A record as a launch, so that it has its place among the others."""
+    """Wraps a record as a launch, so that it is ordered among the others."""
     return Launch(
         Kernel(control.kind.name.lower(), ""), tuple(args), tuple(writes), control=control
     )

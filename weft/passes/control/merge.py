@@ -1,7 +1,7 @@
-"""Merges loops over the same arrays; drops carried values that are not read or never change.
+"""Fuses loops over the same arrays; removes carried values that are never read or never change.
 
-A gradient runs the loop forward once more to keep what it needs on the way back: merged, both are
-one loop, which computes everything once.
+The backward pass runs a loop forward once more to save its residuals. Fused with the original, one
+loop computes everything once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from weft.passes.step import Step
 
 
 def merged(step: Step) -> Step:
-    """Join loops of the same inputs whose bodies hand on the same carry."""
+    """Fuses loops of the same inputs whose bodies compute the same carry."""
     first: dict[Any, Node] = {}
     joined: dict[str, Node] = {}
     for node in step.graph.nodes:
@@ -65,16 +65,16 @@ def _rewritten(
 
 
 def _alike(a: Node, b: Node) -> bool:
-    """Whether the carries are the same in all iterations."""
+    """Whether the carries are equal in all iterations."""
     carried: int = a.attrs["carried"]
     _, places = _union(a.attrs["body"], b.attrs["body"], carried)
     return places[:carried] == list(range(carried))
 
 
 def _union(a: Subgraph, b: Subgraph, carried: int) -> tuple[Subgraph, list[int]]:
-    """One function of the inputs that computes both; where the outputs of `b` are among its own.
+    """One function of the inputs that computes both; where outputs of `b` are among its own.
 
-    What is carried and stacked as well is an output twice: they are not the same result of a loop.
+    A value that is carried and also stacked is an output twice, because the loop's results differ.
     """
     mapped: dict[Value, Value] = dict(zip(b.inputs, a.inputs, strict=True))
     seen: dict[Any, Node] = {_key(node, node.inputs): node for node in a.nodes}
@@ -102,11 +102,11 @@ def _key(node: Node, inputs: tuple[Value, ...]) -> Any:
     return node.op, inputs, tuple(sorted(node.attrs.items())), node.types
 
 
-# what is always the same
+# loop-invariant values
 
 
 def unstacked(step: Step) -> Step:
-    """Let bodies have constants themselves that an earlier loop has stacked."""
+    """Replaces inputs of bodies by constants that an earlier loop has stacked."""
 
     def rule(node: Node, _: Graph) -> Sequence[Value] | None:
         return _with_constants(taken(node)) if op_of(node) is scan else None
@@ -128,7 +128,7 @@ def _with_constants(loop: Parts) -> Sequence[Value] | None:
 
 
 def _stacked_constant(x: Value) -> Node | None:
-    """The constant that is all rows of an array, where a loop has made it."""
+    """The constant that each row of an array equals, if a loop stacked it."""
     if not is_loop(x.node) or x.index < x.node.attrs["carried"]:
         return None
     row: Value = x.node.attrs["body"].outputs[x.index]
@@ -139,11 +139,11 @@ def _copy(node: Node, row: Value) -> Node:
     return Node(node.op, (), node.attrs, node.types, f"{row.node.name}/constant")
 
 
-# what nobody reads
+# dead outputs
 
 
 def trimmed(step: Step) -> Step:
-    """Take from loops what they compute for nobody, and from their inputs what they do not read."""
+    """Removes dead outputs of loops, and inputs that they do not read."""
     loops = list(filter(is_loop, step.graph.nodes))
     if not loops:
         return step
@@ -164,7 +164,7 @@ def _trimmed(loop: Parts, used: Sequence[bool]) -> Sequence[Value] | None:
     read = {v for n in body.nodes for v in n.inputs} | {body.outputs[i] for i in alive - same}
     carried = [i for i in sorted(alive - same) if i < count]
     first = {body.outputs[i]: i for i in sorted(alive, reverse=True) if i >= count}
-    stacked = sorted(first.values())  # each once, however often it is asked for
+    stacked = sorted(first.values())  # each once, even if requested twice
     rows = [i for i, v in enumerate(loop.rows) if v in read] or _any_stack(loop)
     fixed = [i for i, v in enumerate(loop.fixed) if v in read or count + i in told]
     constant = [i for i in sorted(same) if body.inputs[i] in read or i in told]  # as if captured
@@ -203,13 +203,13 @@ def _cut_condition(condition: Subgraph | None, kept: Sequence[int]) -> Subgraph 
 
 
 def _any_stack(loop: Parts) -> list[int]:
-    """One stack of those that nobody reads, as it tells how many iterations there are."""
+    """One of the dead stacks, which tells the number of iterations."""
     stacks = op_of(loop.node) is scan and loop.length == STACKED
     return [0] if stacks else []
 
 
 def _alive(loop: Parts, used: Sequence[bool], told: AbstractSet[int]) -> AbstractSet[int]:
-    """Outputs of the body that lead to something that is read."""
+    """Outputs of the body on which live results depend."""
     body, count = loop.body, len(loop.inits)
     alive = {i for i, u in enumerate(used) if u} | {i for i in told if i < count}
     while True:

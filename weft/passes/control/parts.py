@@ -1,4 +1,4 @@
-"""Loops taken apart and put together again, for the passes that move work out of them."""
+"""Takes loops apart and rebuilds them, for passes that move work out of loops."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from weft.ops.control.while_loop import while_loop
 
 @dataclass(frozen=True)
 class Parts:
-    """A loop: what it reads outside, and its body, whose inputs and outputs are in that order.
+    """A loop: its outside values, and its body, whose inputs and outputs have the same order.
 
     Attributes:
-        condition: of a `while_loop`; it takes what its body takes.
+        condition: of a `while_loop`; takes the same inputs as the body.
     """
 
     node: Node
@@ -39,16 +39,16 @@ class Parts:
 
     @property
     def fixed(self) -> tuple[Value, ...]:
-        """The body's inputs that are the same in all iterations."""
+        """The body's loop-invariant inputs."""
         return self.body.inputs[len(self.inits) + len(self.mapped) :]
 
     @property
     def length(self) -> int:
-        """How many iterations a scan takes; `STACKED` where only the run tells."""
+        """The number of iterations of a scan; `STACKED` if only known at run time."""
         return self.node.attrs["length"]
 
     def with_body(self, inputs: Sequence[Value], body: Subgraph) -> Parts:
-        """The same loop of another body, where only captured inputs are added."""
+        """The same loop with another body, which may have more captured inputs."""
         return replace(self, captured=(*self.captured, *inputs), body=body)
 
     def made(self) -> tuple[Value, ...]:
@@ -81,7 +81,7 @@ def rebuilt(
     outputs: Sequence[Value],
     instead: Mapping[Value, Value] | None = None,
 ) -> Subgraph:
-    """The function with other inputs and outputs; some values are taken for others."""
+    """The function with other inputs and outputs, and some values replaced."""
     mapped = dict(instead or {})
     nodes: list[Node] = []
     for node in function.nodes:
@@ -106,9 +106,9 @@ def needed(nodes: Iterable[Node], outputs: Iterable[Value]) -> set[Node]:
 
 
 def following(nodes: Iterable[Node], values: AbstractSet[Value]) -> set[Value]:
-    """What is computed from some values and from nothing else, without an effect or a fault.
+    """Values that depend on `known` values alone, without side effects or errors.
 
-    Stacks are none of it: they stay within the body that makes them.
+    Stacks are excluded: they stay within the body that makes them.
     """
     found = set(values)
     for node in nodes:
@@ -121,7 +121,7 @@ def following(nodes: Iterable[Node], values: AbstractSet[Value]) -> set[Value]:
 
 
 def input_like(value: Value, mark: str, kind: TensorType | None = None) -> Value:
-    """A new input of a body, in place of a value of it."""
+    """A new input of a body that replaces one of its values."""
     kind = kind or value.type
     attrs = {"dtype": kind.dtype, "shape": kind.shape}
     name = f"{value.node.name}/{value.index}/{mark}"
@@ -129,7 +129,7 @@ def input_like(value: Value, mark: str, kind: TensorType | None = None) -> Value
 
 
 def written_down(nodes: Iterable[Node], known: Mapping[Value, Value]) -> dict[Value, Value]:
-    """Nodes of a body once more in the current graph; their values, by those of the body."""
+    """Copies nodes of a body to the current graph; returns their values by those of the body."""
     found = dict(known)
     graph = current_graph()
     for node in nodes:

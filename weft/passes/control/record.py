@@ -1,24 +1,24 @@
-"""Records between launches, at which a program goes on elsewhere, and what they move.
+"""Control-flow records between launches, and the arguments that they advance.
 
 A loop is written out as
 
     BEGIN
         condition, if it has one
-    TEST        leaves the loop behind LATCH
+    TEST        leaves the loop, after LATCH
         body
-    LATCH       goes on behind BEGIN
+    LATCH       jumps back to after BEGIN
         what is done once, in the state of the last iteration
     END
 
-and a choice as
+and a branch as
 
-    CHOOSE      goes on behind itself, or behind one of the JUMPs
+    CHOOSE      continues, or jumps to after one of the JUMPs
         first branch
-    JUMP        goes on behind the last JUMP
+    JUMP        jumps to after the last JUMP
         second branch
     JUMP
 
-Stacks of a `while_loop` lie on a *tape*, memory of their own that grows while the loop runs.
+Stacks of a `while_loop` lie on a *tape*, memory that grows while the loop runs.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from weft.ir.node import Node, Value
 
 
 class Kind(IntEnum):
-    """What a record does; the numbers are the driver's."""
+    """The kinds of records; the numbers are the driver's."""
 
     BEGIN = 0
     TEST = 1
     HOLDS = 2  # a TEST with a condition, the first argument
     LATCH = 3
     END = 4
-    CHOOSE = 5  # the index is the first argument
+    CHOOSE = 5  # the branch index is the first argument
     JUMP = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Tape:
-    """What the stacks of one loop have in common: their height.
+    """What the stacks of one loop share: their height.
 
     Attributes:
-        loop: the loop that makes them, for messages.
+        loop: the loop that writes them, for messages.
     """
 
     loop: Node
@@ -57,9 +57,9 @@ class Loop:
     """A loop.
 
     Attributes:
-        most: how many iterations at most; `None` for as many as its condition wants.
-        counted: a stack that it goes through: it has as many iterations as that has rows.
-        tape: that of the stacks which it makes.
+        most: maximum number of iterations; `None` if only its condition decides.
+        counted: a stack that it maps over: it has an iteration for each row.
+        tape: the tape of the stacks that it writes.
     """
 
     most: int | None
@@ -69,7 +69,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Control:
-    """A record: what it does, for which loop, and behind which records it may go on."""
+    """A record: its kind, its loop, and the records that it may jump to."""
 
     kind: Kind
     loop: Loop | None = None
@@ -78,14 +78,14 @@ class Control:
 
 @dataclass(frozen=True)
 class Cursor:
-    """An argument of a call that moves with a loop.
+    """An argument of a call that advances with a loop.
 
     Attributes:
         start: bytes to add when the loop begins.
         stride: bytes to add in each iteration.
-        height: bytes to add when the loop begins for each row of a stack's,
-        tape: which has the tape of that number; -1 for none.
-        swap: two places in the arena, between which it alternates; else equal numbers.
+        height: bytes to add when the loop begins, for each row of the tape's stacks.
+        tape: number of the tape whose address to add; -1 for none.
+        swap: two arena offsets between which it alternates; equal numbers otherwise.
     """
 
     call: int
@@ -99,15 +99,15 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Steer:
-    """A record in its place: all in numbers of calls.
+    """A placed record: everything as call numbers.
 
     Attributes:
-        loop: its number; -1 if it is of none.
-        most: iterations of the loop, -1 for as many as it takes.
-        counted: the number of the tape that tells how many iterations there are, -1 for none.
-        tape: the number of the tape of the stacks that the loop makes, -1 for none.
-        targets: calls at which it may go on, other than the next.
-        cursors: what moves with the loop; told at its beginning.
+        loop: number of its loop; -1 for none.
+        most: maximum iterations of the loop; -1 for no maximum.
+        counted: number of the tape whose height is the number of iterations; -1 for none.
+        tape: number of the tape of the stacks that the loop writes; -1 for none.
+        targets: calls to which it may jump.
+        cursors: arguments that advance with the loop; set at its beginning.
     """
 
     kind: Kind

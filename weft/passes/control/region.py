@@ -1,4 +1,4 @@
-"""Loops and branches: what they hold is simplified, planned and written out in their place."""
+"""Loops and branches: their bodies are simplified, planned and expanded in place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.passes.step import Step
 
 
 def within(step: Step, run: Callable[[Step], Step]) -> Step:
-    """The step with `run` applied to all bodies and branches, which are steps of their own."""
+    """The step with `run` applied to all bodies and branches, as steps of their own."""
     if not any(map(is_region, step.graph.nodes)):
         return step
 
@@ -35,7 +35,7 @@ def within(step: Step, run: Callable[[Step], Step]) -> Step:
 
 
 def moved_out(step: Step) -> Step:
-    """The step with work of loops moved out of them."""
+    """The step with loop-invariant work hoisted out of its loops."""
 
     def rule(node: Node, _: Graph) -> Sequence[Value] | None:
         return hoisted(node) if is_region(node) else None
@@ -54,7 +54,7 @@ def _changed(function: Subgraph, run: Callable[[Step], Step]) -> Subgraph:
 
 
 def lower_region(group: Group, planner: Planner) -> tuple[Launch, ...]:
-    """A loop or a choice as one launch that holds those it consists of."""
+    """A loop or branch as one launch that contains its launches."""
     node = group.nodes[0]
     flat = flat_switch(node, planner) if op_of(node) is switch else flat_loop(node, planner)
     args = (*node.inputs, *node.outputs)

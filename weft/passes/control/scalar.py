@@ -1,7 +1,7 @@
-"""Loops of a few numbers: one kernel that does all iterations, by one thread.
+"""Loops over a few numbers: one kernel runs all iterations, on one thread.
 
-Through launches an iteration costs 30 ns however little it does. A kernel does many iterations and
-comes back now and then, so that a loop that takes long can be stopped.
+With launches, an iteration costs at least 30 ns. One kernel does many iterations and returns now
+and then, so that a long loop can be interrupted.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from weft.ops.control.scan import scan
 from weft.passes.launch import ScalarLoop, Scratch
 
 MOST_NODES: Final = 200
-"""More of them are better off as several kernels."""
+"""Bodies with more nodes are better as several kernels."""
 
 
 def scalar_loop(node: Node) -> ScalarLoop | None:
-    """The loop, if it is of a few numbers."""
+    """The loop, if it is over a few numbers."""
     attrs, is_scan = node.attrs, op_of(node) is scan
     condition: Function | None = None if is_scan else attrs["condition"]
     functions = [f for f in (attrs["body"], condition) if f is not None]
@@ -49,12 +49,12 @@ def _is_scalar(function: Function) -> bool:
 
 
 def _is_plain(value: Value) -> bool:
-    """Whether registers hold what memory does: not numbers that are rounded when stored."""
+    """Whether registers hold the same as memory, which excludes numbers rounded when stored."""
     return not (value.dtype.is_floating and value.dtype.size == 2)
 
 
 def nothing_done() -> Node:
-    """The number of iterations at first, and whether there are more."""
+    """The number of iterations per call, and whether there are more."""
     array = np.zeros((), int64.numpy)
     return Node(
         CONSTANT.name, (), {"value": Literal(array)}, (TensorType(int64, ()),), "iterations"

@@ -1,1 +1,1 @@
-"""Batching rules: what an operation becomes when some of its inputs have a batch axis in front."""
+"""Batching rules: what an operation becomes when some inputs have a leading batch axis."""

@@ -1,4 +1,4 @@
-"""Batching what ranks do together: one exchange carries all examples."""
+"""Batching rules of collectives: one exchange between ranks carries all examples."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def _to_all(job: Job) -> Sequence[Value]:
 
 
 def _exchanged(x: Value) -> Value:
-    """The first two axes exchanged: that of examples, and that of ranks."""
+    """Swaps the first two axes, those of examples and of ranks."""
     rest = range(2, len(x.shape or ()))
     return catalogue.transpose(x, perm=(1, 0, *rest))

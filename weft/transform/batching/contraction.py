@@ -1,7 +1,8 @@
-"""Batching products, convolutions and pooling: the batch becomes rows, images, filters or groups.
+"""Batching rules of matmuls, convolutions and pooling.
 
-Images are N, spatial..., C. Where only the image differs between examples, the batch joins N. Where
-only the weights do, it joins their filters. Where both do, it joins the channels, in groups.
+Images are N, spatial..., C. If only the image has a batch axis, it is folded into N. If only the
+weights have one, it is folded into their filters. If both have one, it is folded into the channels,
+in groups.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def _matmul(job: Job) -> Sequence[Value]:
     flags: tuple[bool, bool] = job.attrs["transpose_x"], job.attrs["transpose_y"]
     column = job.shapes[1][-2 if flags[1] else -1] == 1
     if column and not job.mapped[0] and [len(s) for s in job.shapes] == [2, 2]:
-        # Columns of a batch are the rows of one matrix.
+        # Flattened columns of a batch are the rows of one matrix.
         row = catalogue.reshape(w, shape=(job.size, 1, math.prod(job.shapes[1])))
         (y,) = job.again(row, x, transpose_x=False, transpose_y=not flags[0])
         return (catalogue.reshape(y, shape=(job.size, concrete(y)[-1], 1)),)
@@ -49,7 +50,7 @@ def _attention(job: Job) -> Sequence[Value]:
 
 
 def _folded(x: Value) -> Value:
-    """B, N, ... as B * N, ..."""
+    """Reshapes B, N, ... to B * N, ..."""
     b, n, *rest = concrete(x)
     return catalogue.reshape(x, shape=(b * n, *rest))
 
@@ -60,7 +61,7 @@ def _unfolded(y: Value, size: int) -> Value:
 
 
 def _as_channels(x: Value) -> Value:
-    """B, ..., C as ..., B * C."""
+    """Reshapes B, ..., C to ..., B * C."""
     b, *rest, c = concrete(x)
     return catalogue.reshape(moved(x, 0, len(rest)), shape=(*rest, b * c))
 
@@ -72,7 +73,7 @@ def _from_channels(y: Value, size: int) -> Value:
 
 
 def _grouped(job: Job, shape: Any = None) -> Sequence[Value]:
-    """Every example's channels as a group of their own."""
+    """Makes each example's channels a group."""
     attrs: dict[str, Any] = {} if shape is None else {"shape": shape}
     xs = map(_as_channels, job.spread())
     (y,) = job.again(*xs, groups=job.size * job.attrs["groups"], **attrs)
@@ -132,7 +133,7 @@ def _avg_pool_grad(job: Job) -> Sequence[Value]:
 
 @rule("lstm_sequence", "lstm_sequence_grad")
 def _recurrent(job: Job) -> Sequence[Value] | None:
-    """Examples as more sequences, where all share the weights."""
+    """Folds examples into the sequences, if they share the weights."""
     weights = 1 if job.op is lstm_sequence else 2
     if job.mapped[weights]:
         return None
@@ -144,8 +145,8 @@ def _recurrent(job: Job) -> Sequence[Value] | None:
 
 
 def _as_sequences(x: Value, batch_first: bool) -> Value:
-    """B, N, ... as B * N, ..., or B, L, N, ... as L, B * N, ..."""
-    if batch_first or len(concrete(x)) == 3:  # states have no axis of time
+    """Reshapes B, N, ... to B * N, ..., or B, L, N, ... to L, B * N, ..."""
+    if batch_first or len(concrete(x)) == 3:  # states have no time axis
         return _folded(x)
     b, steps, n, width = concrete(x)
     return catalogue.reshape(moved(x, 0, 1), shape=(steps, b * n, width))

@@ -1,4 +1,4 @@
-"""One node to batch, the table of rules, and what rules share."""
+"""One node to batch, the table of rules, and helpers of rules."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from weft.ops.declaration.attribute import is_complete, known_value
 
 @dataclass(frozen=True)
 class Job:
-    """A node of a function of one example, with inputs for a whole batch of them.
+    """A node of a function of one example, with inputs for a batch of examples.
 
-    `x[i]` has the batch, of `size` examples, along axis 0 where `mapped[i]`; else all examples
+    `x[i]` has the batch, of `size` examples, along axis 0 where `mapped[i]`; otherwise all examples
     share it. `attrs` are the node's, in normal form, and `shapes` those of one example's inputs.
     `fresh_bits` is as in `vmap.batch`.
     """
@@ -38,16 +38,16 @@ class Job:
         return tuple(v.type for v in self.node.data_inputs)
 
     def spread(self) -> tuple[Value, ...]:
-        """All inputs with the batch axis in front."""
+        """All inputs, each with a leading batch axis."""
         return tuple(map(self.spread_one, range(len(self.xs))))
 
     def spread_one(self, i: int) -> Value:
-        """Input `i` with the batch axis in front."""
+        """Input `i` with a leading batch axis."""
         x = self.xs[i]
         return x if self.mapped[i] else repeated(x, self.size)
 
     def aligned(self, rank: int | None = None) -> tuple[Value, ...]:
-        """Inputs that broadcast as one example's do: axes of 1 after the batch fill up the rank."""
+        """Inputs that broadcast as one example's do: axes of 1 follow the batch axis."""
         most = max(map(len, self.shapes)) if rank is None else rank
         return tuple(
             leading(x, self.size, shape, most) if mapped else x
@@ -61,18 +61,18 @@ class Job:
 
 @dataclass(frozen=True)
 class Same:
-    """An output of a rule that all examples share."""
+    """Marks an output of a rule that all examples share."""
 
     value: Value
 
 
 Rule = Callable[[Job], Sequence[Value | Same] | None]
-"""Gives the outputs, with the batch axis in front, or `None` where the rule has nothing to say."""
+"""Returns the outputs with a leading batch axis, or `None` if the rule does not apply."""
 Table = dict[str, Rule]
 
 
 def entering(table: Table) -> Callable[..., Callable[[Rule], Rule]]:
-    """A decorator `rule(*names)` that enters a rule in `table` for each of the operations."""
+    """A decorator `rule(*names)` that enters a rule in `table` for each named operation."""
 
     def rule(*names: str) -> Callable[[Rule], Rule]:
         def enter(function: Rule) -> Rule:
@@ -87,7 +87,7 @@ def entering(table: Table) -> Callable[..., Callable[[Rule], Rule]]:
 def job_of(
     node: Node, xs: Sequence[Value], mapped: Sequence[bool], size: int, fresh_bits: bool
 ) -> Job:
-    """The job of batching `node`; operands that supply attributes must be known by now.
+    """The job of batching `node`; inputs that supply attributes must be known constants.
 
     Raises:
         ShapeError: a shape or an attribute is not known.
@@ -113,19 +113,19 @@ def _known(shape: Shape, node: Node, stacks: bool) -> tuple[int, ...]:
 
 
 def repeated(x: Value, size: int) -> Value:
-    """`x`, the same for all examples, with the batch axis in front."""
+    """Broadcasts `x` along a new leading batch axis."""
     return catalogue.broadcast_to(x, shape=(size, *known(x.shape)))
 
 
 def leading(x: Value, size: int, shape: tuple[int, ...], rank: int) -> Value:
-    """A batch of `shape`s with axes of 1 after the batch axis, so that examples have `rank`."""
+    """Inserts axes of 1 after the batch axis of `shape`, so that examples have `rank`."""
     if len(shape) == rank:
         return x
     return catalogue.reshape(x, shape=(size, *[1] * (rank - len(shape)), *shape))
 
 
 def moved(x: Value, axis: int, to: int) -> Value:
-    """`x` with `axis` at the place `to`, the others in their order."""
+    """Moves `axis` of `x` to the position `to`, as `moveaxis`."""
     rest = [i for i in range(len(known(x.shape))) if i != axis]
     perm = (*rest[:to], axis, *rest[to:])
     return x if perm == tuple(sorted(perm)) else catalogue.transpose(x, perm=perm)

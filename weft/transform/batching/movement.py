@@ -1,4 +1,4 @@
-"""Batching what goes along axes: movement, reductions, orders; all axes are one further on."""
+"""Batching rules of shape operations, reductions, sorts: every axis moves back by one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _along(job: Job) -> Sequence[Value]:
 
 
 def _trailing(job: Job) -> Sequence[Value]:
-    """Axes in front of those that count may be as many as there are."""
+    """Rules of operations on trailing axes, with any number of leading axes."""
     return job.again(*job.spread())
 
 
@@ -45,12 +45,12 @@ DECLARED: Final[dict[Batching, Callable[[Job], Sequence[Value]]]] = {
     Batching.AXIS: _along,
     Batching.LEADING: _trailing,
 }
-"""What operations say in their declarations."""
+"""Rules from the operations' declarations."""
 
 
 @rule("column_moments")
 def _column_moments(job: Job) -> Sequence[Value]:
-    """Each example's columns beside those of the others."""
+    """Folds the examples into the columns."""
     (x,), rank = job.spread(), len(job.shapes[0])
     *rows, columns = job.shapes[0]
     inner = catalogue.transpose(x, perm=(*range(1, rank), 0, rank))
@@ -66,7 +66,7 @@ def _barrier(job: Job) -> Sequence[Value | Same]:
 
 @rule("shape_of", "size_of", "rank_of")
 def _size(job: Job) -> Sequence[Same]:
-    """Of one example, whatever its elements are."""
+    """The size of one example."""
     example = np.broadcast_to(np.zeros(()), job.shapes[0])
     return (Same(constant_of(job.op.reference(example, **job.attrs))),)
 
@@ -107,7 +107,7 @@ def _pad(job: Job) -> Sequence[Value]:
 
 
 def _whole(job: Job) -> dict[str, Any]:
-    """The bounds of a slice with the whole batch in front."""
+    """The bounds of a slice that takes the whole batch axis."""
     first = {"begin": 0, "end": LAST, "strides": 1}
     return {name: (first[name], *job.attrs[name]) for name in first}
 
@@ -133,7 +133,7 @@ def _slice_update(job: Job) -> Sequence[Value]:
 
 @rule("layer_norm")
 def _layer_norm(job: Job) -> Sequence[Value] | None:
-    """With one scale and offset for all."""
+    """The rule where all examples share scale and offset."""
     return None if any(job.mapped[1:]) else job.again(*job.xs)
 
 

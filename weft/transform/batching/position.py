@@ -1,4 +1,4 @@
-"""Batching what reads or writes at computed positions."""
+"""Batching rules of operations that read or write at computed positions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _gather(job: Job) -> Sequence[Value]:
 
 @rule("scatter_add", "scatter_max", "scatter_min", "scatter_multiply", "scatter_set")
 def _scatter(job: Job) -> Sequence[Value]:
-    """Into the rows of all examples, one below another; indices outside stay outside."""
+    """Scatters into the rows of all examples in one array; out-of-bounds indices stay so."""
     x, indices, updates = job.spread()
     rows, *rest = job.shapes[0]
     found = catalogue.cast(indices, dtype=int64)
@@ -49,16 +49,16 @@ def _scatter(job: Job) -> Sequence[Value]:
 
 @rule("check")
 def _check(job: Job) -> Sequence[Value]:
-    """An error where there is one in any example."""
+    """Reports an error if any example has one."""
     wrong = catalogue.max(job.xs[1], axes=(0,)) if job.mapped[1] else job.xs[1]
     return job.again(job.spread_one(0), wrong)
 
 
-# Slices whose start differs between examples: an axis after another by take_along_axis
+# Slices whose start differs between examples: take_along_axis, axis by axis
 
 
 def _starts(start: Value, room: Sequence[int]) -> Value:
-    """Starts moved inside, as int64."""
+    """Starts clamped into bounds, as int64."""
     low = constant_of(np.zeros((), np.int64))
     high = constant_of(np.array(room, np.int64))
     return catalogue.clip(catalogue.cast(start, dtype=int64), low, high)

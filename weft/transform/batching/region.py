@@ -1,4 +1,4 @@
-"""Batching of branches and loops: of bodies, and by masks where examples go different ways."""
+"""Batching rules of branches and loops: batched bodies, and masks where examples diverge."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from weft.ops.control.while_loop import while_loop as while_op
 from weft.transform.batching.job import Job, Same, moved, repeated
 
 Batch = Callable[[Subgraph, Sequence[bool], int, bool], Any]
-"""`weft.transform.vmap.batch`: it tells which outputs have the batch in front, too."""
+"""`weft.transform.vmap.batch`; its result also tells which outputs have the batch axis."""
 
 
 def _spread(function: Any, wanted: Sequence[bool], size: int) -> Subgraph:
-    """A batched function whose wanted outputs have the batch in front, shared ones as well."""
+    """A batched function whose wanted outputs have the batch axis, shared ones included."""
 
     def run(*xs: Value) -> list[Value]:
         rows = zip(inline(function, xs), function.mapped, wanted, strict=True)
@@ -36,7 +36,7 @@ def _told(ys: Sequence[Value], mapped: Sequence[bool]) -> list[Value | Same]:
 
 
 def switch(job: Job, batch: Batch) -> list[Value | Same]:
-    """One index for all examples chooses a branch; else all branches run, and rows are selected."""
+    """Branches on an index that all examples share; else runs all branches and selects rows."""
     index, *xs = job.xs
     flags = job.mapped[1:]
     branches = [batch(b, flags, job.size, job.fresh_bits) for b in job.attrs["branches"]]
@@ -49,13 +49,13 @@ def switch(job: Job, batch: Batch) -> list[Value | Same]:
     last = len(rows) - 1
     found = rows[last]
     for i in range(last - 1, -1, -1):
-        chosen = catalogue.less_equal(index, i)  # what is too small counts as 0
+        chosen = catalogue.less_equal(index, i)  # a negative index selects branch 0
         found = [_select(chosen, y, z) for y, z in zip(rows[i], found, strict=True)]
     return list(found)
 
 
 def _select(chosen: Value, y: Value, z: Value) -> Value:
-    """Rows of `y` where an example has chosen them, else of `z`."""
+    """Selects rows of `y` for examples whose flag is set, else of `z`."""
     rank = len(known(y.shape))
     flags = catalogue.reshape(chosen, shape=(*known(chosen.shape), *[1] * (rank - 1)))
     return catalogue.select(flags, y, z)
@@ -65,7 +65,7 @@ def _select(chosen: Value, y: Value, z: Value) -> Value:
 
 
 def scan(job: Job, batch: Batch) -> list[Value | Same]:
-    """The steps of all examples at once; the batch lies behind the steps, in stacks everywhere."""
+    """Scans all examples at once; stacks have the batch axis behind the steps."""
     carried, body = job.attrs["carried"], job.attrs["body"]
 
     def batched(function: Subgraph, flags: Sequence[bool]) -> Any:
@@ -90,7 +90,7 @@ def scan(job: Job, batch: Batch) -> list[Value | Same]:
 def _settled(
     body: Subgraph, carried: int, mapped: Sequence[bool], batched: Callable[..., Any]
 ) -> tuple[list[bool], Any]:
-    """Which inputs have the batch in the end, the carry among them, and the batched body."""
+    """Which inputs are batched once the carry has converged, and the batched body."""
     flags = list(mapped)
     while True:
         found = batched(body, flags)
@@ -104,10 +104,10 @@ def _settled(
 
 
 def while_loop(job: Job, batch: Batch) -> list[Value | Same]:
-    """While it holds for any example; those for which it does not keep their carry.
+    """Loops while the condition holds for any example; finished examples keep their carry.
 
-    The first stack tells the gradient whether an iteration counts (`weft.transform.
-    region_gradient`): where examples end at different times, a flag for each.
+    The first stack tells the gradient which iterations count (`weft.transform.region_gradient`):
+    one flag per example, where examples end at different times.
     """
     carried, condition, body = (job.attrs[name] for name in ("carried", "condition", "body"))
 
