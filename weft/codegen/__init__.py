@@ -1,1 +1,1 @@
-"""From a fused group to machine code: loop IR, vector maths, contraction kernels, LLVM IR."""
+"""From a fused group to machine code: loop IR, vector math, matmul kernels, LLVM IR."""

@@ -1,7 +1,7 @@
 """A small writer of LLVM IR text: registers, loops with carried values, no llvmlite.
 
-Text is written straight in SSA form, already vectorised and unrolled, because a kernel like that
-needs no optimization passes: 2 to 15 ms to an object file instead of 50.
+Text is written directly in SSA form, already vectorized and unrolled, so a kernel needs no
+optimization passes: 2 to 15 ms to an object file instead of 50.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weft.ir.extent import Extent
 
 
 class Reg(NamedTuple):
-    """An SSA value or a constant: its LLVM type and how it is written."""
+    """An SSA value or a constant: its LLVM type and its text."""
 
     type: str
     text: str
@@ -36,7 +36,7 @@ _TYPES = {
 
 
 EXTENT: Final = "extent"
-"""Begins the names of registers that hold extents: see `weft.codegen.extents`."""
+"""Prefix of registers that hold extents: see `weft.codegen.extents`."""
 ENTRY: Final = "entry:"
 
 
@@ -56,14 +56,14 @@ def element(type_: str) -> str:
 
 
 def float_text(value: float, type_: str) -> str:
-    """A floating constant as LLVM writes it: the bits of the double that equals it."""
+    """A floating-point constant in LLVM's notation: the bits of the double equal to it."""
     if type_ == "float":
         value = struct.unpack("f", struct.pack("f", value))[0]
     return f"0x{struct.unpack('Q', struct.pack('d', value))[0]:016X}"
 
 
 def integer(value: int, type_: str = "i64") -> Reg:
-    """An integer constant; an extent is a register that `with_extents` defines."""
+    """An integer constant; for an extent, a register that `with_extents` defines."""
     return _extent(value, type_) if isinstance(value, Extent) else Reg(type_, str(value))
 
 
@@ -73,7 +73,7 @@ def _extent(value: Extent, type_: str) -> Reg:
 
 
 def _number(text: str) -> int | None:
-    """The integer constant that `text` is, if it is one."""
+    """The integer constant in `text`, or `None`."""
     return None if text[0] == "%" or not text.lstrip("-").isdigit() else int(text)
 
 
@@ -87,17 +87,17 @@ def constant(value: float, type_: str) -> Reg:
 
 
 class Loop:
-    """A counted loop under construction: its index, carried values, and results afterwards."""
+    """A counted loop under construction: its index, carried values, and final results."""
 
     def __init__(self, index: Reg, carried: list[Reg]) -> None:
         self.index = index
         self.carried = carried
-        self.next: list[Reg] = list(carried)  # the body assigns what the next iteration sees
+        self.next: list[Reg] = list(carried)  # values for the next iteration, assigned by the body
         self.results: list[Reg] = []
 
 
 LOOKED_THROUGH: Final = 4
-"""Rows that two rounds of a transposition exchange: as far as LLVM may look through shuffles."""
+"""Rows of a transposition in one fence: limits how far LLVM looks through shuffles."""
 
 
 class Builder:
@@ -110,20 +110,20 @@ class Builder:
         self._lines: list[str] = [ENTRY]
         self._block = "entry"
         self._count = 0
-        self.declarations: set[str] = set()  # lines of the module outside the function
-        self.narrow: dict[str, Reg] = {}  # name of a widened half-precision register -> the narrow
+        self.declarations: set[str] = set()  # module-level lines outside the function
+        self.narrow: dict[str, Reg] = {}  # widened half-precision register -> the narrow one
 
     def fresh(self, hint: str = "v") -> str:
-        """A register name that is not in use."""
+        """A new register name."""
         self._count += 1
         return f"%{hint}{self._count}"
 
     def line(self, text: str) -> None:
-        """Write one instruction that yields nothing."""
+        """Writes an instruction without a result."""
         self._lines.append("  " + text)
 
     def emit(self, type_: str, text: str, hint: str = "v") -> Reg:
-        """Write one instruction that yields a register of `type_`."""
+        """Writes an instruction with a result of `type_`."""
         self._count += 1
         name = f"%{hint}{self._count}"
         self._lines.append(f"  {name} = {text}")
@@ -139,11 +139,11 @@ class Builder:
         return self.emit(vector("i1", lanes), f"{condition} {a}, {b.text}")
 
     def add(self, a: Reg, b: Reg | int) -> Reg:
-        """Integer sum, folded where both are constants or one is zero."""
+        """Integer sum, folded if both operands are constants or one is zero."""
         return self._fold("add", a, b)
 
     def mul(self, a: Reg, b: Reg | int) -> Reg:
-        """Integer product, folded where both are constants or one is zero or one."""
+        """Integer product, folded if both operands are constants or one is zero or one."""
         return self._fold("mul", a, b)
 
     def _fold(self, opcode: str, a: Reg, b: Reg | int) -> Reg:
@@ -162,9 +162,10 @@ class Builder:
         return self.binary(opcode + " nsw", a, b)
 
     def fence(self, x: Reg) -> Reg:
-        """The same vector of numbers, through which LLVM does not look for better shuffles.
+        """The same vector, behind a barrier for LLVM's search for better shuffles.
 
-        Looking through four rounds of a transposition takes most of its time, and finds nothing.
+        Searching through four rounds of a transposition takes most of LLVM's time, and finds
+        nothing.
         """
         kind = {"float": "f32", "double": "f64"}.get(element(x.type))
         if kind is None or x.type == element(x.type):
@@ -173,7 +174,7 @@ class Builder:
         return self.call(x.type, f"llvm.arithmetic.fence.v{lanes}{kind}", [x])
 
     def call(self, type_: str, function: str, args: Sequence[Reg], attributes: str = "") -> Reg:
-        """Call an intrinsic or function, declaring it; `void` yields an unusable register."""
+        """Calls an intrinsic or function, declaring it; `void` yields an unusable register."""
         types = ", ".join([a.type for a in args])
         self.declarations.add(f"declare {type_} @{function}({types}) {attributes}".rstrip())
         given = ", ".join([f"{a.type} {a.text}" for a in args])
@@ -205,7 +206,7 @@ class Builder:
         return self.load(type_, self.offset(self.params[0], slot, "i64"), 8)
 
     def splat(self, value: Reg, lanes: int) -> Reg:
-        """A vector whose lanes all hold `value`."""
+        """A vector with `value` in all lanes."""
         if lanes == 1:
             return value
         type_ = vector(value.type, lanes)
@@ -217,11 +218,11 @@ class Builder:
         return Reg(type_, f"splat ({value})")
 
     def label(self, hint: str) -> str:
-        """A block label that is not in use."""
+        """A new block label."""
         return self.fresh(hint)[1:]
 
     def start(self, label: str) -> None:
-        """Begin the block called `label`."""
+        """Begins the block `label`."""
         self._lines.append(f"{label}:")
         self._block = label
 
@@ -244,8 +245,8 @@ class Builder:
     ) -> Iterator[Loop]:
         """`for index in range(start, stop, step)`, carrying values from iteration to iteration.
 
-        Assign `loop.next` in the body; read `loop.results` after it. A loop that is known to run
-        at least once saves the test before it.
+        Assign `loop.next` in the body; read `loop.results` after it. A loop that is known to run at
+        least once has no test before it.
         """
         begin, end, by = (integer(r) if isinstance(r, int) else r for r in (start, stop, step))
         entry, body, exit_ = self._block, self.label("body"), self.label("exit")
@@ -281,7 +282,7 @@ class Builder:
 
     @contextlib.contextmanager
     def when(self, condition: Reg) -> Iterator[None]:
-        """Code that runs only where the `i1` condition holds."""
+        """Code that runs only if the `i1` condition holds."""
         then, after = self.label("then"), self.label("after")
         self.branch(condition, then, after)
         self.start(then)
@@ -291,10 +292,10 @@ class Builder:
 
     @contextlib.contextmanager
     def interleaved(self) -> Iterator[Callable[[], None]]:
-        """Runs of instructions that do not depend on each other, written an instruction at a time.
+        """Interleaves runs of independent instructions, one instruction of each at a time.
 
-        Call what is yielded before each run. A processor looks some hundred instructions ahead: a
-        long function of one vector after that of another keeps it waiting for either.
+        Call what is yielded before each run. A processor looks only some hundred instructions
+        ahead, so two long dependency chains one after the other would not overlap.
         """
         begin = len(self._lines)
         cuts: list[int] = []
@@ -319,7 +320,7 @@ _NAME: Final = re.compile(r"%[A-Za-z_.0-9]+")
 
 
 def interleaved(runs: Sequence[Sequence[str]]) -> list[str]:
-    """One instruction of each run in turn; a run waits while it lacks a register of another one."""
+    """One instruction of each run in turn; a run waits for registers of other runs."""
     waiting = {line.split(" = ")[0].strip() for run in runs for line in run if " = " in line}
     queues = [deque(run) for run in runs]
     found: list[str] = []
@@ -335,7 +336,7 @@ def interleaved(runs: Sequence[Sequence[str]]) -> list[str]:
 
 
 def kernel_builder() -> Builder:
-    """A builder for a kernel: parameters args, begin, end, thread (see `weft.passes.launch`)."""
+    """A builder for a kernel; its parameters are args, begin, end, thread: `weft.passes.launch`."""
     return Builder(
         "weft_kernel", [("ptr", "args"), ("i64", "begin"), ("i64", "end"), ("i64", "thread")]
     )

@@ -1,12 +1,12 @@
-"""A kernel that computes a CRC of 32 bits by products of polynomials, 16 to 256 bytes at once.
+"""A kernel that computes a 32-bit CRC by carry-less multiplication, 16 to 256 bytes at once.
 
-The bytes of a message are a polynomial over the field of two elements, the lowest bit of the first
-byte its highest coefficient; the checksum is its remainder by some polynomial P. What stands T bits
-before other bytes may be added to them once it is multiplied by x^T mod P. So a few vectors take in
-the message: each is multiplied and added to the next bytes; at the end they are added up.
+The bytes of a message are a polynomial over GF(2), whose highest coefficient is the lowest bit of
+the first byte; the checksum is its remainder modulo some polynomial P. Bytes that come T bits
+before others may be added to them after multiplication by x^T mod P. So a few vectors fold the
+message: each is multiplied and added to the next bytes, and at the end the vectors are added.
 
-A lane of 128 bits is two words; the one in front is multiplied by x^(T + 64), the other by x^T.
-The instruction's product of two such words is theirs times x, which the constants make good.
+A lane of 128 bits is two words; the first is multiplied by x^(T + 64), the other by x^T. The
+instruction's product has one factor x too many, which the constants compensate.
 
 Source: Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ" (Intel, 2009).
 """
@@ -18,12 +18,12 @@ from typing import Final
 
 from weft.passes.launch import SYMBOL, Kernel
 
-ACCUMULATORS: Final = 4  # vectors: a product takes 6 to 8 cycles, and may begin in each
+ACCUMULATORS: Final = 4  # vectors: a multiplication takes 6 to 8 cycles; one can start every cycle
 _DEGREE: Final = 32
 
 
 def table(polynomial: int) -> list[int]:
-    """The state after a byte, by that byte, from a state of 0; `polynomial` is reflected."""
+    """The state after each byte value, from state 0; `polynomial` is reflected."""
     found: list[int] = []
     for state in range(256):
         for _ in range(8):
@@ -41,7 +41,7 @@ def power(polynomial: int, exponent: int) -> int:
 
 
 def constants(polynomial: int, distance: int) -> tuple[int, int]:
-    """What both words of a lane are multiplied by to stand `distance` bytes later."""
+    """The factors for both words of a lane that move it `distance` bytes on."""
     bits = 8 * distance
     front, back = bits + 63, bits - 1
     return power(polynomial, front) << _DEGREE, power(polynomial, back) << _DEGREE
@@ -167,8 +167,8 @@ def kernel(polynomial: int, lanes: int = 1, features: str = "+sse4.1,+pclmul") -
     """The kernel for a reflected polynomial.
 
     Args:
-        lanes: of 128 bits in a vector: 1, or 4 where the processor has such products.
-        features: LLVM's names of the instructions that this needs.
+        lanes: of 128 bits in a vector: 1, or 4 if the processor has VPCLMULQDQ.
+        features: LLVM's names of the required instruction sets.
     """
     vector = f"<{2 * lanes} x i64>"
     size = 16 * lanes

@@ -1,6 +1,6 @@
-"""Kernels that copy bytes: what cannot be updated or fetched in place, and parts of arrays.
+"""Kernels that copy bytes: values that cannot be updated or fetched in place, and slices.
 
-Where a part begins is an argument, so that the slices of an unrolled loop are one kernel.
+The start of a slice is an argument, so that all slices of an unrolled loop share one kernel.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CHUNK: Final = 256 * 1024  # bytes: a quarter of L2, and some 10 us of work
 
 
 def slice_as_copy(node: Node) -> Launch | None:
-    """The launch of a slice of elements that lie behind each other; `None` for any other node."""
+    """The launch of a slice of contiguous elements; `None` for any other node."""
     if op_of(node) is not slice_:
         return None
     (x,), (y,) = node.inputs, node.outputs

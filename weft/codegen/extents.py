@@ -1,7 +1,7 @@
-"""Kernels for many sizes: numbers that differ from run to run are arguments.
+"""Kernels for many sizes: integers that differ from run to run are kernel arguments.
 
-Code generators write an extent where they would write a number (`weft.codegen.builder.integer`): a
-register that nothing has defined. Here it is loaded where the kernel begins.
+Code generators write an extent like a number (`weft.codegen.builder.integer`), as a register that
+nothing defines. `with_extents` adds the loads at the beginning of the kernel.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def with_extents(launch: Launch, group: Group) -> Launch:
 
 
 def _converted(name: str, kind: str) -> list[str]:
-    """What defines a register of another type than `i64`, such as `i32` or `16xi32`."""
+    """Defines a register of another type than `i64`, such as `i32` or `16xi32`."""
     lanes, _, scalar = kind.rpartition("x")
     if not lanes:
         opcode = "trunc" if kind.startswith("i") else "sitofp"
@@ -61,9 +61,9 @@ def _converted(name: str, kind: str) -> list[str]:
 
 
 def extents_of(group: Group) -> Extents | None:
-    """What the numbers of a group follow from, where they differ from run to run.
+    """The extents among the numbers of a group.
 
-    They are sizes, or attributes alone: the place that is written in an array of one size.
+    They are sizes, or only attributes: the start of a write into an array of fixed size.
     """
     values = (*group.inputs, *[v for node in group.nodes for v in node.outputs])
     numbers = (*[v.shape for v in values], *[x for n in group.nodes for x in n.attrs.values()])

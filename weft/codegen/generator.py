@@ -1,4 +1,4 @@
-"""The code generator as `weft.passes.pipeline` asks it."""
+"""The code generator, as `weft.passes.pipeline` calls it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Generator:
         return (Launch(kernel, args, tuple(range(count, total)), inplace=inplace, check=True),)
 
     def numbers(self, loop: ScalarLoop) -> Launch:
-        """Some turns of a loop of a few numbers."""
+        """Some iterations of a scalar loop."""
         return scalar_kernel(loop)
 
     def copy(self, source: Argument, target: Argument, size: int) -> Launch:

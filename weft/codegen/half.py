@@ -1,6 +1,6 @@
 """float16 conversions for processors without them (x86-64-v2), as functions of the kernel's module.
 
-LLVM calls `__extendhfsf2` and `__truncsfhf2` there, which no library of the process has. Integer
+LLVM would call `__extendhfsf2` and `__truncsfhf2`, which no library of the process has. Integer
 arithmetic, rounding to nearest even, after F. Giesen's "half to float done quick".
 """
 

@@ -1,4 +1,4 @@
-"""The only door to llvmlite: host facts, LLVM IR text to object code, object code to addresses."""
+"""The only user of llvmlite: host facts, LLVM IR text to object code, object code to addresses."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from weft.errors import CompileError
 from weft.interrupt import Uninterrupted
 
 FOLDER: Final = Path(llvmlite.__file__).resolve().parent.parent
-"""Where llvmlite is installed: another interpreter finds it there."""
+"""Where llvmlite is installed, for another interpreter."""
 OPTIONS: Final = ("-disable-lsr",)
 _lock = threading.Lock()
 
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """LLVM for one thread at a time, as its contexts are shared, and without Ctrl-C inside.
+    """Locks LLVM for one thread, as its contexts are shared, and defers Ctrl-C.
 
-    llvmlite notes that it has freed an object after it has: cut off between, it frees it again.
+    llvmlite records that it has freed an object after freeing it: if interrupted, it frees twice.
     """
     with Uninterrupted(), _lock:
         yield
@@ -41,11 +41,11 @@ def _initialize() -> binding.Target:
 
 @functools.cache
 def tune() -> None:
-    """Set LLVM's options for the whole process, so only where nobody else uses it.
+    """Sets LLVM's options for the whole process, so only a process of our own may call it.
 
-    Loop strength reduction takes two fifths of LLVM's time and wins nothing: our loops step by
-    constants, and addresses are sums of a few registers. Over the kernels of ResNet-50 code is
-    1.3% faster without it (AVX-512).
+    Loop strength reduction takes two fifths of LLVM's time and gains nothing: our loops step by
+    constants, and addresses are sums of a few registers. The kernels of ResNet-50 run 1.3% faster
+    without it (AVX-512).
     """
     for option in OPTIONS:
         binding.set_option("weft", option)
@@ -59,7 +59,7 @@ def host() -> tuple[str, dict[str, bool]]:
 
 
 def version() -> str:
-    """Versions that the machine code depends on."""
+    """The versions that the machine code depends on."""
     release = ".".join(map(str, binding.llvm_version_info))
     return f"llvmlite-{llvmlite.__version__} llvm-{release} {' '.join(OPTIONS)}"
 
@@ -92,7 +92,7 @@ def to_object(ir: str, cpu: str, features: str) -> bytes:
 
 @_alone()
 def to_assembly(ir: str, cpu: str, features: str) -> str:
-    """The module as assembly text, for people."""
+    """The module as assembly text, for reading."""
     tune()
     return _machine(cpu, features).emit_assembly(_module(with_conversions(ir, cpu, features)))
 
@@ -104,7 +104,7 @@ class Library:
     def __init__(self) -> None:
         # One TargetMachine per engine: sharing one crashes the process. JITLink, because it keeps
         # the sections of an object together; LLVM's older linker maps them one by one, and aborts
-        # the process where code and its constants come to lie more than 2 GB apart.
+        # the process if code and its constants end up more than 2 GB apart.
         machine = _initialize().create_target_machine()
         self._jit = binding.create_lljit_compiler(machine, use_jit_link=True)
         self._trackers: list[object] = []
@@ -112,7 +112,7 @@ class Library:
 
     @_alone()
     def link(self, objects: dict[str, bytes]) -> dict[str, int]:
-        """Link object files, each under the name of the one symbol it defines; give the addresses.
+        """Links object files, each named after the one symbol it defines; returns the addresses.
 
         Raises:
             CompileError: an object is damaged or lacks its symbol.

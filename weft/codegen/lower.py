@@ -68,15 +68,15 @@ FAMILIES: Final[dict[str, Family]] = {
     "csr_sampled_matmul": csr_sampled_matmul,
     "segment": segment,
 }
-"""Kernel families by the name that `Opaque` carries."""
+"""Kernel families by the name in `Opaque`."""
 FOR_MANY: Final = frozenset(
     {matmul, gather, scatter, flash_attention, flash_attention_grad, query_attention}
 )
-"""Families whose kernels may have sizes that differ from run to run."""
+"""Families whose kernels support sizes that differ from run to run."""
 
 
 def lower(group: Group, target: Target) -> tuple[Launch, ...]:
-    """The launches that compute a group, in order; groups of one structure share the work.
+    """The launches that compute a group, in order; cached by the group's structure.
 
     Raises:
         CompileError: there is no kernel for it; the message names the node.
@@ -104,7 +104,7 @@ def structure(group: Group) -> Hashable:
         nodes.append((node.op, inputs, tuple(node.attrs.items()), node.types))
         for value in node.outputs:
             number[value] = len(number)
-    # A kernel may hold the numbers of a constant that it reads, not only their type.
+    # A kernel may contain the elements of a constant, not only depend on its type.
     read = [v.node.attrs["value"] if op_of(v.node) is CONSTANT else v.type for v in group.inputs]
     outputs = tuple([number[v] for v in group.outputs])
     lasting = tuple([v in group.lasting for v in group.inputs])
@@ -113,7 +113,7 @@ def structure(group: Group) -> Hashable:
 
 
 def _instance(group: Group, like: Group, launches: tuple[Launch, ...]) -> tuple[Launch, ...]:
-    """The launches of the group `like` on the values of a group of the same structure."""
+    """The launches of the group `like`, applied to the values of a group of the same structure."""
     if group is like:
         return launches
     buffers: dict[Value | Scratch, Value | Scratch] = {ERROR: ERROR}
@@ -124,7 +124,7 @@ def _instance(group: Group, like: Group, launches: tuple[Launch, ...]) -> tuple[
     def argument(old: Argument) -> Argument:
         if isinstance(old, int):
             return old
-        if old not in buffers:  # scratch memory is nobody else's
+        if old not in buffers:  # scratch memory is not shared
             assert isinstance(old, Scratch)
             buffers[old] = Scratch(old.size, old.per_thread)
         return buffers[old]

@@ -1,12 +1,12 @@
 """The microkernel: a tile of accumulators in registers, the sum of outer products over k.
 
 `rows x vectors` accumulators; each k loads `vectors` vectors of the right operand, broadcasts one
-element per row of the left one and does `rows * vectors` multiply-adds. Matrix products,
-convolutions, recurrent cells and attention differ only in the loops around it. Accumulators stay
-registers: the caller stores them or goes on computing with them.
+element per row of the left one and does `rows * vectors` multiply-adds. Matmuls, convolutions,
+recurrent cells and attention differ only in the loops around it. Accumulators stay in registers:
+the caller stores them or goes on computing with them.
 
 Budget: accumulators + one vector per column + one broadcast <= registers, and at least 8
-accumulators, because two units with a latency of 4 cycles want 8 independent multiply-adds.
+accumulators, because two units with a latency of 4 cycles need 8 independent multiply-adds.
 14 x 2 of 32 registers (AVX-512) takes 16 loads for 28 multiply-adds and reaches the peak of Zen 5,
 288 GFLOP/s a core; 6 x 2 of 16 registers (AVX2) is the usual choice there.
 """
@@ -22,26 +22,27 @@ from weft.codegen.target import Target
 from weft.ir.dtype import DType
 
 UNROLL = 4
-"""Steps of k per iteration: hides the loop's own instructions; 8 gains nothing measurable."""
+"""Steps of k per iteration: amortizes loop overhead; 8 gains nothing measurable."""
 LOADS = 0.75
-"""Most loads for a multiply-add. Up to there multiply-adds broadcast some rows' elements, once for
-each vector, which takes fewer instructions: 8 x 3 32 a step, not 35, 13 x 2 37, not 41. Products
-of 2048 x 384 x 1536 and others are 2 to 9% faster, most where another tenant's thread has half of
-the core's decoder (Cascade Lake); with a load for every multiply-add 15% slower."""
+"""Maximum loads per multiply-add. Up to it multiply-adds use embedded broadcasts for some rows,
+once for each vector, which takes fewer instructions: 8 x 3 32 a step, not 35, 13 x 2 37, not 41.
+Matmuls of 2048 x 384 x 1536 and others are 2 to 9% faster, most where another tenant's thread has
+half of the core's decoder (Cascade Lake); with a load for every multiply-add 15% slower.
+"""
 EMBEDDED = 64
-"""Bytes of the vectors whose instructions broadcast an element from memory (AVX-512)."""
+"""Bytes of the vectors that have embedded broadcasts from memory (AVX-512)."""
 LINE = 64
 """Bytes of a cache line."""
 SECOND = 2
-"""The level of caches that lines are fetched into: the first would lose what the loop reads."""
+"""The cache level to prefetch into: in L1 they would evict what the loop reads."""
 
 
 @dataclass(frozen=True)
 class Tile:
     """The shape of a microkernel: `rows x (vectors * lanes)` sums of a floating type.
 
-    With `pairs`, an element of an operand is two bfloat16 that follow each other along k, in the
-    place of one float32: AVX512_BF16 multiplies and adds both in one instruction.
+    With `pairs`, an element of an operand is two bfloat16 adjacent along k, in place of one
+    float32: AVX512_BF16 multiplies and adds both in one instruction.
     """
 
     rows: int
@@ -52,7 +53,7 @@ class Tile:
 
     @property
     def columns(self) -> int:
-        """Elements across."""
+        """Elements across the tile."""
         return self.vectors * self.lanes
 
     @property
@@ -68,12 +69,12 @@ def max_rows(target: Target, vectors: int) -> int:
 
 
 def largest_tile(target: Target, dtype: DType) -> Tile:
-    """The tile for products that are large in every direction."""
+    """The tile for matmuls that are large in every dimension."""
     return Tile(max_rows(target, 2), 2, target.lanes(dtype.size), dtype)
 
 
 class Address(NamedTuple):
-    """A place in memory: a pointer and a constant number of bytes after it."""
+    """A memory address: a pointer and a constant byte offset."""
 
     pointer: Reg
     bytes: int = 0
@@ -82,8 +83,8 @@ class Address(NamedTuple):
 class Left(NamedTuple):
     """The operand that is broadcast: element (row, k) lies at `rows[row] + k * step` bytes.
 
-    Rows that share a pointer and differ by a constant cost nothing; each further pointer costs a
-    general register, or one reload per iteration where they run out.
+    Rows that share a pointer and differ by a constant are free; each further pointer costs a
+    general register, or one reload per iteration once they run out.
     """
 
     rows: tuple[Address, ...]
@@ -91,25 +92,25 @@ class Left(NamedTuple):
 
 
 class Right(NamedTuple):
-    """The operand that is read by vectors: those of step k begin at `pointer + k * step` bytes.
+    """The operand read by vectors: those of step k begin at `pointer + k * step` bytes.
 
-    Vectors follow each other at `spacing` bytes (side by side if 0). `masks` gives, per vector, an
+    Vectors are `spacing` bytes apart (contiguous if 0). `masks` gives, per vector, an
     `<lanes x i1>` register, or nothing to read all lanes; other lanes are 0 and not touched.
-    A `distance` is for steps that lie pages apart, in memory and not in a cache.
+    `distance` is for steps that are pages apart, in memory and not in a cache.
     """
 
     pointer: Reg
     step: Reg | int
     masks: tuple[Reg | None, ...] = ()
     spacing: int = 0
-    distance: int = 0  # steps of k after which a vector is needed when it is asked for
+    distance: int = 0  # prefetch distance in steps of k
 
 
 class Ahead(NamedTuple):
-    """Cache lines to ask for on the way, because they are needed soon after.
+    """Cache lines to prefetch in the loop, because they are needed soon after.
 
-    The first `times` iterations of the loop over k ask for `lines` neighbours each, at `pointer`
-    and then `stride` bytes on: not all at once, which would fill the queue of misses.
+    The first `times` iterations of the loop over k prefetch `lines` adjacent lines each, at
+    `pointer` and then `stride` bytes on: not all at once, which would fill the queue of misses.
     """
 
     pointer: Reg
@@ -135,7 +136,7 @@ def strided(b: Builder, base: Reg, stride: Reg | int, count: int, step: Reg | in
 
 
 def embedded(tile: Tile) -> list[int]:
-    """The rows whose elements are broadcast by the multiply-adds that use them, evenly spread."""
+    """The rows whose multiply-adds use embedded broadcasts, evenly spread."""
     if tile.pairs or tile.vectors == 1 or tile.lanes * tile.dtype.size != EMBEDDED:
         return []
     loads = tile.vectors + tile.rows
@@ -145,7 +146,7 @@ def embedded(tile: Tile) -> list[int]:
 
 
 def zeros(tile: Tile) -> Accumulators:
-    """Accumulators to start from where nothing is loaded."""
+    """Zero accumulators."""
     return [[constant(0, tile.type)] * tile.vectors for _ in range(tile.rows)]
 
 
@@ -159,12 +160,12 @@ def microkernel(
     unroll: int = UNROLL,
     ahead: Sequence[Ahead] = (),
 ) -> Accumulators:
-    """Write `start + left @ right` over `depth` steps of k; gives the registers that hold it.
+    """Writes `start + left @ right` over `depth` steps of k; returns the result registers.
 
     Args:
         depth: number of steps; 0 gives `start`.
         start: accumulators to add to, such as loaded ones; zeros if not given.
-        ahead: memory that is used after the sums are made.
+        ahead: memory to prefetch, which is used after the loop.
     """
     return _Writer(b, tile, left, right, unroll, ahead).write(depth, start or zeros(tile))
 
@@ -182,7 +183,7 @@ class _Writer:
         self.right = right
         self.unroll = unroll
         self.ahead = ahead
-        # Few pointers move along; many stay put and share one moving offset.
+        # Few pointers advance; many stay fixed and share one advancing offset.
         self.pointers = list(dict.fromkeys(address.pointer for address in left.rows))
         self.moving = len(self.pointers) <= 2
         self.embedded = embedded(tile) if self.moving else []
@@ -208,7 +209,7 @@ class _Writer:
         return [state[i : i + vectors] for i in range(0, len(flat), vectors)]
 
     def _copies(self) -> list[Reg]:
-        """The left operand's pointers, one for each vector: LLVM would merge equal loads."""
+        """The left operand's pointers, one per vector, as LLVM would merge equal loads."""
         more = self.tile.vectors - 1 if self.embedded else 0
         return [q for p in self.pointers for q in (p, *(_moved(self.b, p) for _ in range(more)))]
 
@@ -220,7 +221,7 @@ class _Writer:
         return loop.results
 
     def _steps(self, state: list[Reg], steps: int) -> list[Reg]:
-        """`steps` steps of k, then the pointers moved past them."""
+        """`steps` steps of k, then the pointers advanced past them."""
         count = self.tile.rows * self.tile.vectors
         flat, right, moving = list(state[:count]), state[count], state[count + 1 : self.asked]
         for k in range(steps):
@@ -233,7 +234,7 @@ class _Writer:
         return [*flat, right, *moving, *state[self.asked :]]
 
     def _ask(self, pointers: list[Reg], k: Reg) -> list[Reg]:
-        """Prefetch what `ahead` says; gives the pointers moved on, after the last row no more."""
+        """Prefetches what `ahead` says; returns the advanced pointers."""
         b = self.b
         following: list[Reg] = []
         for pointer, (_, stride, lines, times) in zip(pointers, self.ahead, strict=True):
@@ -249,7 +250,7 @@ class _Writer:
         return following
 
     def _step(self, flat: list[Reg], right: Reg, k: int, moving: list[Reg]) -> None:
-        """One k: the vectors of the right operand, then each row's element against them."""
+        """One step of k: the vectors of the right operand, then each row's element times them."""
         b, vectors = self.b, self.tile.vectors
         columns = [self._column(right, v) for v in range(vectors)]
         at = self._positions(moving, k)
@@ -270,7 +271,7 @@ class _Writer:
         return self.b.splat(scalar, tile.lanes)
 
     def _positions(self, moving: list[Reg], k: int) -> dict[Reg, list[Reg]]:
-        """Where the copies of the left operand's pointers stand at step k of an iteration."""
+        """The positions of the left operand's pointers at step k of an iteration."""
         if self.moving:
             ahead = [self._ahead(p, self.left.step, k) for p in moving]
             each = len(ahead) // len(self.pointers)
@@ -298,16 +299,16 @@ class _Writer:
 
 
 def prefetch(b: Builder, place: Reg, near: int, write: bool = False) -> None:
-    """Ask for the cache line at `place`, into the first level (`near` 3) or the second (2).
+    """Prefetches the cache line at `place` into L1 (`near` 3) or L2 (2).
 
-    Any address will do. With `write` no other core keeps the line.
+    Any address is allowed. `write` acquires the line for writing.
     """
     args = (place, integer(int(write), "i32"), integer(near, "i32"), integer(1, "i32"))
     b.call("void", "llvm.prefetch.p0", args)
 
 
 def fma(b: Builder, x: Reg, y: Reg, z: Reg) -> Reg:
-    """`x * y + z`, rounded once where the processor can (all but x86-64-v2)."""
+    """`x * y + z`, rounded once if the processor can (all but x86-64-v2)."""
     return b.call(z.type, f"llvm.fmuladd.{suffix(z.type)}", (x, y, z))
 
 
@@ -319,13 +320,13 @@ def multiply_pairs(b: Builder, x: Reg, y: Reg, z: Reg) -> Reg:
 
 
 def load_masked(b: Builder, type_: str, pointer: Reg, mask: Reg) -> Reg:
-    """The lanes of `mask` from memory, 0 elsewhere."""
+    """Loads the lanes of `mask`; other lanes are 0."""
     name = f"llvm.masked.load.{suffix(type_)}.p0"
     return b.call(type_, name, (pointer, integer(1, "i32"), mask, Reg(type_, "zeroinitializer")))
 
 
 def store_masked(b: Builder, value: Reg, pointer: Reg, mask: Reg) -> None:
-    """Write the lanes of `mask` only."""
+    """Stores the lanes of `mask` only."""
     if element(value.type) in ("half", "bfloat", "i8", "i16", "i32"):
         mask = opaque(b, mask)
     b.call(
@@ -338,8 +339,8 @@ def store_masked(b: Builder, value: Reg, pointer: Reg, mask: Reg) -> None:
 def _moved(b: Builder, pointer: Reg) -> Reg:
     """The same pointer, hidden from LLVM's loop strength reduction.
 
-    That pass would express one pointer by the other where their steps are 1, 2, 4 or 8 apart, with
-    a pointer for every load of an iteration: 32 of them, kept on the stack and loaded each time.
+    That pass would express one pointer by the other if their steps are 1, 2, 4 or 8 apart, with
+    a pointer for every load of an iteration: 32 of them, spilled and reloaded each time.
     """
     if not pointer.text.startswith("%"):
         return pointer
@@ -347,10 +348,10 @@ def _moved(b: Builder, pointer: Reg) -> Reg:
 
 
 def opaque(b: Builder, mask: Reg) -> Reg:
-    """The same mask, of which LLVM knows nothing.
+    """The same mask, with its value hidden from LLVM.
 
-    LLVM 22 widens a masked store with one constant lane set: one of 1 or 2 bytes to 4 bytes, one of
-    integers of 4 bytes that were cut from 8 to 8 bytes.
+    LLVM 22 widens masked stores with one constant lane set: of 1 or 2 bytes to 4 bytes, and of
+    4-byte integers truncated from 8 bytes to 8 bytes.
     """
     bits = f"i{mask.type[1:].split(' x ')[0]}"
     word = b.emit(bits, f"bitcast {mask} to {bits}")
@@ -372,7 +373,7 @@ _SUFFIXES = {
 
 
 def suffix(type_: str) -> str:
-    """How an overloaded intrinsic spells a type: `v16f32` for `<16 x float>`."""
+    """A type's spelling in overloaded intrinsics: `v16f32` for `<16 x float>`."""
     if not type_.startswith("<"):
         return _SUFFIXES[type_]
     lanes, scalar = type_[1:-1].split(" x ")

@@ -1,4 +1,4 @@
-"""What the generator knows of the machine: vector width, registers, features, caches."""
+"""The target machine: vector width, registers, features, caches."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Target:
     bf16: bool  # AVX512_BF16 dot products
     l1: int = 32 * 1024  # bytes, data, per core
     l2: int = 1024 * 1024
-    past_caches: int = 0  # bytes from which products' results are stored past the caches; 0: never
-    winograd: str = "auto"  # the knob: what convolutions may be computed by
+    past_caches: int = 0  # bytes from which matmul results are stored non-temporally; 0: never
+    winograd: str = "auto"  # the knob: allowed convolution algorithms
 
     def lanes(self, size: int) -> int:
         """Elements of `size` bytes in one vector."""
         return self.vector_bits // 8 // size
 
 
-# x86-64 psABI levels. A level is a promise about instructions, so `features` stays empty.
+# x86-64 psABI levels. A level implies its instructions, so `features` stays empty.
 _LEVELS = {
     "x86-64-v2": Target("x86-64-v2", "", 128, 16, False, False),
     "x86-64-v3": Target("x86-64-v3", "", 256, 16, False, False),
@@ -39,8 +39,9 @@ _LEVELS = {
 
 
 _PAST_CACHES = {"znver4": 24 * 1024 * 1024}
-"""Where a core has enough of such stores under way to beat those through the caches, which read
-each line before: 53 GB/s on two cores of a Zen 4, not 28 (results of three quarters of its L3)."""
+"""For cores with enough non-temporal stores in flight to beat cached ones, which read each line
+first: 53 GB/s on two cores of a Zen 4, not 28 (results of three quarters of its L3).
+"""
 
 
 @functools.cache

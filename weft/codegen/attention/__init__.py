@@ -1,1 +1,1 @@
-"""Attention without a matrix of scores in memory: see `forward` and `backward`."""
+"""Attention without a score matrix in memory: see `forward` and `backward`."""

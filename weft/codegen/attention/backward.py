@@ -1,11 +1,11 @@
-"""Attention backward: weights are computed again from the logarithms of their sums.
+"""Attention backward: recomputes the weights from the log-sum-exps of the forward pass.
 
     p = exp(scale * q @ k.T - log_sums)        dv = p.T @ g
     ds = p * (g @ v.T - shared) * scale        dq = ds @ k,  dk = ds.T @ q
 
-A head is done by one thread, in blocks of queries by blocks of keys, whose p and ds stay in the
-second-level cache; dk and dv grow in scratch from block to block of queries, dq from block to block
-of keys. Blocks that a causal attention masks are not computed.
+One thread does a head, in blocks of queries by blocks of keys, whose p and ds stay in L2. dk and dv
+accumulate in scratch over blocks of queries, dq over blocks of keys. Blocks that a causal mask
+hides are skipped.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch, Scratch
 
 AHEAD = 8
-"""Rows before which a row of the output is asked for."""
+"""Prefetch distance of output rows."""
 SPAN = 4096
-"""Bytes of the second-level cache for a key of a block: 256 of 1 MB. Sums of dq are then loaded and
-stored once in 256 steps, and p, ds and the block's panels fit beside each other."""
+"""Bytes of L2 per key of a block: 256 keys for 1 MB. Sums of dq are then loaded and stored once in
+256 steps, and p, ds and the block's panels fit together.
+"""
 
 
 def flash_attention_grad(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -73,11 +74,11 @@ class _Backward(Nest):
             self.padded = largest(self.padded, self._tiles(tile) * tile.rows)
         vectors = ceil_div(self.padded, self.lanes)
         self.pitch = (vectors + 1 - vectors % 2) * self.lanes
-        # Both scratch matrices of a block take half of the second-level cache.
+        # Both scratch matrices of a block take half of L2.
         most = max(self.band, target.l2 // 2 // (2 * int(self.pitch) * self.size))
         self.block = largest(self.band, ceil_div(p.queries, ceil_div(int(p.queries), most)))
         self.blocks = ceil_div(p.queries, self.block)
-        self.adds = self.splits or planned(self.blocks) > 1  # sums to those of the block before
+        self.adds = self.splits or planned(self.blocks) > 1  # sums for the part of the block before
         self.queries = Panels(self.stored, self.by_key, self.block, p.width)
         self.cotangents = Panels(self.stored, self.by_value, self.block, p.depth)
         self.joined = p.places[0].beside > 1  # all cotangents in one array
@@ -110,7 +111,7 @@ class _Backward(Nest):
         return tile.rows * tile.columns * tile.dtype.size
 
     def _line_bytes(self, tile: Tile, columns: int) -> int:
-        """Tiles side by side."""
+        """Bytes of a line: the tiles next to each other."""
         return self._tile_bytes(tile) * (columns // tile.columns)
 
     def _clear(self, place: int, size: int) -> None:
@@ -171,7 +172,7 @@ class _Backward(Nest):
             self._square((q, g, dq), row, done, loop.index)
 
     def _square(self, operands: tuple[Reg, Reg, Reg], row: Reg, done: Reg, span: Reg) -> None:
-        """The block of queries from `row` on and the block of keys number `span`."""
+        """One block of queries, from `row` on, with one block of keys, number `span`."""
         b = self.b
         with b.loop(0, ceil_div(self.block, self.band)) as loop:
             first = smaller(b, b.mul(loop.index, self.band), self.block - self.band)
@@ -183,7 +184,7 @@ class _Backward(Nest):
         self._grow((self.by_key, self.queries, self.ds), self.grown[0], (row, done), span)
 
     def _seen(self, row: Reg, span: Reg) -> Reg:
-        """How many keys of a block the query at `row` sees; less than 1 if none."""
+        """How many keys of a block the query at `row` attends to; less than 1 if none."""
         b = self.b
         seen = self.visible(row)
         if not self.splits:
@@ -198,7 +199,7 @@ class _Backward(Nest):
 
         Args:
             place: the band's number and first query.
-            limit: how many keys of the block of keys it sees.
+            limit: how many keys of the block of keys it attends to.
         """
         b, p, tile = self.b, self.problem, self.tile
         (q, g, dq), (number, first) = operands, place
@@ -224,7 +225,7 @@ class _Backward(Nest):
                     self.store(sums, to, self.pitch, self.dtype)
 
         self.rows(tile, self.band, scores)
-        # Tiles of keys begin at a query of theirs, and read the columns of the whole tile.
+        # Tiles of keys start at one of their queries, and read the columns of the whole tile.
         tall = max(self.by_key.rows, self.by_value.rows)
         wide = smaller(b, b.add(limit, tall), self.padded) if p.causal else limit
         with b.loop(0, self.band) as loop:
@@ -235,7 +236,7 @@ class _Backward(Nest):
         self._queries((number, first), dq, span, limit, self._is_last(b.add(row, first), span))
 
     def _is_last(self, row: Reg, span: Reg) -> Reg:
-        """Whether the band from `row` on sees no later block of keys."""
+        """Whether the band from `row` on attends to no later block of keys."""
         b = self.b
         end = b.mul(b.add(span, 1), self.span)
         return b.compare("icmp sle", self.visible(b.add(row, self.band - 1)), end)
@@ -243,7 +244,7 @@ class _Backward(Nest):
     def _queries(
         self, place: tuple[Reg, Reg], dq: Reg, span: Reg, limit: Reg, is_last: Reg
     ) -> None:
-        """Add a block of keys to a band's dq, which the last one stores."""
+        """Adds a block of keys to a band's dq; the last block stores it."""
         b, tile, (number, first) = self.b, self.by_query, place
         row = self.problem.places[4].row
         each = self._line_bytes(tile, self.problem.width)
@@ -297,18 +298,18 @@ class _Backward(Nest):
     def _grow(
         self, operands: tuple[Tile, Panels, Reg], place: int, rows: tuple[Reg, Reg], span: Reg
     ) -> None:
-        """Add the block's share to dk or dv: the transposed matrix times the block's rows."""
+        """Adds the block's share to dk or dv: the transposed matrix times the block's rows."""
         b, (tile, right, matrix), (row, done) = self.b, operands, rows
         base, each = b.offset(self.own, place), self._tile_bytes(tile)
         before, begin = b.mul(span, self._tiles(tile)), b.mul(span, self.span)
         count: Reg | int = self._tiles(tile)
-        if self.splits:  # the last block of keys may be shorter, or not seen to its end
+        if self.splits:  # the last block of keys may be shorter, or partly masked
             seen = self._seen(b.add(row, self.block - 1), span)
             count = b.binary("udiv", b.add(seen, tile.rows - 1), integer(tile.rows))
         with b.loop(0, count) as loop:
             key = b.mul(loop.index, tile.rows)
             first = done
-            if self.problem.causal:  # earlier queries do not see these keys
+            if self.problem.causal:  # earlier queries do not attend to these keys
                 behind = subtract(b, b.add(begin, key), row)
                 first = b.call("i64", "llvm.smax.i64", (behind, done))
                 first = smaller(b, first, self.block)
@@ -325,7 +326,7 @@ class _Backward(Nest):
                 store_tile(b, tile, sums, goal)
 
     def _hand_over(self, tile: Tile, place: int, to: tuple[Reg, int], columns: int) -> None:
-        """Copy grown tiles to their rows of the output, which are `to[1]` apart."""
+        """Copies accumulated tiles to their output rows, which are `to[1]` apart."""
         b, across, step = self.b, columns // tile.columns, self.lanes * self.size
         with b.loop(0, self.problem.keys) as loop:
             span, key = divide(b, loop.index, integer(self.span))

@@ -1,9 +1,8 @@
-"""Attention forward: a band of queries goes through scores, softmax and values in the cache.
+"""Attention forward: one band of queries at a time computes scores, softmax and values in cache.
 
-The keys of a head (turned) and its values are copied into panels once. Then, band by band: scores
-into scratch, each row to exponentials in place, those times the values, divided by the row's sum
-when stored. With the band's rows the columns that a causal band needs grow; the rest is not
-computed.
+The keys of a head (transposed) and its values are packed once. Then, band by band: scores into
+scratch, exponentials of each row in place, the matmul with the values, and division by the row's
+sum when stored. Columns behind a causal band's last query are skipped.
 """
 
 from __future__ import annotations
@@ -21,9 +20,10 @@ from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch, Scratch
 
 TOGETHER = 4
-"""Rows of scores that go through softmax together: an exponential is a chain of 20 instructions
+"""Rows of scores whose softmax is interleaved: an exponential is a chain of 20 instructions
 (48 heads of 256 x 64: 11 to 17% faster than row by row, Cascade Lake; backward, where nothing is
-added up along a row, gains nothing)."""
+added up along a row, gains nothing).
+"""
 
 
 def flash_attention(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -84,7 +84,7 @@ class _Forward(Nest):
     def _band(self, q: Reg, row: Reg) -> None:
         """The queries from `row` on."""
         b, p, tile = self.b, self.problem, self.tile
-        limit = self.visible(b.add(row, self.band - 1))  # columns that the band sees
+        limit = self.visible(b.add(row, self.band - 1))  # columns that the band attends to
         panels = b.binary("udiv", b.add(limit, tile.columns - 1), integer(tile.columns))
         band = self.band_of(q, row, (self.band, p.width), self.by_q.row, self.places[4])
         steps = self.steps(p.width)
@@ -120,7 +120,7 @@ class _Forward(Nest):
         self.rows(self.out, self.band, values)
 
     def _softmax(self, index: Reg, row: Reg, limit: Reg, together: int) -> None:
-        """Lines of scores from `index` on to exponentials; factors; logarithms of their sums."""
+        """Turns lines of scores from `index` on into exponentials, factors, and log-sum-exps."""
         b, dtype = self.b, self.dtype
         lines = [self.at(self.scores, b.add(index, i), self.pitch) for i in range(together)]
         seen = [self.visible(b.add(row, i)) for i in range(together)]
@@ -154,14 +154,14 @@ class _Forward(Nest):
                 self._finish(b.add(index, i), b.add(row, i), top, vector)
 
     def _top(self, largest: Reg) -> Reg:
-        """The largest lane, or 0 where there is nothing to see."""
+        """The largest lane, or 0 if everything is masked."""
         b = self.b
         top = across(b, "maximum", self.dtype, largest)
         none = b.compare("fcmp oeq", top, constant(float("-inf"), self.scalar))
         return choose(b, none, constant(0, self.scalar), top)
 
     def _finish(self, index: Reg, row: Reg, top: Reg, sums: Reg) -> None:
-        """Keep the factor of a line and the logarithm of its sum."""
+        """Stores the factor of a line and the log of its sum."""
         b = self.b
         total = across(b, "add", self.dtype, sums)
         total = combine(b, "maximum", self.dtype, total, constant(1, self.scalar))

@@ -1,4 +1,4 @@
-"""What the forward and the backward kernel share: copies, tiles of products, rows of scores."""
+"""Shared by forward and backward kernels: packing, matmul tiles, rows of scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.ir.extent import assume, multiple
 
 LINE = 64
 CHUNKS = 64
-"""Most chunks: even shares for any number of threads up to 16."""
+"""Maximum number of chunks: even shares for any number of threads up to 16."""
 
 
 def lines(size: int) -> int:
@@ -30,10 +30,10 @@ def lines(size: int) -> int:
 
 
 class Panels:
-    """An operand copied into panels of a tile's columns, `steps` runs each.
+    """An operand packed into panels of a tile's columns, each of `steps` runs.
 
-    `turned`: the columns are rows in memory, as in a product with a transposed matrix. For a tile
-    of pairs the steps are pairs as well, and follow each other: it is turned.
+    `turned`: the columns are rows in memory, as for a matmul with a transposed matrix. For a tile
+    of pairs the steps are pairs as well, and adjacent, so it is transposed.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Panels:
         self.base: Reg
 
     def copy(self, b: Builder, source: Reg, row: int, target: Target) -> None:
-        """Copy from `source`, whose rows are `row` elements apart."""
+        """Packs from `source`, whose rows are `row` elements apart."""
         tile = self.tile
         row = row // 2 if tile.pairs else row
         step, column = (1, row) if self.turned else (row, 1)
@@ -78,7 +78,7 @@ class Panels:
 
 
 class Nest:
-    """One kernel under construction: an item is a head."""
+    """One kernel under construction; a work item is a head."""
 
     def __init__(self, problem: Attention, target: Target) -> None:
         self.problem = problem
@@ -93,13 +93,13 @@ class Nest:
         self.type = vector(self.scalar, self.lanes)
         self.group = ceil_div(problem.heads, CHUNKS)
         self.chunks = ceil_div(problem.heads, self.group)
-        self.used = 0  # bytes of scratch of a thread
+        self.used = 0  # bytes of scratch per thread
         self.b: Builder = kernel_builder()
         self.own: Reg
         self.coming: list[tuple[Reg, Place, int]] = []
 
     def reserve(self, size: int) -> int:
-        """A place in the thread's scratch."""
+        """Reserves a part of the thread's scratch."""
         place, self.used = self.used, self.used + lines(size)
         return place
 
@@ -125,24 +125,25 @@ class Nest:
         return scaled(b, base, head, place.batch, size)
 
     def expect(self, head: Reg, operands: Sequence[tuple[int, Place, int]]) -> None:
-        """Have `ask` know the next head's matrices: argument slots, places and columns."""
+        """Tells `ask` the next head's matrices: argument slots, places and columns."""
         last = self.problem.heads - 1
         head = smaller(self.b, self.b.add(head, 1), last)
         self.coming = [(self.matrix(slot, head, at), at, n) for slot, at, n in operands]
 
     def ask(self, row: Reg) -> None:
-        """Ask for a row of all that the next head reads: rows of heads side by side are short
-        runs, which the processor does not foresee."""
+        """Prefetches a row of everything that the next head reads: rows of adjacent heads are short
+        runs, which the hardware prefetcher does not recognize.
+        """
         for matrix, place, columns in self.coming:
             self.ask_row(self.line(matrix, row, place.row), columns)
 
     def ask_row(self, line: Reg, columns: int, write: bool = False) -> None:
-        """Ask for a row of an argument."""
+        """Prefetches a row of an argument."""
         for at in range(0, columns * self.stored.size, LINE):
             prefetch(self.b, self.b.offset(line, at), 2, write)
 
     def vector(self, slot: int, head: Reg, size: int) -> Reg:
-        """The address of a head's `size` numbers, one a query, in an argument."""
+        """The address in an argument of a head's `size` numbers, one per query."""
         return scaled(self.b, self.b.argument(slot), head, size, self.size)
 
     def line(self, matrix: Reg, row: Reg, pitch: int) -> Reg:
@@ -156,9 +157,9 @@ class Nest:
     def band_of(
         self, matrix: Reg, row: Reg, shape: tuple[int, int], pitch: int, place: int
     ) -> tuple[Reg, int]:
-        """Rows of an argument from `row` on, as many as `shape` says: copied if to be widened.
+        """`shape` rows of an argument from `row` on, and their pitch.
 
-        And how far apart they are.
+        They are copied if they must be widened.
         """
         b, (rows, columns) = self.b, shape
         source = self.line(matrix, row, pitch)
@@ -175,7 +176,7 @@ class Nest:
         return to, columns
 
     def left(self, band: tuple[Reg, int], row: Reg) -> tuple[Reg, int, int]:
-        """A row of what `band_of` gave, and the bytes between rows and between steps."""
+        """A row of what `band_of` returned, and the bytes between rows and between steps."""
         start, pitch = band
         size = self.stored.size if self.pairs else self.size
         step = 2 * size if self.pairs else size
@@ -186,7 +187,7 @@ class Nest:
         return columns // 2 if self.pairs else columns
 
     def rows(self, tile: Tile, count: int, body: Callable[[Reg, Reg], None]) -> None:
-        """Tiles that cover `count` rows, by first row and number; the last begins early enough."""
+        """Tiles that cover `count` rows, as first row and number; the last one starts early."""
         b = self.b
         assume(count >= tile.rows)
         with b.loop(0, ceil_div(count, tile.rows)) as loop:
@@ -196,7 +197,7 @@ class Nest:
         self, tile: Tile, left: tuple[Reg, int, int], right: Right, depth: Reg | int,
         start: Accumulators | None = None,
     ) -> Accumulators:  # fmt: skip
-        """A tile of sums; `left` is an address and its bytes between rows and steps."""
+        """A tile of a matmul; `left` is an address and its bytes between rows and steps."""
         base, row, step = left
         if isinstance(depth, Reg):
             known = fixed(depth)
@@ -207,7 +208,7 @@ class Nest:
     def store(
         self, sums: Accumulators, to: Reg, pitch: int, dtype: DType, scales: Reg | None = None
     ) -> None:
-        """Store a tile as `dtype`; with `scales`, the address of a factor for every row."""
+        """Stores a tile as `dtype`, scaled by row factors at the address `scales` if given."""
         b = self.b
         for r, line in enumerate(sums):
             place = b.offset(to, r * pitch * dtype.size)
@@ -220,7 +221,7 @@ class Nest:
                 write(b, out, b.offset(place, v * self.lanes * dtype.size), dtype, None)
 
     def visible(self, row: Reg) -> Reg:
-        """How many keys the query at `row` sees."""
+        """How many keys the query at `row` attends to."""
         keys = self.problem.keys
         return smaller(self.b, self.b.add(row, 1), keys) if self.problem.causal else integer(keys)
 
@@ -248,7 +249,7 @@ class Nest:
         return self.b.emit("i32", f"trunc {value} to i32")
 
     def clear(self, line: Reg, first: Reg, last: Reg) -> None:
-        """Zeros to the vectors from `first` to before `last` of a line."""
+        """Zeros the vectors from `first` to before `last` of a line."""
         b = self.b
         with b.loop(first, last) as loop:
             place = scaled(b, line, loop.index, self.lanes, self.size)

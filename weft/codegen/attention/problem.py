@@ -1,4 +1,4 @@
-"""What an attention kernel computes, and how it is cut."""
+"""The problem of an attention kernel: its sizes, and how it is tiled."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from weft.ir.node import Node
 from weft.ir.shape import known
 
 BAND = 24
-"""Rows of queries that go through all steps together: their scores (24 x 256 x 4 bytes) stay in the
-first-level cache, and 24 is a multiple of the tiles' usual rows."""
+"""Rows of queries that go through all steps together: their scores (24 x 256 x 4 bytes) stay in L1,
+and 24 is a multiple of the tiles' usual rows.
+"""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the matrices of an operand lie, counted in elements.
+    """The layout of an operand's matrices, in elements.
 
-    Those of one batch, `beside` of them, begin `width` apart: heads side by side share rows.
+    The `beside` matrices of one batch entry begin `width` apart: adjacent heads share rows.
     """
 
     row: int  # from row to row
-    batch: int  # from the first matrix of a batch to that of the next
+    batch: int  # from one batch entry's first matrix to the next one's
     beside: int = 1
     width: int = 0
-    first: int = 0  # where the first matrix begins
+    first: int = 0  # offset of the first matrix
 
 
 @dataclass(frozen=True)
@@ -61,17 +62,17 @@ class Attention:
 
     @property
     def elements(self) -> float:
-        """Of q, k, v and y together."""
+        """Elements of q, k, v and y together."""
         return float(self.heads * (self.queries + self.keys) * (self.width + self.depth))
 
     def flops(self, products: int) -> float:
-        """Arithmetic of so many products of queries and keys; half of them count if causal."""
+        """Arithmetic of that many matmuls of queries and keys; halved if causal."""
         each = 2.0 * self.heads * self.queries * self.keys * max(self.width, self.depth)
         return products * each * (0.5 if self.causal else 1.0)
 
 
 def attention_of(node: Node) -> Attention:
-    """The problem of an attention's node, or of its gradient's."""
+    """The problem of an attention node or of its gradient."""
     first = 1 if node.op.endswith("_grad") else 0
     q, k, v = (known(x.shape) for x in node.data_inputs[first : first + 3])
     rest = bool(node.attrs["causal"]), float(node.attrs["scale"]), node.data_inputs[0].dtype
@@ -96,7 +97,7 @@ def attention_of(node: Node) -> Attention:
 
 
 def in_pairs(problem: Attention, target: Target) -> bool:
-    """Whether scores are made by instructions on pairs of bfloat16; widths are even."""
+    """Whether scores use instructions on bfloat16 pairs; widths must be even."""
     return target.bf16 and problem.dtype is bfloat16
 
 

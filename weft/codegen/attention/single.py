@@ -1,8 +1,7 @@
-"""Attention of one query a head: keys and values are read once, where they lie.
+"""Attention of one query per head: keys and values are read once, in place.
 
-Keys in blocks of a vector: a dot product each, row after row, and the lanes of all are added up
-together. Then exponentials, and the values in the same blocks, of which those are passed over that
-a mask hides altogether.
+Keys in blocks of a vector: one dot product each, whose lanes are reduced for all keys together.
+Then exponentials, and the values in the same blocks. Blocks that a mask hides entirely are skipped.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from weft.passes.group import Group
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 CHUNKS = 64
-"""Most chunks: even shares for any number of threads up to 16."""
+"""Maximum number of chunks: even shares for any number of threads up to 16."""
 TOGETHER = 8
 """Vectors of a result that are summed at the same time."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """`heads` queries, each to `keys` rows of its own."""
+    """`heads` queries, each attending to `keys` rows of its own."""
 
     heads: int
     keys: int
@@ -101,7 +100,7 @@ class _Kernel:
         self.zero = constant(0, self.type)
 
     def ir(self, scratch: int) -> str:
-        """The kernel; arguments q, k, v, a mask if there is one, scratch, y, sums' logarithms."""
+        """The kernel; arguments q, k, v, a mask if there is one, scratch, y, log-sum-exps."""
         b, p = kernel_builder(), self.problem
         self.b = b
         self.top, self.total = (b.emit("ptr", f"alloca {self.type}, align 64") for _ in range(2))
@@ -142,7 +141,7 @@ class _Kernel:
         b.store(log, scaled(b, logs, head, 1, self.size), self.size)
 
     def _score(self, head: Reg, block: Reg, operands: tuple[Reg, Reg, Reg]) -> None:
-        """The scores of a block of keys; minus infinity where there is nothing to see."""
+        """The scores of a block of keys; minus infinity where masked."""
         b, p, (q, k, v) = self.b, self.problem, operands
         first = b.mul(block, self.lanes)
         left = smaller(b, subtract(b, integer(p.keys), first), self.lanes)
@@ -183,12 +182,12 @@ class _Kernel:
         return self.b.compare("icmp ne", bits, integer(0, f"i{self.lanes}"))
 
     def _ask(self, row: Reg) -> None:
-        """Ask for a row of values: what comes next is there when it is wanted."""
+        """Prefetches a row of values."""
         for at in range(0, self.problem.depth * self.stored.size, LINE):
             prefetch(self.b, self.b.offset(row, at), 2)
 
     def _dot(self, q: Reg, row: Reg) -> Reg:
-        """Products of a query and a key, lanes not yet added up."""
+        """Products of a query and a key, before the reduction over lanes."""
         b, step = self.b, self.lanes * self.stored.size
         whole = self.problem.width // self.lanes
         if whole > TOGETHER:
@@ -203,7 +202,7 @@ class _Kernel:
         return found
 
     def _add(self, block: Reg, top: Reg, v: Reg) -> None:
-        """Exponentials of a block's scores, and the values times these to the sums."""
+        """Exponentials of a block's scores, which scale the values added to the sums."""
         b, p = self.b, self.problem
         first = b.mul(block, self.lanes)
         score = self._get(self._scores(block))

@@ -1,1 +1,1 @@
-"""Matrix products: what is multiplied, how it is blocked, and the loops around the microkernel."""
+"""Matmuls: the problem, its blocking, and the loops around the microkernel."""

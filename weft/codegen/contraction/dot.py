@@ -1,10 +1,9 @@
-"""Products as dot products: vectors run along k, which is contiguous in x.
+"""Matmuls as dot products: vectors run along k, which is contiguous in x.
 
 For outputs narrower than a vector, where vectors along the columns would be mostly padding, and
-for few rows against a y in which k is contiguous, where a transposing copy would not pay. A tile
-is `rows x columns` accumulators; their lanes are added up at the end, by a tree that leaves the
-sum of accumulator j in lane j: 33 instructions for 10 columns, after 49 x 10 multiply-adds at
-k = 784.
+for few rows times a y with contiguous k, where a transposing copy would not pay. A tile is
+`rows x columns` accumulators. Their lanes are reduced at the end by a tree that leaves the sum of
+accumulator j in lane j: 33 instructions for 10 columns, after 49 x 10 multiply-adds at k = 784.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from weft.ir.node import Value
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 LEAST_DEPTH = 4
-"""Vectors along k from which adding up the lanes at the end costs less than padding saves."""
+"""Vectors along k from which reducing the lanes costs less than padding would."""
 
 
 def suits(product: Product, target: Target) -> bool:
-    """Whether this kernel is the best one for a product."""
+    """Whether this kernel is the best one for a matmul."""
     lanes = target.lanes(product.accumulator.size)
     if product.x_step != 1 or product.k < LEAST_DEPTH * lanes or not product.dtype.is_floating:
         return False
@@ -41,13 +40,13 @@ def suits(product: Product, target: Target) -> bool:
 def launch_dot(
     product: Product, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
-    """The launch of a product by dot products."""
+    """The launch of a matmul by dot products."""
     return _Dot(product, target, sink).launches(*operands)
 
 
 @dataclass(frozen=True)
 class _Item:
-    """A tile of the output: its first row and column, and how many of each a neighbour stores."""
+    """A tile of the output: first row and column, and how many of each another tile stores."""
 
     row: Reg
     column: Reg
@@ -91,7 +90,7 @@ class _Dot:
         )  # fmt: skip
 
     def _pitch(self) -> int:
-        """Bytes between columns of the copied y: whole vectors and a cache line to spare."""
+        """Bytes between columns of the copied y: whole vectors plus a spare cache line."""
         return self.steps * self.lanes * self.dtype.size + 64
 
     def _ir(self, slot: int) -> str:
@@ -110,7 +109,7 @@ class _Dot:
         return b.module()
 
     def _copy(self) -> None:
-        """Transpose y into scratch, `lanes` steps of k at a time, zeros after the last."""
+        """Transposes y into scratch, `lanes` steps of k at a time, zeros after the last."""
         b, lanes = self.b, self.lanes
         whole = self.product.k // lanes
         if whole:
@@ -156,7 +155,7 @@ class _Dot:
         self._finish(sums, b.mul(matrix, product.m), item)
 
     def _sums(self, x: Reg, y: Reg) -> list[Reg]:
-        """Accumulators of a tile, row by row, lanes not yet added up."""
+        """Accumulators of a tile, row by row, before the reduction over lanes."""
         b, lanes, size = self.b, self.lanes, self.product.dtype.size
         sums = [constant(0, self.type)] * (self.rows * self.columns)
         y_size = self.dtype.size if self.copied else size

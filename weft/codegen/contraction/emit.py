@@ -1,4 +1,4 @@
-"""Small pieces that all contraction kernels write: bounds, conversions, copies."""
+"""Code that all contraction kernels use: bounds, conversions, copies."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from weft.ir.dtype import DType
 
 
 def fixed(value: Reg) -> int | None:
-    """The number that an integer register holds, if it is a constant."""
+    """The value of an integer register, if it is a constant."""
     return int(value.text) if value.text.lstrip("-").isdigit() else None
 
 
 def smaller(b: Builder, x: Reg, y: Reg | int) -> Reg:
-    """The lesser of two `i64`."""
+    """The minimum of two `i64`."""
     y = integer(y) if isinstance(y, int) else y
     p, q = fixed(x), fixed(y)
     if p is not None and q is not None:
@@ -26,7 +26,7 @@ def smaller(b: Builder, x: Reg, y: Reg | int) -> Reg:
 
 
 def larger(b: Builder, x: Reg, y: Reg) -> Reg:
-    """The greater of two `i64`."""
+    """The maximum of two `i64`."""
     p, q = fixed(x), fixed(y)
     if p is not None and q is not None:
         return integer(max(p, q))
@@ -34,7 +34,7 @@ def larger(b: Builder, x: Reg, y: Reg) -> Reg:
 
 
 def subtract(b: Builder, x: Reg, y: Reg) -> Reg:
-    """`x - y`, folded where both are constants."""
+    """`x - y`, folded if both are constants."""
     p, q = fixed(x), fixed(y)
     if q is not None:
         return b.add(x, -q) if p is None else integer(p - q)
@@ -42,7 +42,7 @@ def subtract(b: Builder, x: Reg, y: Reg) -> Reg:
 
 
 def divide(b: Builder, x: Reg, y: Reg) -> tuple[Reg, Reg]:
-    """Quotient and remainder of two `i64` that are not negative."""
+    """Quotient and remainder of two nonnegative `i64`."""
     p, q = fixed(x), fixed(y)
     if q == 1:
         return x, integer(0)
@@ -63,7 +63,7 @@ def scaled(b: Builder, pointer: Reg, index: Reg, stride: Reg | int, size: int) -
 
 
 def read(b: Builder, pointer: Reg, lanes: int, source: DType, to: DType, mask: Reg | None) -> Reg:
-    """Load elements of `source`, or those of `mask` and 0 elsewhere, and widen them to `to`."""
+    """Loads elements of `source` (with `mask`, those lanes and 0 elsewhere), widened to `to`."""
     type_ = storage_type(source, lanes)
     if mask is None:
         value = b.load(type_, pointer, source.size)
@@ -76,7 +76,7 @@ def read(b: Builder, pointer: Reg, lanes: int, source: DType, to: DType, mask: R
 
 
 def write(b: Builder, value: Reg, pointer: Reg, to: DType, mask: Reg | None) -> None:
-    """Round a value to the type `to` (half to even) and store it, or the lanes of `mask`."""
+    """Rounds a value to the type `to` (half to even) and stores it, or the lanes of `mask`."""
     value = stored(b, value, to)
     if mask is None:
         b.store(value, pointer, to.size)
@@ -93,9 +93,9 @@ def first(b: Builder, value: Reg) -> Reg:
 
 
 def weave(b: Builder, run: Reg, apart: Reg | None, lanes: int, mask: Reg | None) -> Reg:
-    """Pairs of 16-bit elements, of a run and of the one `apart` bytes after it, in 32-bit lanes.
+    """Interleaves 16-bit elements of a run and of the one `apart` bytes after it, as 32-bit lanes.
 
-    With nothing apart, zeros take the place of the other run.
+    Without `apart`, zeros replace the other run.
     """
     word = vector("i16", lanes)
 
@@ -115,7 +115,7 @@ def weave(b: Builder, run: Reg, apart: Reg | None, lanes: int, mask: Reg | None)
 
 
 Load = Callable[[Reg, Reg, int, DType, Reg | None], Reg]
-"""Loads elements from an address on, of a run's number on: so many lanes, as this type, masked."""
+"""Loads lanes from an address: run number, count, type and mask are given."""
 
 
 def copy_run(
@@ -127,7 +127,7 @@ def copy_run(
     dtypes: tuple[DType, DType],
     load: Load | None = None,
 ) -> None:
-    """Copy `count` neighbouring elements, widening from the first type to the second."""
+    """Copies `count` contiguous elements, widening from the first type to the second."""
     narrow, wide = dtypes
     lanes = target.lanes(wide.size)
 

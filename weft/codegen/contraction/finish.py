@@ -1,4 +1,4 @@
-"""What happens to a tile of finished sums: which of them are stored, and in which order."""
+"""Stores a tile of finished sums: which of them, and in which order."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from weft.codegen.microkernel import Accumulators, Ahead, Tile, first_lanes
 from weft.ir.extent import multiple
 
 UNROLLED = 150
-"""Most epilogue instructions that are repeated for every vector of a tile, not looped over."""
+"""Maximum epilogue instructions that are unrolled over a tile's vectors, not looped."""
 
 STREAMED = 16 << 20
-"""Bytes of output from which stores skip the caches, which saves reading the lines first, if it and
-the operands are twice as many: else it stays in the third-level cache (16384 x 128 x 256: 16%
-faster through the caches). Not by rows, where the processor foresees them (4096 x 4 x 25088: 33 ms
-past the caches, 26 through)."""
+"""Bytes of output from which stores are non-temporal, which saves reading the lines first, provided
+that it and the operands are twice as many: else it stays in L3 (16384 x 128 x 256: 16% faster
+through the caches). Not row by row, which the hardware prefetches (4096 x 4 x 25088: 33 ms
+non-temporal, 26 cached).
+"""
 
 
 @dataclass
 class Sizes:
-    """Integers of one product, as constants or as registers loaded from slots."""
+    """Integers of one matmul, as constants or as registers loaded from slots."""
 
     m: Reg
     n: Reg
@@ -46,11 +47,11 @@ class Sizes:
 
 
 def _at_once() -> None:
-    """Vectors are finished one after the other."""
+    """The number of vectors to finish together: one after the other."""
 
 
 class Finish:
-    """Writes the code that gives sums to the sink; `matrix` is the number of the one at work."""
+    """Writes the code that gives sums to the sink; `matrix` is the number of the current one."""
 
     def __init__(self, b: Builder, product: Product, plan: Plan, sink: Sink, sizes: Sizes) -> None:
         self.b = b
@@ -80,7 +81,7 @@ class Finish:
         self.spill = b.emit("ptr", f"alloca [{space} x i8], align 64")
 
     def tile_at(self, sums: Accumulators, i: Reg, j: Reg) -> None:
-        """Give the finished sums of tile (i, j) to the sink, those inside the output."""
+        """Gives the finished sums of tile (i, j) to the sink, those inside the output."""
         b, s, tile = self.b, self.sizes, self.tile
         if self.plan.swapped:
             self._store_swapped(sums, j)
@@ -105,7 +106,7 @@ class Finish:
         b.start(after)
 
     def ahead(self, i: Reg, j: Reg) -> list[Ahead]:
-        """What storing tile (i, j) touches."""
+        """What storing tile (i, j) touches, to prefetch."""
         b, tile = self.b, self.tile
         if self.plan.swapped or self.streams:
             return []
@@ -114,7 +115,7 @@ class Finish:
         return self.sink.ahead(at, tile)
 
     def _store_whole(self, sums: Accumulators, row: Reg, column: Reg) -> None:
-        """A tile that lies inside the output: row by row, in a loop if there is much to do."""
+        """Stores a tile inside the output row by row, in a loop if there is much to do."""
         b, tile = self.b, self.tile
         if self.sink.cost * tile.rows * tile.vectors > UNROLLED:
             store_tile(b, tile, sums, self.spill)
@@ -146,7 +147,7 @@ class Finish:
         self.sink.store(value, at, self.tile.lanes, None)
 
     def _store_edge(self, sums: Accumulators, row: Reg, column: Reg) -> None:
-        """A tile at the edge: one that begins early skips what its neighbour stores."""
+        """Stores a tile at the edge; one that starts early skips what another tile stores."""
         b, s, tile = self.b, self.sizes, self.tile
         store_tile(b, tile, sums, self.spill)
         row0 = smaller(b, row, b.add(s.m, -tile.rows))
@@ -161,7 +162,7 @@ class Finish:
             self._store_line(loop.index, b.add(row0, loop.index), column0, masks)
 
     def _store_line(self, index: Reg, row: Reg, column: Reg, masks: Sequence[Reg | None]) -> None:
-        """Store line `index` of the spilled tile, inside a loop over its lines."""
+        """Stores line `index` of the spilled tile, inside a loop over its lines."""
         b, tile = self.b, self.tile
         size = tile.lanes * tile.dtype.size
         line = scaled(b, self.spill, index, tile.vectors * size, 1)
@@ -188,7 +189,7 @@ class Finish:
                 self.sink.store(value, at, lanes, mask)
 
     def _store_swapped(self, sums: Accumulators, j: Reg) -> None:
-        """Columns of the tile are rows of the output: transpose, then store them one by one."""
+        """Transposes a tile whose columns are rows of the output, then stores them one by one."""
         b, s, tile = self.b, self.sizes, self.tile
         lanes, size = tile.lanes, tile.lanes * tile.dtype.size
         column = b.mul(j, tile.columns)
@@ -215,7 +216,7 @@ class Finish:
             self.sink.store(line, (b.add(row, loop.index), integer(0), s.m), lanes, mask)
 
     def _store_column(self, sums: Sequence[Reg], column: Reg, column0: Reg) -> None:
-        """The output's one column: the tile's vectors as they are, but what a neighbour stores."""
+        """Stores the output's only column: the tile's vectors, except what another tile stores."""
         b, s, lanes = self.b, self.sizes, self.tile.lanes
         skipped = subtract(b, column, column0)
         everything = Reg(f"<{lanes} x i1>", "splat (i1 true)")
@@ -229,7 +230,7 @@ class Finish:
 
 
 def load_tile(b: Builder, tile: Tile, pointer: Reg) -> Accumulators:
-    """Sums that `store_tile` wrote."""
+    """Loads sums that `store_tile` wrote."""
     size = tile.lanes * tile.dtype.size
     return [
         [
@@ -241,7 +242,7 @@ def load_tile(b: Builder, tile: Tile, pointer: Reg) -> Accumulators:
 
 
 def store_tile(b: Builder, tile: Tile, sums: Accumulators, pointer: Reg) -> None:
-    """Sums as they are, vector after vector."""
+    """Stores sums unchanged, vector after vector."""
     size = tile.lanes * tile.dtype.size
     for index, value in enumerate(value for row in sums for value in row):
         b.store(value, b.offset(pointer, index * size), 8)

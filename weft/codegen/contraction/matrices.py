@@ -8,7 +8,7 @@ from weft.codegen.contraction.product import Product
 
 
 def matrices(b: Builder, product: Product, matrix: Reg) -> tuple[Reg, Reg]:
-    """The numbers of x's and y's own matrices for number `matrix` of the output."""
+    """The numbers of x's and y's matrices for matrix number `matrix` of the output."""
     x, y, rest = integer(0), integer(0), matrix
     x_size, y_size = max(1, product.m * product.depth), max(1, product.depth * product.n)
     strides = zip(product.batch, product.x_batch, product.y_batch, strict=True)

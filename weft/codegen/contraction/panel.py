@@ -1,11 +1,11 @@
-"""Copies of the operands in the order in which the microkernel reads them.
+"""Packs the operands into panels, in the order in which the microkernel reads them.
 
-A panel of x holds `rows` rows of one block of k. Where k is contiguous in x it is `rows` runs, a
-fixed pitch apart; where rows are contiguous it is `depth` runs of `rows` elements: either way the
-copy moves runs and the microkernel's strides are constants. The pitch has a cache line to spare,
-so that rows do not meet in one cache set. A panel of y is `depth` runs of the tile's columns.
+A panel of x holds `rows` rows of one block of k. If k is contiguous in x it is `rows` runs, a fixed
+pitch apart; if rows are contiguous it is `depth` runs of `rows` elements. Either way the copy moves
+runs and the microkernel's strides are constants. The pitch has a spare cache line, so that rows do
+not fall into one cache set. A panel of y is `depth` runs of the tile's columns.
 
-A last panel that would hang over the edge begins early enough to end at it.
+A last panel that would extend beyond the edge starts early enough to end there.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ def left_strides(tile: Tile, turned: bool, depth: int) -> tuple[int, int, int]:
 
 
 def right_bytes(tile: Tile, depth: int) -> int:
-    """Bytes of a panel of y; a transposing copy may write up to a vector of steps too many."""
+    """Bytes of a panel of y; a transposing copy may write up to a vector of extra steps."""
     return (depth + tile.lanes) * tile.columns * tile.dtype.size
 
 
 def odd_elements(b: Builder, k: Reg) -> Reg:
-    """Elements along k of an odd product of `k` pairs."""
+    """Elements along k for `k` pairs with an odd one."""
     return b.add(b.mul(k, 2), -1)
 
 
 def halves(b: Builder, elements: Reg) -> tuple[Reg, Reg]:
-    """How many pairs `elements` are, and whether one is left."""
+    """How many pairs `elements` are, and whether one is left over."""
     rest = b.compare("icmp ne", b.binary("and", elements, integer(1)), integer(0))
     return b.binary("lshr", elements, integer(1)), rest
 
 
 class LeftPanels:
-    """Code, inside a kernel, that copies the panels of an item's rows of x, one block of k."""
+    """Code that packs an item's rows of x, one block of k."""
 
     def __init__(
         self, b: Builder, tile: Tile, product: Product, depth: int, target: Target
@@ -79,7 +79,7 @@ class LeftPanels:
         self, x: Reg, to: Reg, rows: tuple[Reg, Reg, Reg], counts: tuple[Reg, Reg],
         strides: tuple[Reg, Reg],
     ) -> None:  # fmt: skip
-        """Copy from `x`, row 0 at the block's first step.
+        """Packs from `x`, row 0 at the block's first step.
 
         `rows` are the first and the last tile and how many rows there are; `counts` the block's
         steps and elements along k; `strides` the elements between rows and steps.
@@ -100,7 +100,7 @@ class LeftPanels:
     def _copy_runs(
         self, x: Reg, to: Reg, rows: tuple[Reg, Reg, Reg], steps: Reg, strides: tuple[Reg, Reg]
     ) -> None:
-        """A few steps of k of all tiles at a time: long runs of x, short ones of the panels."""
+        """Copies a few steps of k of all tiles at a time: long runs of x, short ones of panels."""
         b, (i0, i1, m), row_stride = self.b, rows, strides[0]
         whole = b.binary("and", steps, integer(-RUNS))
         room = b.add(m, -self.tile.lanes)
@@ -121,7 +121,7 @@ class LeftPanels:
     def _copy_together(
         self, copy: Callable[..., None], at: tuple[Reg, Reg], k: Reg, runs: int, step: Reg
     ) -> None:
-        """Runs of one tile; the next ones are too short to be foreseen by the processor."""
+        """Copies runs of one tile at a time: more are too short for hardware prefetching."""
         b = self.b
         for run in range(runs):
             place = scaled(b, at[0], b.add(k, runs + run), step, self.source.size)
@@ -146,7 +146,7 @@ class LeftPanels:
     def _copy_steps(
         self, b: Builder, source: Reg, to: Reg, counts: tuple[Reg, Reg], step: Reg, room: Reg
     ) -> None:
-        """Runs of an odd product: the last one is alone in its pair."""
+        """Copies runs for an odd k: the last element is alone in its pair."""
         wide = b.compare("icmp sge", room, integer(self.tile.lanes))
         narrow = b.compare("icmp slt", room, integer(self.tile.lanes))
         for which, copy in ((wide, self._copy_wide), (narrow, self._copy_narrow)):
@@ -185,10 +185,10 @@ class LeftPanels:
 
 
 class RightPanel:
-    """Code, inside a kernel, that copies one panel of y.
+    """Code that packs one panel of y.
 
-    `step` and `column` are elements between steps of k and columns; `narrow` says that y has fewer
-    columns than the tile, which are then read by mask, or the last one again.
+    `step` and `column` are elements between steps of k and columns; `narrow` means that y has fewer
+    columns than the tile, which are then read with a mask, or the last one repeatedly.
     """
 
     def __init__(
@@ -207,9 +207,9 @@ class RightPanel:
         self, y: Reg, to: Reg, steps: Reg, strides: tuple[Reg, Reg], n: Reg,
         elements: Reg | None = None,
     ) -> None:  # fmt: skip
-        """Copy `steps` runs from `y`, which points at the panel's first element, to `to`.
+        """Copies `steps` runs from `y`, which points at the panel's first element, to `to`.
 
-        `elements` are those along k in the steps, which an odd product needs to know.
+        `elements` counts those along k in the steps, for an odd k.
         """
         b, (step, column) = self.b, strides
         counts = steps, elements or steps
@@ -227,7 +227,7 @@ class RightPanel:
             self._copy_runs(y, to, counts, step, n)
 
     def _existing(self, counts: tuple[Reg, Reg], k: Reg) -> Reg:
-        """A mask of what there is along k from step `k` on: steps, or elements of a pair."""
+        """A mask of what exists along k from step `k` on: steps, or elements of a pair."""
         b, lanes = self.b, self.tile.lanes
         if self.odd:
             return first_lanes(b, subtract(b, counts[1], b.mul(k, 2)), 2 * lanes)
@@ -265,7 +265,7 @@ class RightPanel:
             b.store(value, b.offset(goal, v * tile.lanes * size), size)
 
     def _turn(self, y: Reg, to: Reg, k: Reg, column: Reg, n: Reg, mask: Reg | None) -> None:
-        """Transpose `lanes` steps of every column; `mask` says which steps exist."""
+        """Transposes `lanes` steps of every column; `mask` says which steps exist."""
         b, tile = self.b, self.tile
         size = tile.dtype.size
         at = scaled(b, y, k, 2 if self.odd else 1, self.source.size)
@@ -282,7 +282,7 @@ class RightPanel:
                 b.store(vector, scaled(b, start, loop.index, 1, size), size)
 
     def _along(self, place: Reg, mask: Reg | None) -> Reg:
-        """A vector of neighbours along k."""
+        """A vector of contiguous elements along k."""
         b, tile = self.b, self.tile
         if self.odd and mask is not None:
             words = load_masked(b, vector("i16", 2 * tile.lanes), place, mask)

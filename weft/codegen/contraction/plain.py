@@ -1,4 +1,4 @@
-"""Integer products: a vector of columns at a time, sums wrapping as NumPy's do."""
+"""Integer matmuls: a vector of columns at a time, sums wrapping as NumPy's do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.passes.launch import Kernel, Launch
 def launch_plain(
     product: Product, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
-    """The launch of an integer product: one item is one row of the output."""
+    """The launch of an integer matmul: one item is one row of the output."""
     items = product.count * product.m
     group = ceil_div(items, chunks_of(product))
     kernel = Kernel(f"matmul_{product.label}", _ir(product, target, sink, items, group))
@@ -55,7 +55,7 @@ def _ir(product: Product, target: Target, sink: Sink, items: int, group: int) ->
 
 
 def _sum(b: Builder, product: Product, at: tuple[Reg, Reg], column: Reg, lanes: int) -> Reg:
-    """One row of x against `lanes` neighbouring columns of y."""
+    """One row of x times `lanes` adjacent columns of y."""
     (x, y), size = at, product.dtype.size
     scalar, type_ = memory_type(product.dtype), memory_type(product.dtype, lanes)
     y = scaled(b, y, column, product.y_column, size)

@@ -1,11 +1,11 @@
-"""How a product is cut: tile, blocks, chunks, and which operands are copied into panels first.
+"""The blocking of a matmul: tile, blocks, chunks, and which operands are packed.
 
 The loops, outermost first (after Goto and van de Geijn, "Anatomy of High-Performance Matrix
-Multiplication", with the panel of y packed by whoever uses it):
+Multiplication", with the panel of y packed by the thread that uses it):
 
     item      a block of the output, `tall x wide` tiles; items are dealt to chunks
       block   of k, `depth` steps: a panel of y (depth x columns) stays in L1
-        across  one panel of y, copied by this thread where its place is bad
+        across  one panel of y, packed by this thread if its layout is unsuitable
           down  tiles of x; the item's block of x stays in L2
 """
 
@@ -19,88 +19,99 @@ from weft.codegen.target import Target
 from weft.ir.dtype import bfloat16
 
 DEPTH = 256
-"""Most steps of k in a block: 256 x 2 vectors of 64 bytes are 32 KB, two thirds of Zen 5's L1."""
+"""Maximum steps of k in a block: 256 x 2 vectors of 64 bytes are 32 KB, two thirds of Zen 5's
+L1.
+"""
 WHOLE = 384
-"""Most steps of k that stay one block: carrying sums to a second one would cost more than a panel
-of y that passes through L1 (2048 x 384 x 1536 and 384 x 384: 5 to 10% on Cascade Lake)."""
+"""Maximum steps of k in a single block: carrying sums to a second one would cost more than a panel
+of y that passes through L1 (2048 x 384 x 1536 and 384 x 384: 5 to 10% on Cascade Lake).
+"""
 TILE_COST = 40
-"""Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops (measured)."""
+"""Overhead cycles of a tile beside its multiply-adds: zeroing, stores, loops (measured)."""
 CHUNK_FLOPS = 0.5e6
-"""Least work of a chunk, about 2 us: less is not worth waking another thread for."""
+"""Minimum work of a chunk, about 2 us: less is not worth waking another thread for."""
 CHUNK_BYTES = 1 << 17
-"""The same where memory takes the time."""
+"""The same if memory takes the time."""
 CHUNKS = 64
-"""Most chunks that a large product is cut into: even shares for any number of threads up to 16."""
+"""Maximum chunks of a large matmul: even shares for any number of threads up to 16."""
 TEAM = 16
-"""Chunks from which rows are not divided further, because every part copies its panels of y."""
+"""Chunks from which rows are not divided further, because every part packs its panels of y."""
 HALF_TEAM = 8
-"""Chunks of columns where all rows of x lie in panels: 128 columns and more are worth reading them
-from the third-level cache (400 x 4096 x 1024: 2% faster with 128 than with a copy of y, 8% with
-256; 400 x 4096 x 2048: 1% slower, 2% faster)."""
+"""Chunks of columns if all rows of x are packed: 128 columns and more are worth reading them from
+L3 (400 x 4096 x 1024: 2% faster with 128 than with a packed y, 8% with 256; 400 x 4096 x 2048: 1%
+slower, 2% faster).
+"""
 COPY_ROWS = 128
-"""Rows that a copied panel of y should serve: the copy then costs 4 / 128 of the arithmetic."""
+"""Rows that a packed panel of y should serve: packing then costs 4 / 128 of the arithmetic."""
 CROWDED_ROWS = 32
-"""The same where reading in place would miss the first-level cache at every step (measured)."""
+"""The same if reading in place would miss L1 at every step (measured)."""
 BROAD = 3
-"""Most vectors across a tile, unless there are too few rows to fill it: a wider panel leaves L1
-(5 x 5: 87% of the peak, 8 x 3: 100%, Cascade Lake)."""
+"""Maximum vectors across a tile, unless there are too few rows to fill it: a wider panel leaves L1
+(5 x 5: 87% of the peak, 8 x 3: 100%, Cascade Lake).
+"""
 SPARE = 10
 """One of so many registers holds neither sums nor vectors of y: with two of 32 left (14 x 2, 9 x 3)
-LLVM keeps some on the stack, within the loop over k (up to 10% slower than 13 x 2)."""
+LLVM spills some within the loop over k (up to 10% slower than 13 x 2).
+"""
 SHARED_ROWS = 256
-"""Rows from which a launch copies y once for all items, instead of each thread its own panels."""
+"""Rows from which a launch packs y once for all items, instead of each thread its own panels."""
 ITEM_ROWS = 128
 """Rows of an item then: y passes through the caches once for so many."""
 LEAST_ROWS = 48
-"""Fewest rows of such an item, where more chunks are wanted."""
+"""Minimum rows of such an item, where more chunks are needed."""
 ITEM_COLUMNS = 256
-"""Columns that a copied block of x should serve."""
+"""Columns that a packed block of x should serve."""
 CROWDED_TILE = 8
-"""Most rows of a tile whose lines fit one set of the first-level cache beside a panel of y of
-`SHALLOW` bytes: 8 and 4 of Zen 5's 12 ways. Crowded rows of x are then best read in place
-(1024 x 1024 x 1024: 95% of the peak, 91% with a copy of x and panels of 32 KB)."""
+"""Maximum rows of a tile whose lines fit one L1 set beside a panel of y of `SHALLOW` bytes: 8 and 4
+of Zen 5's 12 ways. Crowded rows of x are then best read in place (1024 x 1024 x 1024: 95% of the
+peak, 91% with a packed x and panels of 32 KB).
+"""
 SHALLOW = 16384
 """Bytes of a panel of y beside crowded rows of x."""
 PAGE = 4096
-"""Bytes after which addresses meet in the same set of a first-level cache (64 sets of 64 bytes)."""
+"""Bytes after which addresses fall into the same L1 set (64 sets of 64 bytes)."""
 LARGE_PANEL = 16384
-"""Bytes of a panel of y from which a copy pays where rows lie apart: in place they meet in few
-cache sets and need an address translation each (Cascade Lake: 2048 x 384 x 384 24% faster with the
-copy, 128 x 512 x 512 84%)."""
+"""Bytes of a panel of y from which packing pays if rows are far apart: in place they fall into few
+cache sets and need a TLB entry each (Cascade Lake: 2048 x 384 x 384 24% faster packed, 128 x 512 x
+512 84%).
+"""
 
 
 LARGE_OUTPUT = 2
-"""Second-level caches that an output fills which leaves them before anyone reads it."""
+"""An output of so many times L2 leaves it before anyone reads it."""
 SHORT = 64
 """Steps of k up to which writing such an output takes the time, not multiply-adds."""
 FAR = 16
-"""Second-level caches that a y in memory fills."""
+"""A y that is so many times L2 comes from memory."""
 DISTANCE = 16
-"""Steps of k before which y is asked for where it is read in place, from memory, in steps that lie
-pages apart (16 x 1000 x 2048: 1.9 times faster, Cascade Lake; 8 and 32 are slower)."""
+"""Prefetch distance in steps of k for a y read in place, from memory, whose steps are pages apart
+(16 x 1000 x 2048: 1.9 times faster, Cascade Lake; 8 and 32 are slower).
+"""
 RUN = 512
-"""Columns that are read of a step of it in one go, at least (4 x 4096 x 4096: 12% faster than 256;
-1024 gain 15% more, but leave 4 items)."""
+"""Minimum columns of such a y that are read of a step at once (4 x 4096 x 4096: 12% faster than
+256; 1024 gain 15% more, but leave 4 items).
+"""
 RUNNING = 6
-"""Fewest rows that are written at the same time then (9 x 3 beside 4 x 6 and 14 x 2: k of 32 8 to
-20% and 0 to 15% faster, Cascade Lake)."""
+"""Minimum rows that are written at the same time then (9 x 3 beside 4 x 6 and 14 x 2: k of 32 8 to
+20% and 0 to 15% faster, Cascade Lake).
+"""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The blocking of one product; sizes in tiles, steps of k, or items."""
+    """The blocking of one matmul; sizes in tiles, steps of k, or items."""
 
     tile: Tile
     depth: int
     tall: int
     wide: int
     group: int  # items in a chunk
-    pack_left: bool  # a launch before copies x into panels
-    pack_right: bool  # panels of y are copied, by each thread its own
-    before: bool = False  # a launch before copies them, once for all
-    left_before: bool = False  # a launch before copies x into panels, once for all
+    pack_left: bool  # a previous launch packs x
+    pack_right: bool  # each thread packs its own panels of y
+    before: bool = False  # a previous launch packs y, once for all
+    left_before: bool = False  # a previous launch packs x, once for all
     by_rows: bool = False  # a tile's rows meet all panels before the next rows do
-    swapped: bool = False  # for the transposed product; tiles are transposed when stored
+    swapped: bool = False  # for the transposed matmul; tiles are transposed when stored
 
 
 def ceil_div(x: int, y: int) -> int:
@@ -109,11 +120,11 @@ def ceil_div(x: int, y: int) -> int:
 
 
 def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
-    """Choose the blocking; depends on shapes and target only, never on threads.
+    """Chooses the blocking; depends on shapes and target only, never on threads.
 
     Args:
-        again: whether the same y is multiplied with again and again, so that a copy of it in panels
-            costs nothing: it is made once.
+        again: whether y is the same in many calls, so that packing it costs nothing: it is done
+            once.
     """
     lanes = target.lanes(product.accumulator.size)
     if (
@@ -166,10 +177,10 @@ def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
 
 
 def _deepest(product: Product, tile: Tile, shallow: bool, shared: bool, target: Target) -> int:
-    """Most steps of k in a block; a thread's own copy has half of the first-level cache.
+    """Maximum steps of k in a block; a thread's own packed panel has half of L1.
 
-    The other half is for rows of x, and for what is copied from (128 x 784 x 512 and 512 x 512: 5%
-    and 3% faster than with panels of 32 KB, Cascade Lake).
+    The other half is for rows of x, and for the source of the copy (128 x 784 x 512 and 512 x 512:
+    5% and 3% faster than with panels of 32 KB, Cascade Lake).
     """
     line = tile.columns * tile.dtype.size
     if shallow:
@@ -190,7 +201,7 @@ def _memory_bound(product: Product, target: Target) -> bool:
 def _by_rows(product: Product, target: Target, pack_left: bool) -> Plan:
     """Few rows at a time, each written in long runs, to its end where it goes to memory.
 
-    Rows of x that lie transposed are read in place: the few steps of k are few lines.
+    Transposed rows of x are read in place: the few steps of k are few lines.
     """
     dtype = product.accumulator
     lanes = target.lanes(dtype.size)
@@ -229,7 +240,7 @@ def _in_passing(product: Product, target: Target) -> Plan:
     lanes = target.lanes(product.dtype.size)
     tile = Tile(ceil_div(product.m, down), vectors, lanes, product.dtype)
     across = ceil_div(product.n, tile.columns)
-    if product.count > 1:  # parts of one product: long runs, sums in half of the first-level cache
+    if product.count > 1:  # parts of one matmul: long runs, sums in half of L1
         kept = max(1, target.l1 // 2 // (product.m * tile.columns * tile.dtype.size))
         wide = ceil_div(across, ceil_div(across, kept))
     else:
@@ -240,7 +251,7 @@ def _in_passing(product: Product, target: Target) -> Plan:
 
 
 def _apart(product: Product, target: Target) -> bool:
-    """Whether the products of a batch are long sums that stay in the second-level cache."""
+    """Whether the matmuls of a batch are long sums that stay in L2."""
     rows_together = product.x_transposed and not product.y_transposed
     sums = product.m * product.n * product.accumulator.size
     small = sums <= target.l2 // 4 and _fits(product, DEPTH, target)
@@ -248,9 +259,9 @@ def _apart(product: Product, target: Target) -> bool:
 
 
 def _one_by_one(product: Product, target: Target) -> Plan:
-    """A thread has a whole product, of which it copies both operands a block at a time.
+    """Each thread does a whole matmul, packing both operands block by block.
 
-    Nobody else reads them: copied by a launch before, they go through memory twice more.
+    They are not shared: packed by a launch before, they would go through memory twice more.
     """
     tile = choose_tile(product, target, pack_left=True)
     across, down = ceil_div(product.n, tile.columns), ceil_div(product.m, tile.rows)
@@ -259,7 +270,7 @@ def _one_by_one(product: Product, target: Target) -> Plan:
 
 
 def _swapped(product: Product, target: Target) -> Plan:
-    """Few columns, and x holds columns of itself: vectors run down the output, not across."""
+    """Few columns, and x is contiguous along rows: vectors run down the output, not across."""
     turned = product.swapped()
     dtype = product.accumulator
     lanes = target.lanes(dtype.size)
@@ -274,7 +285,7 @@ def _swapped(product: Product, target: Target) -> Plan:
 
 
 def pays_in_pairs(product: Product, target: Target) -> bool:
-    """Whether a product of bfloat16 is worth copying for instructions on pairs."""
+    """Whether a bfloat16 matmul is worth packing for instructions on pairs."""
     if not target.bf16 or product.dtype is not bfloat16:
         return False
     return product.m >= 16 and product.n >= 64 and product.k >= 32
@@ -285,8 +296,8 @@ def choose_tile(
 ) -> Tile:
     """The tile with the fewest cycles: full tiles count more than large ones.
 
-    With `pack_left`, rows of x are copied into panels: the copy moves a tile's rows at once. Many
-    rows are `shared` among items that read the same panels of y.
+    With `pack_left`, rows of x are packed: the copy moves a tile's rows at once. Many rows are
+    `shared` among items that read the same panels of y.
     """
     dtype = product.accumulator
     lanes = target.lanes(dtype.size)
@@ -312,7 +323,7 @@ def _most_rows(target: Target, vectors: int) -> int:
 
 
 def _passing(product: Product, target: Target, panels: bool) -> float:
-    """Cycles that a vector of y takes each time that a row of tiles reads it (measured)."""
+    """Cycles per vector of y for each row of tiles that reads it (measured)."""
     if panels:
         return 0.6  # 2048 x 384 x 384: 13 x 2 is 3% faster than 8 x 3, which would waste no row
     beyond = product.k * product.n * product.dtype.size > target.l2
@@ -321,7 +332,7 @@ def _passing(product: Product, target: Target, panels: bool) -> float:
 
 
 def _cycles(product: Product, tile: Tile, passing: float = 0.0) -> float:
-    """Estimated cycles of one product with two multiply-adds and two loads a cycle."""
+    """Estimated cycles of one matmul with two multiply-adds and two loads a cycle."""
     sums = tile.rows * tile.vectors
     loads = tile.vectors + (sums if tile.vectors == 1 else tile.rows)
     step = max(sums, loads, 8) / 2 + passing * tile.vectors  # 8: latency 4 of two units
@@ -330,7 +341,7 @@ def _cycles(product: Product, tile: Tile, passing: float = 0.0) -> float:
 
 
 def crowded(stride: int, size: int, period: int = PAGE) -> bool:
-    """Whether the rows of an operand begin in few sets of the first-level cache."""
+    """Whether the rows of an operand begin in few L1 sets."""
     return stride * size % period == 0
 
 
@@ -363,37 +374,37 @@ def _pack_left(product: Product, target: Target) -> bool:
 
 
 def _y_in_memory(product: Product, target: Target) -> bool:
-    """Whether a y in memory is best copied in passing, beside an x in panels."""
+    """Whether a y in memory is best packed in passing, beside a packed x."""
     size = product.accumulator.size
     fits = product.m * DEPTH * size <= target.l2 // 2 and product.n >= 2 * product.m
     return fits and product.count * product.k * product.n * size > FAR * target.l2
 
 
 def _crowded_rows(product: Product, tile: Tile) -> bool:
-    """Whether rows of x meet in one cache set, but few enough to stay there."""
+    """Whether rows of x fall into one cache set, but few enough to stay there."""
     if product.x_transposed or product.k <= DEPTH or tile.rows > CROWDED_TILE:
         return False
     return product.m >= CROWDED_ROWS and crowded(product.x_row, tile.dtype.size)
 
 
 def chunks_of(product: Product) -> int:
-    """How many chunks the work of a product is worth; powers of two share evenly when few."""
+    """How many chunks the work of a matmul is worth; powers of two divide evenly when few."""
     work = max(product.flops / CHUNK_FLOPS, product.bytes / CHUNK_BYTES)
     chunks = max(1, min(CHUNKS, int(work)))
     return chunks if chunks >= TEAM else 1 << (chunks.bit_length() - 1)
 
 
 def _fits(product: Product, depth: int, target: Target) -> bool:
-    """Whether a block of x fits half of the second-level cache."""
+    """Whether a block of x fits half of L2."""
     return product.m * depth * product.accumulator.size <= target.l2 // 2
 
 
 def _columns_first(
     product: Product, tile: Tile, depth: int, pack_left: bool, target: Target
 ) -> bool:
-    """Whether all rows of a block of x fit an item: a large y is then copied once, in passing.
+    """Whether all rows of a block of x fit an item: a large y is then packed once, in passing.
 
-    So is a middling one beside an x in panels that a launch has copied for all items.
+    So is a medium-sized one beside an x that a launch has packed for all items.
     """
     fits = _fits(product, depth, target)
     bytes_ = product.count * product.k * product.n * tile.dtype.size
@@ -406,10 +417,10 @@ def _columns_first(
 def _row_blocks(
     product: Product, tile: Tile, tiles: tuple[int, int], sums: int
 ) -> tuple[int, int, int]:
-    """Tiles down and across an item, and items in a chunk, where panels of y are there already.
+    """Tiles down and across an item, and items in a chunk, if panels of y are packed already.
 
-    Items are as wide as may be, because each copies its rows of x; `sums` are the bytes that those
-    of an item may take.
+    Items are as wide as possible, because each packs its rows of x; `sums` are the bytes that the
+    sums of an item may take.
     """
     down, across = tiles
     chunks = min(chunks_of(product), TEAM)

@@ -1,4 +1,4 @@
-"""What a matrix product computes, as sizes and strides."""
+"""A matmul as sizes and strides."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Product:
     """`out[g, i, j] = sum over k of x[g, i, k] * y[g, k, j]`, strides in elements.
 
     `g` runs over `batch`; a batch stride of 0 is a broadcast operand. The output is contiguous.
-    With `pairs`, a step of k is two bfloat16, counted as one float32; an operand in which they do
-    not follow each other is woven when it is copied, and its strides count bfloat16. Where k is
-    `odd`, zero follows the last one, both operands are copied, and all strides count bfloat16.
+    With `pairs`, a step of k is two bfloat16, counted as one float32; an operand in which they are
+    not adjacent is interleaved when packed, and its strides count bfloat16. If k is `odd`, zero
+    follows the last one, both operands are packed, and all strides count bfloat16.
     """
 
     m: int
@@ -40,7 +40,7 @@ class Product:
 
     @property
     def count(self) -> int:
-        """Products in the batch."""
+        """Matmuls in the batch."""
         return prod(self.batch)
 
     @property
@@ -66,11 +66,11 @@ class Product:
 
     @property
     def accumulator(self) -> DType:
-        """The type that sums are kept in: half precision is summed in float32."""
+        """The type of the sums: float32 for half precision."""
         return float32 if self.dtype.is_floating and self.dtype.size < 4 else self.dtype
 
     def swapped(self) -> Product:
-        """The transposed product: the output's columns are its rows."""
+        """The transposed matmul: the output's columns are its rows."""
         return replace(
             self, m=self.n, n=self.m,
             x_row=self.y_column, x_step=self.y_step, y_step=self.x_step, y_column=self.x_row,
@@ -78,7 +78,7 @@ class Product:
         )  # fmt: skip
 
     def paired(self) -> Product:
-        """The same product of bfloat16, two steps of k at a time."""
+        """The same matmul of bfloat16, two steps of k at a time."""
         x_woven, y_woven, odd = self.x_transposed, not self.y_transposed, self.k % 2 == 1
         row, column = self.x_row, self.y_column
         return replace(
@@ -91,8 +91,7 @@ class Product:
         )  # fmt: skip
 
     def planned(self) -> Product:
-        """The product of the largest sizes that are planned for: what is fast for those is chosen
-        for all."""
+        """The matmul of the largest planned sizes, for which the code is tuned."""
         return replace(self, m=int(self.m), n=int(self.n), k=int(self.k))
 
     @property
@@ -102,12 +101,12 @@ class Product:
 
     @property
     def x_size(self) -> int:
-        """Bytes of what the strides of x count."""
+        """Bytes of the elements that the strides of x count."""
         return 2 if self.x_woven or self.odd else self.dtype.size
 
     @property
     def y_size(self) -> int:
-        """Bytes of what the strides of y count."""
+        """Bytes of the elements that the strides of y count."""
         return 2 if self.y_woven or self.odd else self.dtype.size
 
     @property
@@ -119,17 +118,17 @@ class Product:
 
     @property
     def x_transposed(self) -> bool:
-        """Whether neighbours in x are rows, not steps of k."""
+        """Whether x is contiguous along rows, not along k."""
         return self.x_woven if self.pairs else self.x_step != 1
 
     @property
     def y_transposed(self) -> bool:
-        """Whether neighbours in y are steps of k, not columns."""
+        """Whether y is contiguous along k, not along columns."""
         return self.y_column != 1
 
 
 def product_of(node: Node) -> Product:
-    """The product that a `matmul` node of concrete shape computes."""
+    """The matmul that a `matmul` node of concrete shape computes."""
     x, y = (known(value.shape) for value in node.data_inputs)
     out = known(node.outputs[0].shape)
     x_turned, y_turned = bool(node.attrs["transpose_x"]), bool(node.attrs["transpose_y"])

@@ -1,4 +1,4 @@
-"""Where the sums go: rounding, the epilogue, the output's memory."""
+"""The destination of the sums: rounding, the epilogue, the output's memory."""
 
 from __future__ import annotations
 
@@ -19,74 +19,74 @@ from weft.passes.group import Group
 from weft.passes.launch import Argument, Launch, Scratch
 
 TOUCHED = 4
-"""Most matrices that are asked for ahead: each takes a general register in the innermost loop."""
+"""Maximum matrices to prefetch: each takes a general register in the innermost loop."""
 
 
 class Sink(Protocol):
-    """What a product does with finished sums; rows count through the whole batch."""
+    """What a matmul does with finished sums; rows count through the whole batch."""
 
     values: tuple[Argument, ...]  # what it reads and writes: the kernel's last arguments
     writes: tuple[int, ...]  # positions in `values`
-    inplace: tuple[tuple[int, int], ...]  # positions (written, read) that may be the same memory
-    cost: float  # cycles a vector, about
+    inplace: tuple[tuple[int, int], ...]  # positions (written, read) that may share memory
+    cost: float  # estimated cycles per vector
 
     def bind(self, b: Builder, slot: int) -> None:
-        """Load the addresses of `values`, which start in argument slot `slot`."""
+        """Loads the addresses of `values`, which start in argument slot `slot`."""
         ...
 
     def reset(self) -> None:
-        """A new basic block begins: registers of the last one are gone."""
+        """Starts a new basic block, in which registers of the last one are unusable."""
         ...
 
     def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
-        """Finish sums that are neighbours in memory, from `at` on: row, column, columns in all.
+        """Finishes contiguous sums starting at `at`: row, column, columns in all.
 
-        They go along the row, or down it where the matrix has one column.
+        They go along the row, or down it if the matrix has one column.
         """
         ...
 
     def ahead(self, at: tuple[Reg, Reg, Reg], tile: Tile) -> list[Ahead]:
-        """What storing a tile of sums from `at` on touches."""
+        """What storing a tile of sums from `at` on touches, to prefetch."""
         ...
 
 
 class Summing(Sink, Protocol):
-    """A sink of a kernel that can also add up what it stores, column by column."""
+    """A sink of a kernel that can also compute column statistics of what it stores."""
 
-    sums: bool  # whether there is something to add up
-    streams: bool  # whether whole vectors may be stored past the caches, if `aligned`
+    sums: bool  # whether there are statistics
+    streams: bool  # whether whole vectors may be stored non-temporally, if `aligned`
 
     def past_caches(self, least: int) -> None:
-        """Store arrays of `least` bytes and more so, unless that is 0."""
+        """Enables non-temporal stores for arrays of `least` bytes and more; 0 disables them."""
         ...
 
     def aligned(self) -> Reg:
-        """Whether the arrays that are stored so begin at cache lines."""
+        """Whether the arrays with non-temporal stores begin at cache lines."""
         ...
 
     def stream(self, value: Reg, at: tuple[Reg, Reg, Reg]) -> None:
-        """Finish a whole vector as `store` does, but store it past the caches."""
+        """Finishes a whole vector as `store` does, with a non-temporal store."""
         ...
 
     def cut(self, chunks: int) -> None:
-        """Say how many chunks the kernel has, before `values` are read."""
+        """Sets how many chunks the kernel has, before `values` are read."""
         ...
 
     def begin(self, chunk: Reg) -> None:
-        """A chunk begins."""
+        """Begins a chunk."""
         ...
 
     def flush(self) -> None:
-        """A basic block with stores ends."""
+        """Ends a basic block with stores."""
         ...
 
     def after(self, target: Target) -> tuple[Launch, ...]:
-        """What is launched after the kernel."""
+        """The launches to run after the kernel."""
         ...
 
 
 def sink_of(group: Group) -> Summing:
-    """How the results of a group that begins with a product are stored."""
+    """The sink for a group that begins with a matmul."""
     if len(group.nodes) == 1:
         out = group.nodes[0].outputs[0]
         return Plain(out, out.dtype)
@@ -94,7 +94,7 @@ def sink_of(group: Group) -> Summing:
 
 
 class Plain:
-    """Store the sums, rounded to the output's type; knows no sizes, so that kernels are shared."""
+    """Stores the sums, rounded to the output's type; knows no sizes, so that kernels are shared."""
 
     def __init__(self, out: Value | Scratch, dtype: DType) -> None:
         self.values: tuple[Argument, ...] = (out,)
@@ -108,28 +108,28 @@ class Plain:
         self._base: Reg
 
     def bind(self, b: Builder, slot: int) -> None:
-        """Load the output's address."""
+        """Loads the output's address."""
         self._b = b
         self._base = b.argument(slot)
 
     def reset(self) -> None:
-        """Nothing is kept in registers."""
+        """Does nothing: no registers are cached."""
 
     def cut(self, chunks: int) -> None:
-        """Nothing is kept for a chunk."""
+        """Does nothing: there is no state per chunk."""
 
     def begin(self, chunk: Reg) -> None:
-        """Nothing is kept for a chunk."""
+        """Does nothing: there is no state per chunk."""
 
     def flush(self) -> None:
-        """Nothing is kept in registers."""
+        """Does nothing: no registers are cached."""
 
     def after(self, target: Target) -> tuple[Launch, ...]:
-        """Nothing is left to do."""
+        """Nothing."""
         return ()
 
     def past_caches(self, least: int) -> None:
-        """Store the output so if it has `least` bytes."""
+        """Enables non-temporal stores if the output has `least` bytes."""
         self.streams = bool(_streamed(self.values, least))
 
     def aligned(self) -> Reg:
@@ -137,7 +137,7 @@ class Plain:
         return _aligned(self._b, [self._base])
 
     def stream(self, value: Reg, at: tuple[Reg, Reg, Reg]) -> None:
-        """Store past the caches what nobody will find there; for whole, aligned vectors."""
+        """Stores whole, aligned vectors non-temporally, as nobody will find them in cache."""
         row, column, n = at
         run = scaled(self._b, self._base, row, n, self._dtype.size)
         place = scaled(self._b, run, column, 1, self._dtype.size)
@@ -146,18 +146,18 @@ class Plain:
         self._b.line(f"store {value}, {place}, align {align}, !nontemporal !0")
 
     def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
-        """Round and store."""
+        """Rounds and stores."""
         row, column, n = at
         run = scaled(self._b, self._base, row, n, self._dtype.size)
         write(self._b, value, scaled(self._b, run, column, 1, self._dtype.size), self._dtype, mask)
 
     def ahead(self, at: tuple[Reg, Reg, Reg], tile: Tile) -> list[Ahead]:
-        """The output's own lines: a store to one that is not there would wait for it."""
+        """The output's lines, as stores to lines that are not in cache would wait."""
         return [] if self.streams else [_ahead(self._b, self._base, at, tile, self._dtype)]
 
 
 class Fused:
-    """Store through the group's other nodes."""
+    """Stores through the group's other nodes, the epilogue."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
@@ -174,7 +174,7 @@ class Fused:
         self.writes = tuple(places[value] for value in epilogue.writes)
         whole = [v for v in self._arrays if size(v.shape) == size(shape)]
         self._touched = [] if self._single else whole[:TOUCHED]
-        # What the product itself reads is read by other tiles after this one is stored.
+        # Other tiles read the matmul's own operands after this one is stored.
         self.inplace = tuple(
             (places[out], places[read])
             for out, read in epilogue.inplace
@@ -189,14 +189,14 @@ class Fused:
         self._epilogue: Epilogue
 
     def cut(self, chunks: int) -> None:
-        """Sums take memory for every chunk: one argument more."""
+        """Adds an argument: statistics need memory per chunk."""
         if self._partials is not None:
             self._partials.cut(chunks)
             self.values = (*self._arrays, self._partials.scratch)
             self.writes = (*self.writes, len(self._arrays))
 
     def past_caches(self, least: int) -> None:
-        """Store outputs of `least` bytes so."""
+        """Enables non-temporal stores for outputs of `least` bytes."""
         self._streamed = _streamed([self._arrays[i] for i in self.writes], least)
         self.streams = bool(self._streamed)
         self._touched = [v for v in self._touched if v not in self._streamed]
@@ -206,14 +206,14 @@ class Fused:
         return _aligned(self._b, [p for v, p in self._slots.items() if v in self._streamed])
 
     def after(self, target: Target) -> tuple[Launch, ...]:
-        """The launch that adds up what the chunks have gathered."""
+        """The launch that combines the statistics of the chunks."""
         return () if self._partials is None else (self._partials.launch(target),)
 
     def _make(self, b: Builder) -> Epilogue:
         return Epilogue(self._group, b, view=self._view, partials=self._partials)
 
     def bind(self, b: Builder, slot: int) -> None:
-        """Load all addresses."""
+        """Loads all addresses."""
         self._b = b
         self._epilogue = self._make(b)
         self._slots = {v: b.argument(slot + i) for i, v in enumerate(self._arrays)}
@@ -222,32 +222,32 @@ class Fused:
             self._partials.bind(b, b.argument(slot + len(self._arrays)))
 
     def begin(self, chunk: Reg) -> None:
-        """Its sums are zero."""
+        """Zeroes the chunk's statistics."""
         if self._partials is not None:
             self._partials.begin(chunk)
 
     def flush(self) -> None:
-        """Add what the block has summed to the chunk's sums."""
+        """Adds the block's statistics to the chunk's."""
         if self._partials is not None:
             self._partials.flush()
 
     def reset(self) -> None:
-        """Forget what the last block loaded."""
+        """Forgets registers of the last block."""
         self._epilogue.reset()
 
     def store(self, value: Reg, at: tuple[Reg, Reg, Reg], lanes: int, mask: Reg | None) -> None:
-        """Compute the other nodes on this vector and store the group's outputs."""
+        """Computes the epilogue on this vector and stores the group's outputs."""
         if mask is not None and self._small:
             mask = opaque(self._b, mask)
         index = (integer(0), self._b.add(*at[:2])) if self._single else at[:2]
         self._epilogue.store(index, value, lanes, mask)
 
     def stream(self, value: Reg, at: tuple[Reg, Reg, Reg]) -> None:
-        """Store a whole vector, of some outputs past the caches."""
+        """Stores a whole vector, to some outputs non-temporally."""
         self._epilogue.store(at[:2], value, _lanes(value), streamed=self._streamed)
 
     def ahead(self, at: tuple[Reg, Reg, Reg], tile: Tile) -> list[Ahead]:
-        """The outputs and what the other nodes read: rows lie too far apart for the processor.
+        """The outputs and the epilogue's inputs: rows are too far apart for hardware prefetching.
 
         Without it GELU's gradient in an epilogue takes 90 cycles a vector more (Cascade Lake).
         """
@@ -259,7 +259,7 @@ def _lanes(value: Reg) -> int:
 
 
 def _streamed(outputs: Sequence[Argument], least: int) -> frozenset[Value]:
-    """Those of at least so many bytes whose rows are whole cache lines of float32."""
+    """Outputs of at least so many bytes whose rows are whole cache lines of float32."""
     values = [v for v in outputs if isinstance(v, Value) and v.dtype is float32]
     return frozenset(
         v
@@ -278,7 +278,7 @@ def _aligned(b: Builder, pointers: Sequence[Reg]) -> Reg:
 
 
 def _ahead(b: Builder, base: Reg, at: tuple[Reg, Reg, Reg], tile: Tile, dtype: DType) -> Ahead:
-    """The rows of a matrix from `at` on, one an iteration."""
+    """The rows of a matrix from `at` on, one per iteration."""
     row, column, n = at
     pointer = scaled(b, scaled(b, base, row, n, dtype.size), column, 1, dtype.size)
     stride = b.mul(n, dtype.size)

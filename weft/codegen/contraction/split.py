@@ -1,9 +1,8 @@
-"""Long sums into few results: parts of k have sums of their own, which are added at the end.
+"""Split-k: parts of a long k have sums of their own, which are added at the end.
 
-A part is a product of a batch, so that every thread walks through its own rows of both operands
-once, and its sums stay in the second-level cache. So does one row against a y in memory, which is
-then read in long runs. How many parts there are depends on the shapes, and they are added in
-order.
+A part is one matmul of a batch, so that every thread reads its own rows of both operands once, and
+its sums stay in L2. The same serves one row times a y in memory, which is then read in long runs.
+The number of parts depends on the shapes alone, and they are added in order.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from weft.passes.launch import Kernel, Launch, Scratch
 
 LEAST_ROWS = 32
 LEAST_COLUMNS = 64
-"""Fewer are the work of other kernels."""
+"""Fewer are left to other kernels."""
 LEAST = 3
-"""Second-level caches that the operands should fill (96 x 2048 x 384: 13% faster)."""
+"""The operands should fill so many times L2 (96 x 2048 x 384: 13% faster)."""
 SHARE = 2
-"""The parts' sums should take this many times less memory traffic than the operands."""
+"""The parts' sums should cause so many times less memory traffic than the operands."""
 
 
 def parts_of(product: Product, target: Target) -> int:
-    """How many parts k is cut into; 1 where chunks of rows and columns do as well."""
+    """How many parts k is cut into; 1 if chunks of rows and columns do as well."""
     (m, n, k), size = product.planned().sizes, product.accumulator.size
     if m == product.count == 1 and passes_once(product, target):
         return _most(product.k, min(TEAM, product.k // DEPTH))
@@ -61,7 +60,7 @@ def _most(k: int, most: int) -> int:
 def launch_split(
     product: Product, parts: int, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
-    """The launches of a product in parts, and of the sum over them."""
+    """The launches of a split-k matmul, and of the sum over its parts."""
     k, m, n = product.k // parts, product.m, product.n
     part = replace(product, k=k, batch=(parts,), x_batch=(m * k,), y_batch=(k * n,))
     if pays_in_pairs(part, target):
@@ -73,7 +72,7 @@ def launch_split(
 
 
 def _launch_sum(product: Product, parts: int, target: Target, sums: Scratch, sink: Sink) -> Launch:
-    """Rows of all parts added up and given to the sink."""
+    """Adds the rows of all parts and gives them to the sink."""
     group = ceil_div(product.m, TEAM)
     b = kernel_builder()
     base = b.argument(0)

@@ -1,11 +1,11 @@
-"""Products of a few rows with a y that is read once: as fast as memory gives its columns.
+"""Matmuls of a few rows with a y that is read once, at memory bandwidth.
 
-The columns of y lie one after the other, each along k. A processor fetches ahead along addresses
-that ascend, and begins anew in each page; so y is cut into `STREAMS` equal parts, and the same
-column of each is multiplied at the same time. Neighbouring columns at the same time are slower:
-they share pages. Weights of a 6 x 384 decoder, 42 MB, two threads of Zen 4: 6 parts 0.48 ms,
-4 parts 0.51, 2 parts 0.60, one 1.20, sixteen neighbours 0.74; one thread 1.21, 1.38, 1.65, 2.17,
-2.02. Asking ahead (`prefetch`) makes all of them slower.
+The columns of y are contiguous along k and lie one after the other. Hardware prefetchers follow
+ascending addresses and restart in each page; so y is cut into `STREAMS` equal parts, and the same
+column of each is multiplied at the same time. Adjacent columns at the same time are slower: they
+share pages. Weights of a 6 x 384 decoder, 42 MB, two threads of Zen 4: 6 parts 0.48 ms, 4 parts
+0.51, 2 parts 0.60, one 1.20, sixteen adjacent columns 0.74; one thread 1.21, 1.38, 1.65, 2.17,
+2.02. Software prefetching (`prefetch`) makes all of them slower.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from weft.passes.launch import Kernel, Launch
 STREAMS = 4
 """Columns at the same time: 6 give fewer items to share, and gain nothing in a decoder."""
 ROWS = 4
-"""Most rows: their sums with 4 columns fill half of 32 registers."""
+"""Maximum rows: their sums with 4 columns fill half of 32 registers."""
 
 
 def suits(product: Product, target: Target) -> bool:
-    """Whether this kernel is the best one for a product."""
+    """Whether this kernel is the best one for a matmul."""
     lanes = target.lanes(product.accumulator.size)
     if product.x_step != 1 or product.y_step != 1 or not product.dtype.is_floating:
         return False
@@ -42,12 +42,12 @@ def suits(product: Product, target: Target) -> bool:
 def launch_streamed(
     product: Product, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
-    """The launch of a product whose y is read in streams."""
+    """The launch of a matmul whose y is read in streams."""
     return (_Streamed(product, target, sink).launch(*operands),)
 
 
 class _Streamed:
-    """An item is `lanes` neighbouring columns of every stream, and all rows."""
+    """An item is `lanes` adjacent columns of every stream, and all rows."""
 
     def __init__(self, product: Product, target: Target, sink: Sink) -> None:
         self.product = product
@@ -105,7 +105,7 @@ class _Streamed:
                 self._finish(b.add(b.mul(matrix, product.m), row), row, stream, column)
 
     def _sums(self, x: Reg, y: Reg, column: Reg) -> list[Reg]:
-        """Of each row and then of each stream, lanes not yet added up."""
+        """For each row and stream, before the reduction over lanes."""
         b, product, lanes = self.b, self.product, self.lanes
         size = product.dtype.size
         columns = [
@@ -137,7 +137,7 @@ class _Streamed:
         return read(self.b, place, self.lanes, self.product.dtype, self.dtype, mask)
 
     def _finish(self, line: Reg, row: int, stream: int, column: Reg) -> None:
-        """Add up the lanes of a stream's columns, and store them."""
+        """Reduces the lanes of a stream's columns, and stores them."""
         b, lanes, product = self.b, self.lanes, self.product
         first = b.offset(self.sums, (row * self.streams + stream) * lanes * self.size)
         sums = [b.load(self.type, b.offset(first, j * self.size), 8) for j in range(lanes)]

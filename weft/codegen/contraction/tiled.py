@@ -41,7 +41,7 @@ from weft.passes.launch import Argument, Kernel, Launch, Scratch
 def launch_tiled(
     product: Product, plan: Plan, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
-    """The launches of a product by the microkernel: perhaps a copy of x, then the product."""
+    """The launches of a matmul by the microkernel: packing if needed, then the matmul."""
     if plan.swapped:
         product, operands = product.swapped(), (operands[1], operands[0])
     return _Nest(product, plan, target, sink).launches(*operands)
@@ -71,11 +71,11 @@ class _Nest:
         self.sink = sink
         down = ceil_div(product.m, self.tile.rows)
         across = ceil_div(product.n, self.tile.columns)
-        assume(product.m >= self.tile.rows)  # the last rows of tiles begin early enough
+        assume(product.m >= self.tile.rows)  # the last rows of tiles start early enough
         if plan.swapped:
             pinned(product.m)  # the tile has all rows
         self.blocks = largest(1, ceil_div(product.k, plan.depth))
-        self.adds = planned(self.blocks) > 1  # the sums of a block to those of the one before
+        self.adds = planned(self.blocks) > 1  # sums passed from one block to the next
         self.items = product.count * ceil_div(down, plan.tall) * ceil_div(across, plan.wide)
         self.numbers = (
             product.m, product.n, product.k, product.x_row, product.x_step, product.y_step,
@@ -142,7 +142,7 @@ class _Nest:
         with b.loop(start, last) as loop:
             self._item(loop.index)
         if self.finish.streams:
-            b.line("fence seq_cst")  # streamed stores are not ordered with what follows
+            b.line("fence seq_cst")  # non-temporal stores are not ordered with what follows
         return b.module()
 
     def _clear(self, pointer: Reg) -> None:
@@ -228,7 +228,7 @@ class _Nest:
         self._tile(left, right, at.counts[0], (at.index, i, j, place), turn)
 
     def _next_panel(self, y: Reg, ks: tuple[Reg, Reg], js: tuple[Reg, Reg, Reg]) -> Reg:
-        """Where the panel of y begins that this thread is likely to read after panel j."""
+        """The start of the panel of y that this thread is likely to read after panel j."""
         b, s = self.b, self.sizes
         (k0, steps), (j, j0, j1) = ks, js
         if not self.adds:
@@ -240,7 +240,7 @@ class _Nest:
         return scaled(b, y, b.mul(next_j, self.tile.columns), s.y_column, self.y_size)
 
     def _prefetch(self, panel: Reg, count: Reg, turn: Reg) -> None:
-        """Ask for the next `count` runs of a panel: its first reader would wait for memory."""
+        """Prefetches the next `count` runs of a panel: its first reader would wait for memory."""
         b, s, size = self.b, self.sizes, self.y_size
         stride, run = s.y_step, integer(self.tile.columns)
         if self.product.y_transposed:
@@ -254,7 +254,7 @@ class _Nest:
                     prefetch(b, b.offset(place, stride), 2)
 
     def _share(self, n: Reg, whole: Reg, most: Reg) -> tuple[Reg, Reg]:
-        """Share `n` of `whole`, begin and end: all alike but for one, so that threads end together.
+        """Begin and end of share `n` of `whole`; shares are equal but for one, to balance threads.
 
         512t x 128 x 784: shares of 7, 7, 7, 7, 7 and 2 tiles had one thread wait for 5 to 15%.
         """
@@ -267,7 +267,7 @@ class _Nest:
         return divide(self.b, self.b.add(whole, self.b.add(part, -1)), part)[0]
 
     def _right(self, y: Reg, j: Reg, counts: tuple[Reg, Reg]) -> Right:
-        """Panel j of y: in its place, or copied."""
+        """Panel j of y: in place, or packed."""
         b, s, tile = self.b, self.sizes, self.tile
         size = self.product.dtype.size
         start = b.mul(j, tile.columns)
@@ -291,7 +291,7 @@ class _Nest:
     def _copy_left(
         self, matrix: Reg, tiles: tuple[Reg, Reg], k0: Reg, counts: tuple[Reg, Reg]
     ) -> None:
-        """The item's rows of x in one block of k, into panels."""
+        """Packs the item's rows of x in one block of k."""
         b, s = self.b, self.sizes
         panels = LeftPanels(b, self.tile, self.product, self.plan.depth, self.target)
         product = self.product
@@ -301,7 +301,7 @@ class _Nest:
         panels.copy(x, to, (*tiles, s.m), counts, (s.x_row, s.x_step))
 
     def _left(self, at: _Block, turn: Reg, i: Reg, row: Reg) -> Left:
-        """Tile i of x, the item's number `turn`: in its place, or its panel."""
+        """Tile i of x, number `turn` of the item: in place, or its panel."""
         b, s, tile, size = self.b, self.sizes, self.tile, self.product.dtype.size
         matrix, k0 = at.x_matrix, at.k0
         if self.plan.pack_left:
@@ -355,7 +355,7 @@ class _Nest:
         b.start(after)
 
     def _either(self, final: Reg, last: Ahead, following: Reg) -> Ahead:
-        """In the last block of k what storing touches, before that the sums of the next tile."""
+        """What to prefetch: lines to store to in the last block of k, else the next tile's sums."""
         b = self.b
         pointer = b.emit("ptr", f"select {final}, {last.pointer}, {following}")
         stride = last.stride if isinstance(last.stride, Reg) else integer(last.stride)
@@ -364,6 +364,6 @@ class _Nest:
 
 
 def _number(value: Reg) -> Reg | int:
-    """A constant as a Python number, for what treats the two differently."""
+    """A constant as a Python number, where the two are treated differently."""
     number = fixed(value)
     return value if number is None else number

@@ -1,4 +1,4 @@
-"""Transposing a square of vectors in registers."""
+"""Transposes a square of vectors in registers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from weft.codegen.builder import LOOKED_THROUGH, Builder, Reg
 
 
 def transpose(b: Builder, rows: list[Reg], lanes: int) -> list[Reg]:
-    """Vector i of the result holds lane i of every row: log2(lanes) rounds of exchanges.
+    """The transpose: vector i holds lane i of every row; log2(lanes) rounds of shuffles.
 
     There are `lanes` rows, `lanes` a power of two.
     """
@@ -27,6 +27,6 @@ def transpose(b: Builder, rows: list[Reg], lanes: int) -> list[Reg]:
 
 
 def shuffle(b: Builder, x: Reg, y: Reg, lanes: list[int]) -> Reg:
-    """Pick lanes from two vectors laid end to end."""
+    """Picks lanes from two vectors laid end to end."""
     picked = ", ".join(f"i32 {lane}" for lane in lanes)
     return b.emit(x.type, f"shufflevector {x}, {y}, <{len(lanes)} x i32> <{picked}>")

@@ -1,4 +1,4 @@
-"""The launches that copy all of an operand into panels, for products whose items share them."""
+"""Launches that pack a whole operand, for matmuls whose items share its panels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.ir.node import Value
 from weft.passes.launch import Kernel, Launch, Scratch
 
 PART = 8
-"""Panels of x that are copied together: runs of some 100 elements where x lies transposed."""
+"""Panels of x that are packed together: runs of some 100 elements if x is transposed."""
 
 
 def panel_bytes(tile: Tile, depth: int) -> int:
@@ -30,7 +30,7 @@ def panel_bytes(tile: Tile, depth: int) -> int:
 
 
 class RightPanels:
-    """Panel j of block k of matrix g is number `(g * blocks + k) * across + j`."""
+    """Packed y: panel j of block k of matrix g is number `(g * blocks + k) * across + j`."""
 
     def __init__(self, tile: Tile, product: Product, depth: int, target: Target) -> None:
         self.tile = tile
@@ -45,7 +45,7 @@ class RightPanels:
         self.each = panel_bytes(tile, depth)
 
     def launch(self, y: Value, count: int) -> tuple[Launch, Scratch]:
-        """Copy `count` matrices."""
+        """Packs `count` matrices."""
         product = self.product
         scratch = Scratch(count * self.blocks * self.across * self.each)
         items = count * self.blocks * (self.chunks_of_block if self.by_runs else self.across)
@@ -68,7 +68,7 @@ class RightPanels:
         return b.module()
 
     def _block(self, b: Builder, y: Reg, number: Reg) -> tuple[Reg, Reg, Reg]:
-        """Where a block of a matrix begins; its first step and its steps."""
+        """The start of a block of a matrix; its first step and its steps."""
         product = self.product
         matrix, block = divide(b, number, integer(self.blocks))
         k0 = b.mul(block, self.depth)
@@ -77,7 +77,7 @@ class RightPanels:
         return scaled(b, y, k0, product.y_step, product.y_size), k0, steps
 
     def _start(self, b: Builder, j: Reg) -> Reg:
-        """The first column of panel j: the last one ends at the edge."""
+        """The first column of panel j; the last panel ends at the edge."""
         start = b.mul(j, self.tile.columns)
         return start if self.narrow else smaller(b, start, self.product.n - self.tile.columns)
 
@@ -114,7 +114,7 @@ class RightPanels:
 
 
 class AllLeftPanels:
-    """Panel i of block k of matrix g is number `(g * blocks + k) * down + i`."""
+    """Packed x: panel i of block k of matrix g is number `(g * blocks + k) * down + i`."""
 
     def __init__(self, tile: Tile, product: Product, depth: int, target: Target) -> None:
         self.tile = tile
@@ -127,7 +127,7 @@ class AllLeftPanels:
         self.each = left_strides(tile, product.x_transposed, depth)[2]
 
     def launch(self, x: Value, count: int) -> tuple[Launch, Scratch]:
-        """Copy `count` matrices."""
+        """Packs `count` matrices."""
         product = self.product
         scratch = Scratch(count * self.blocks * self.down * self.each)
         items = count * self.blocks * self.parts

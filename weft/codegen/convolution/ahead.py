@@ -1,7 +1,7 @@
-"""Weights of the next panel, asked for while the tiles of a block multiply by this one.
+"""Prefetches the weights of the next panel while the tiles of a block multiply by this one.
 
-The first tile of a panel would read it from memory at a fifth of the speed at which it multiplies;
-where few tiles follow, as of images of 7x7 or 14x14, all wait for that.
+The first tile of a panel would read it from memory at a fifth of the speed at which it multiplies.
+If few tiles follow, as for images of 7x7 or 14x14, that dominates.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from weft.codegen.microkernel import LINE, Ahead, Tile
 from weft.codegen.target import Target
 
 MOST_TURNS: Final = 64
-"""Tiles of a block and panel beyond which waiting in the first one does not matter."""
+"""Tiles per block and panel beyond which the first one's misses do not matter."""
 
 
 def next_panel(problem: Correlation, plan: Plan, turns: int, target: Target) -> NextPanel | None:
-    """What to ask for beside `turns` tiles of a block, if that is worth while."""
+    """What to prefetch beside `turns` tiles of a block, if it pays."""
     tile, slices = plan.tile, plan.slices
     row = tile.columns * tile.dtype.size
     own = problem.packed_taps * problem.depth * row
@@ -34,17 +34,17 @@ def next_panel(problem: Correlation, plan: Plan, turns: int, target: Target) -> 
 
 @dataclass(frozen=True)
 class NextPanel:
-    """Where the weights of the next panel lie, and how many tiles share in asking for them."""
+    """The address of the next panel's weights, and how many tiles share in prefetching them."""
 
     tile: Tile
     panel_bytes: int
     turns: int
     slices: int
-    slice_bytes: int  # of one tap: how far the same tap's weights of the next slice lie
+    slice_bytes: int  # distance to the same tap's weights of the next slice, for one tap
 
     def distance(self, b: Builder, part: Reg, panel: Reg, share: tuple[Reg, Reg]) -> Reg:
-        """How far on lies what is needed next: the next panel of the share, or the first one's
-        next slice, or the next share.
+        """Distance to what is needed next: the next panel of the share, or the first one's next
+        slice, or the next share.
         """
         following = integer(self.panel_bytes)
         if self.slices == 1:
@@ -59,10 +59,10 @@ class NextPanel:
         return b.emit("i64", f"select {more}, {following}, {after}")
 
     def ahead(self, b: Builder, weights: Reg, steps: int, unroll: int, position: Reg) -> Ahead:
-        """What one tile asks for on its way over `steps` steps.
+        """What one tile prefetches during `steps` steps.
 
         Args:
-            weights: what the next panel has in the place of what this one multiplies by.
+            weights: what the next panel has in place of this one's operand.
             position: of the tile in its block; a multiple of the tile's rows.
         """
         share = ceil_div(steps * self.tile.columns * self.tile.dtype.size, LINE * self.turns)
@@ -73,7 +73,7 @@ class NextPanel:
 
 
 def part_of(b: Builder, ahead: Ahead, part: Reg, parts: Reg) -> Ahead:
-    """What one of several loops over steps asks for; all of it where that is not known."""
+    """What one of several loops over steps prefetches; everything if the part is unknown."""
     count = fixed(parts)
     if not count:
         return ahead

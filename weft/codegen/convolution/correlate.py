@@ -1,14 +1,14 @@
 """The loops of a correlation around the microkernel.
 
     chunk           a block of images and positions, and a share of the panels of columns
-      (slice)       of the channels, where there are many: tiles' sums wait in scratch meanwhile
+      (slice)       of the channels, if there are many: tiles' sums wait in scratch meanwhile
         (copy)      its part of the source with the zeros around it, into this thread's scratch
         panel       `tile.columns` columns: their weights stay in L2
           phase     one for each residue of a strided gradient, else one in all
             tile    `tile.rows` positions
               tap   microkernel over the channels; with the taps of the last axis if joined
 
-A last tile that would hang over the edge begins early and does not store what is stored already.
+A last tile that would extend beyond the edge starts early and skips what is stored already.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ from weft.ir.dtype import DType
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 Line = tuple[Reg, Reg, Reg]
-"""An image of the block and a place on the first two axes."""
+"""An image of the block and a position on the first two axes."""
 LINE = 64
 SHORT = 128
-"""Most steps beside which it pays to ask for what is stored (64: 8 to 25%, 128: 5 to 10% of the
-time; 256 and more lose 2 to 10%, residuals read in the epilogue or not)."""
+"""Maximum steps beside which prefetching the output pays (64: 8 to 25%, 128: 5 to 10% of the time;
+256 and more lose 2 to 10%, residuals read in the epilogue or not).
+"""
 
 
 def launch_correlation(
@@ -90,7 +91,7 @@ class Nest:
             windows = a.window(z), b.window(y), c.window(x)
             self.pitches = pitches_of(windows, pixel_bytes(problem, plan.slices))
             self.scratch = (n * self.pitches[0] // LINE + 1) * LINE
-        # Sums of a slice that wait for the next: tile after tile, phase after phase.
+        # Sums of a slice, kept for the next: tile after tile, phase after phase.
         self.copy_bytes = self.scratch
         tiles = n * z * y * ceil_div(x, self.tile.rows)
         if plan.scattered:
@@ -100,7 +101,7 @@ class Nest:
             waiting = ceil_div(problem.groups * self.panels, plan.shares) * self._phases()
             self.scratch += waiting * self.phase_bytes
         self.next = next_panel(problem, plan, tiles, target)
-        # What else the kernel reads, and, last, writes.
+        # What else the kernel reads and, last, writes.
         self.also: tuple[Argument, ...] = ()
 
     def launch(self, source: Prologue, weights: Argument) -> Launch:
@@ -136,11 +137,11 @@ class Nest:
         with b.loop(b.params[1], b.params[2]) as loop:
             self._chunk(loop.index)
         if self.sink.streams:
-            b.line("fence seq_cst")  # streamed stores are not ordered with what follows
+            b.line("fence seq_cst")  # non-temporal stores are not ordered with what follows
         return b.module()
 
     def _bind(self, slot: int) -> None:
-        """Load the addresses of `also`, which start in argument slot `slot`."""
+        """Loads the addresses of `also`, which start in argument slot `slot`."""
 
     def _chunk(self, index: Reg) -> None:
         b, problem, plan = self.b, self.problem, self.plan
@@ -165,7 +166,7 @@ class Nest:
         return prod(len(axis.phases) for axis in self.problem.axes)
 
     def _work(self, share: Reg) -> None:
-        """What a chunk does once its source is at hand: its share of the panels."""
+        """A chunk's work once its source is available: its share of the panels."""
         b, problem, plan = self.b, self.problem, self.plan
         total = problem.groups * self.panels
         first, count = span(b, share, total, plan.shares)
@@ -178,7 +179,7 @@ class Nest:
             self._panel(panel)
 
     def _find_source(self) -> None:
-        """Point `self.base` at the source of the block's first position; copy it if need be."""
+        """Points `self.base` at the source of the block's first position; copies it if needed."""
         b, (images, *spans) = self.b, self.blocks
         axes = self.problem.axes
         corner = [
@@ -204,7 +205,7 @@ class Nest:
         self.base = self.own
 
     def _loads(self) -> tuple[Reg | None, Load | None]:
-        """The channels that are copied, if not whole positions, and what loads them."""
+        """The channels that are copied, if not whole positions, and how they are loaded."""
         first, channels = self.channels
         channels = channels if self.plan.slices > 1 else integer(self.image.channels)
         apart = self.pitches[3] != self.image.channels * self.size
@@ -252,7 +253,7 @@ class Nest:
         return Part(start, count, first, offset, tap, taps)
 
     def _part_of(self, i: int, axis: Axis, phase: Phase) -> Part:
-        """A part of one phase that is known."""
+        """The part of one phase, if known."""
         b, (start, count) = self.b, self.blocks[i + 1]
         own, *others = self._numbers(axis, phase)
         if own < axis.count:
@@ -313,7 +314,7 @@ class Nest:
     def _tile(
         self, parts: list[Part], pointer: Reg, weights: Reg, pixel: Reg, skip: Reg | None
     ) -> None:
-        """One tile of neighbours from `pixel` on; the first `skip` of them are stored already."""
+        """One tile of adjacent positions from `pixel` on; the first `skip` are stored already."""
         b, axis = self.b, self.problem.axes[2]
         pitch = axis.stride * self.pitches[3]
         left = tuple(Address(pointer, row * pitch) for row in range(self.tile.rows))
@@ -324,14 +325,14 @@ class Nest:
             self.ending.store(sums, pixels, self.columns, self._after(skip))
 
     def _after(self, skip: Reg | None) -> Some | None:
-        """The rows of a tile that are not among the first `skip`, if not all are wanted."""
+        """The rows of a tile after the first `skip`, if not all are stored."""
         if skip is None:
             return None
         whole = self.b.compare("icmp eq", skip, integer(0))
         return Some(skip, integer(self.tile.rows), whole)
 
     def _find_sums(self, n: Reg, z: Reg, y: Reg, x: Reg) -> None:
-        """Note the tile's place in its block, and its sums': `x` is a multiple of its rows."""
+        """Finds the tile's index in its block, and its sums: `x` is a multiple of its rows."""
         b, rows = self.b, self.tile.rows
         _, depth, height, width = self.largest
         line = b.add(b.mul(b.add(b.mul(n, depth), z), height), y)
@@ -340,13 +341,13 @@ class Nest:
             self.waits = b.offset(self.phase, b.mul(self.place, self.tile.columns * self.size))
 
     def _places(self) -> list[Reg]:
-        """Where a tile's sums wait for the next slice, one vector after the other."""
+        """The places of a tile's sums between slices, one vector after the other."""
         tile = self.tile
         step = tile.lanes * self.size
         return [self.b.offset(self.waits, i * step) for i in range(tile.rows * tile.vectors)]
 
     def _start(self) -> Accumulators:
-        """What a tile's sums start from: those of the slice before."""
+        """Initial sums of a tile: those of the slice before."""
         b, tile = self.b, self.tile
         if self.plan.slices == 1:
             return zeros(tile)
@@ -357,7 +358,7 @@ class Nest:
 
     @contextlib.contextmanager
     def _last(self, sums: Accumulators) -> Iterator[None]:
-        """Code for the last slice; those before keep their sums."""
+        """Code for the last slice; earlier slices keep their sums."""
         b = self.b
         if self.plan.slices == 1:
             yield
@@ -370,7 +371,7 @@ class Nest:
             yield
 
     def _scattered(self, parts: list[Part], base: Reg, weights: Reg) -> None:
-        """Tiles over all positions of the block, each row's place computed."""
+        """Tiles over all positions of the block; each row's position is computed."""
         b, rows = self.b, self.tile.rows
         counts = [self.blocks[0][1], *(part.count for part in parts)]
         total = counts[0]
@@ -393,7 +394,7 @@ class Nest:
                 self.ending.store(sums, None, self.columns, some)
 
     def _note(self, parts: list[Part], base: Reg, row: Reg, position: Reg) -> None:
-        """Note where a row of a tile reads and stores."""
+        """Records where a row of a tile reads and stores."""
         b, at = self.b, list[Reg]()
         for part in parts[::-1]:
             position, i = divide(b, position, part.count)
@@ -403,7 +404,7 @@ class Nest:
         b.store(self._result_at(parts, at), self.ending.place(row), 8)
 
     def _source_at(self, base: Reg, at: tuple[Reg, ...] | list[Reg]) -> Reg:
-        """Where the first tap of a position reads."""
+        """The address that the first tap of a position reads."""
         b = self.b
         strides = (1, *(axis.stride for axis in self.problem.axes))
         for i, stride, pitch in zip(at, strides, self.pitches, strict=True):
@@ -420,7 +421,7 @@ class Nest:
         return pixel
 
     def _stored(self, pixel: Reg) -> list[Ahead]:
-        """What storing the tile from `pixel` on touches, where few steps lie between stores."""
+        """What storing the tile from `pixel` on touches, if there are few steps between stores."""
         problem = self.problem
         if problem.packed_taps * problem.depth > SHORT or self._phases() > 1:
             return []
@@ -463,8 +464,8 @@ class Nest:
         if not loops:
             known = fixed(depth)
             right = Right(weights, tile.columns * self.size)
-            # Where one step of a row reads what a later step of its neighbour reads, LLVM would
-            # keep the values of all unrolled steps in registers, and spill sums for them.
+            # If a step of a row reads what a later step of an adjacent row reads, LLVM would keep
+            # the values of all unrolled steps in registers, and spill sums for them.
             apart = self.problem.axes[2].stride * self.pitches[3] // self.size
             unroll = max(1, min(UNROLL, apart))
             if known is None and unroll == 3:

@@ -1,16 +1,16 @@
-"""Convolutions with one channel in and out of every group: vectors go along the channels.
+"""Convolutions with one channel in and out of every group: vectors run along the channels.
 
     chunk         a block of images and positions
       (copy)      its part of the source with the zeros around it
         phase     one for each residue of a strided gradient, else one in all
-          tile    neighbours along the last axis
+          tile    adjacent positions along the last axis
             channels   a vector at a time: contiguous in the source, the weights and the result
-              tap      each vector of the source is loaded once for all results that it meets
+              tap      each vector of the source is loaded once for all results that it serves
 
 There are few multiply-adds for every element, so registers hold a tile's results for one vector of
-channels; weights come from L1. A copy takes longer than these few, so there is none in the usual
-case: taps that lie above or below the image are left out, and masks stand for the zeros beside it.
-Where positions lie a multiple of 4096 bytes apart, it saves more than it takes.
+channels; weights come from L1. A copy would take longer than these few, so usually there is none:
+taps above or below the image are skipped, and masks replace the zeros to its left and right. If
+positions are a multiple of 4096 bytes apart, the copy saves more than it takes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from weft.passes.launch import Argument, Launch
 from weft.passes.pair import PHASES, UNROLLED
 
 LONGEST = 8
-"""Most results of a tile: with 3 taps each source vector is then loaded once for 2.4 uses."""
+"""Maximum results of a tile: with 3 taps each source vector is then loaded once for 2.4 uses."""
 
 
 def suits(problem: Correlation) -> bool:
@@ -48,7 +48,7 @@ def suits(problem: Correlation) -> bool:
 def launch_depthwise(
     problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Summing
 ) -> Launch:
-    """The launch of a depthwise convolution or of its gradient by x, on the weights as they are."""
+    """The launch of a depthwise convolution or its input gradient, with unpacked weights."""
     plan = plan_of(problem, target, source.steps, target.registers // 2)
     return Depthwise(problem, plan, target, sink).launch(source, weights)
 
@@ -63,7 +63,7 @@ def plan_of(problem: Correlation, target: Target, steps: bool, rows: int) -> Pla
     other = problem.dtype is not problem.sums or steps
     copied = other or one_set(problem) or not (problem.inside or _clips(problem))
     tile = Tile(rows, 1, lanes, problem.sums)
-    # Memory, not arithmetic, takes the time: a chunk does a tenth of the flops of another kind's.
+    # Memory bound: a chunk does a tenth of the flops of other kernels' chunks.
     blocks, _ = cut(problem, tile, False, 1, target, CHUNK_FLOPS / 10)
     missing = last.count - shortest
     if last.count // blocks[3] - missing < rows:
@@ -72,13 +72,13 @@ def plan_of(problem: Correlation, target: Target, steps: bool, rows: int) -> Pla
 
 
 def _written(problem: Correlation) -> bool:
-    """Whether all taps of all phases are written one by one."""
+    """Whether all taps of all phases are unrolled."""
     phases = prod(len(axis.phases) for axis in problem.axes)
     return problem.packed_taps <= UNROLLED and phases <= PHASES
 
 
 def _clips(problem: Correlation) -> bool:
-    """Whether taps outside the source can be left out, as those inside are neighbours."""
+    """Whether taps outside the source can be skipped, as those inside are adjacent."""
     return _written(problem) and all(axis.dilation == 1 or axis.inside for axis in problem.axes)
 
 
@@ -91,7 +91,7 @@ class Depthwise(Nest):
             for phases in itertools.product(axes[0].phases, axes[1].phases):
                 parts = [self._part_of(i, axes[i], phase) for i, phase in enumerate(phases)]
                 with self._each_line(parts) as line:
-                    for last in axes[2].phases:  # a line's phases while it is in the cache
+                    for last in axes[2].phases:  # a line's phases while it is in cache
                         self.phases = (*phases, last)
                         whole = [*parts, self._part_of(2, axes[2], last)]
                         self._row(whole, self._base(whole), self.weights, line)
@@ -104,7 +104,7 @@ class Depthwise(Nest):
             self._rows(parts, self._base(parts), self.weights)
 
     def _base(self, parts: list[Part]) -> Reg:
-        """Where the first tap of a phase reads."""
+        """The address that the first tap of a phase reads."""
         base = self.base
         for part, pitch in zip(parts, self.pitches[1:], strict=True):
             base = self.b.offset(base, self.b.mul(part.offset, pitch))
@@ -138,10 +138,10 @@ class Depthwise(Nest):
             self.ending.store([[value] for value in sums], pixels, columns, self._after(skip))
 
     def _meet(self, pixel: Reg, column: Reg, mask: Reg | None, skip: Reg | None) -> None:
-        """A vector of columns begins."""
+        """Begins a vector of columns."""
 
     def _ask(self, pixel: Reg, column: Reg) -> None:
-        """Ask for what storing the next tile touches: a phase's lines are not foreseen.
+        """Prefetches what storing the next tile touches: the hardware does not recognize phases.
 
         With batch norm's sums, 64 at 112x112: 8.0 to 6.5 ms. Without phases one image loses 5%.
         """
@@ -162,9 +162,9 @@ class Depthwise(Nest):
         return read(b, place, self.tile.lanes, problem.dtype, problem.sums, mask)
 
     def _clip(self, parts: list[Part]) -> None:
-        """Find which taps of a tile lie inside the source, and which vectors along a line."""
+        """Finds which taps of a tile lie inside the source, and which vectors along a line."""
         b = self.b
-        self.inside: dict[int, tuple[Reg, Reg]] = {}  # axis -> its first tap, and behind its last
+        self.inside: dict[int, tuple[Reg, Reg]] = {}  # axis -> its first tap, and their end
         self.beside: dict[int, Reg] = {}  # vector of a line -> whether it lies inside
         if self.plan.copied:
             return
@@ -184,7 +184,7 @@ class Depthwise(Nest):
                 if -phase.offset <= place < span - right:
                     continue
                 here = b.add(first, place)
-                # As a number without sign, what lies on the left is large.
+                # As an unsigned number, a position to the left is large.
                 self.beside[place] = b.compare("icmp ult", here, integer(axis.source))
 
     def _order(self, i: int) -> Sequence[int]:
@@ -195,7 +195,7 @@ class Depthwise(Nest):
     def _lines(
         self, i: int, source: Reg, weights: Reg, tap: Reg, mask: Reg | None, sums: list[Reg]
     ) -> list[Reg]:
-        """The sums with the taps of axis `i` and those behind it."""
+        """Adds the taps of axis `i` and of the axes after it to the sums."""
         if i == 2:
             return self._line(source, weights, tap, mask, sums)
         b, axis = self.b, self.problem.axes[i]
@@ -208,7 +208,7 @@ class Depthwise(Nest):
             return sums
         with b.loop(*self.inside[i], 1, sums) as loop:
             line = b.offset(source, b.mul(loop.index, pitch))
-            step = order[1] - order[0] if len(order) > 1 else 0  # a gradient's taps are turned
+            step = order[1] - order[0] if len(order) > 1 else 0  # a gradient's taps are reversed
             tap = b.add(b.add(tap, order[0]), b.mul(loop.index, step))
             loop.next = self._lines(i + 1, line, weights, tap, mask, loop.carried)
         return loop.results
@@ -216,7 +216,7 @@ class Depthwise(Nest):
     def _line(
         self, line: Reg, weights: Reg, tap: Reg, mask: Reg | None, sums: list[Reg]
     ) -> list[Reg]:
-        """All taps of a line written out: a source vector meets several results."""
+        """All taps of a line, unrolled: a source vector contributes to several results."""
         b, axis = self.b, self.problem.axes[2]
         first = b.mul(tap, self.problem.taps[2])
         taps = [self._weight(weights, b.add(first, tap), mask) for tap in self._order(2)]

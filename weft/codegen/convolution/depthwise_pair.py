@@ -1,11 +1,11 @@
 """Both gradients of a depthwise convolution in one kernel.
 
-The gradient by x is a depthwise convolution of the cotangent. Each vector of the cotangent that it
-multiplies by a weight is multiplied by the element of x at the result's own place, too, for the
-gradient by that weight. Sums of weights are a chunk's own, in its part of scratch memory, and wait
-there between two lines of taps: all taps of a tile of several rows do not fit the registers.
+The input gradient is a depthwise convolution of the cotangent. Each vector of the cotangent that it
+multiplies by a weight is also multiplied by the element of x at the result's position, for that
+weight's gradient. Each chunk has its own weight sums, in its part of scratch memory, and they are
+kept there between two lines of taps: all taps of a tile of several rows do not fit the registers.
 
-Neither gradient is bound by arithmetic, so this costs as long as the gradient by x alone.
+Neither gradient is bound by arithmetic, so this takes as long as the input gradient alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from weft.codegen.target import Target
 from weft.passes.launch import Argument, Launch, Scratch
 
 LIVE: Final = 4
-"""Registers for each row of a tile: its sum, x, and what passes by."""
+"""Registers for each row of a tile: its sum, x, and a temporary."""
 
 
 def launch_both_gradients(
@@ -38,14 +38,14 @@ def launch_both_gradients(
     operands: tuple[Prologue, Argument, Prologue],
     sinks: tuple[Summing, Sink],
 ) -> tuple[Launch, ...]:
-    """The launches: both gradients, those by weights in parts, then the sum of the parts.
+    """The launches: both gradients, with weight sums in parts, then the sum of the parts.
 
     Args:
-        problem: the gradient by x.
-        by_weights: the gradient by weights, of one size of elements.
+        problem: the input gradient.
+        by_weights: the weight gradient, of one size of elements.
         target: the instruction set.
         operands: how the cotangent is read, the weights, how x is read.
-        sinks: where the gradient by x goes, and that by weights.
+        sinks: destinations of the input gradient and the weight gradient.
     """
     g, weights, x = operands
     plan = plan_of(problem, target, g.steps, target.registers // LIVE)
@@ -85,7 +85,7 @@ class _Both(Depthwise):
         super()._chunk(index)
 
     def _meet(self, pixel: Reg, column: Reg, mask: Reg | None, skip: Reg | None) -> None:
-        """Find x for the tile's rows, and where the sums of its columns' weights are."""
+        """Finds x for the tile's rows, and the sums of its columns' weights."""
         b, lanes, channels = self.b, self.tile.lanes, self.problem.groups
         step = self.problem.axes[2].step
         self.met: list[Reg] = []
@@ -93,7 +93,7 @@ class _Both(Depthwise):
             place = b.mul(b.add(pixel, row * step), channels * self.size)
             pointer = b.offset(self.x_base, b.add(place, b.mul(column, self.size)))
             value = self.x.read(pointer, column, lanes, self.problem.sums, mask)
-            if skip is not None:  # an earlier tile has met it
+            if skip is not None:  # an earlier tile has found it
                 wanted = b.compare("icmp sle", skip, integer(row))
                 value = choose(b, wanted, value, constant(0, value.type))
             self.met.append(value)

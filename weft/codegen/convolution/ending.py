@@ -1,4 +1,4 @@
-"""How a tile of finished sums is stored: all of it at once, or some of its rows one by one."""
+"""Stores a tile of finished sums: all of it at once, or some of its rows one by one."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Some:
 
 @dataclass(frozen=True)
 class Columns:
-    """Where a tile's vectors go: the first one's column, of how many.
+    """The columns of a tile's vectors: the first one's column, and how many there are.
 
-    Lanes from `end` on, counted from the first column, are left out.
+    Lanes from `end` on, counted from the first column, are not stored.
     """
 
     start: Reg
@@ -35,7 +35,7 @@ class Columns:
 
 
 class _Column(NamedTuple):
-    """Where one vector of a tile goes."""
+    """The column of one vector of a tile."""
 
     start: Reg
     total: Reg
@@ -45,8 +45,8 @@ class _Column(NamedTuple):
 class Ending:
     """Gives tiles to a sink.
 
-    Kernels are to be small: code for each row that may be stored alone was half of one. So rows
-    that are stored one by one go through memory, in a loop.
+    To keep kernels small, rows that are stored one by one go through memory, in a loop: unrolled
+    code for them was half of a kernel.
     """
 
     def __init__(self, b: Builder, tile: Tile, sink: Summing) -> None:
@@ -59,7 +59,7 @@ class Ending:
         self.places = b.emit("ptr", f"alloca [{tile.rows} x i64], align 8")
 
     def place(self, row: Reg | int) -> Reg:
-        """Where the number of a row's result is kept, for `store`."""
+        """The address where the number of a row's result is kept, for `store`."""
         return self.b.offset(self.places, self.b.mul(_index(row), 8))
 
     def store(
@@ -68,9 +68,9 @@ class Ending:
         """Store a tile, or some of its rows.
 
         Args:
-            sums: what to store.
-            pixels: which results the rows are; noted at `place` if not given.
-            columns: where the vectors go.
+            sums: the sums to store.
+            pixels: the results of the rows; read from `place` if not given.
+            columns: the columns of the vectors.
             some: which rows, if not all.
         """
         b = self.b
@@ -104,7 +104,7 @@ class Ending:
             pixels = [b.load("i64", self.place(row), 8) for row in range(tile.rows)]
         self.sink.reset()
         places = [self._column(v, columns) for v in range(tile.vectors)]
-        if self.sink.sums:  # down the columns: what is gathered of one vector is in registers
+        if self.sink.sums:  # column by column: what the epilogue loads per column is in registers
             for v, column in enumerate(places):
                 for values, pixel in zip(sums, pixels, strict=True):
                     self._store(values[v], pixel, column, stream)

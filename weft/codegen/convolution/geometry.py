@@ -1,15 +1,15 @@
-"""What a convolution computes, as numbers: the forward one and its gradient by x alike.
+"""The problem of a convolution, in numbers: forward and input gradient alike.
 
-Both read a *source* (x, or the cotangent g) and write a *result* (y, or the gradient by x), both
+Both read a *source* (x, or the cotangent g) and write a *result* (y, or the input gradient), both
 NHWC, and for both
 
     result[p, c] = sum over taps t and channels k of source[p * stride + offset + t * dilation, k]
                    * weight[t, k, c]
 
-in every axis, positions outside the source being zero. The gradient by x of a strided convolution
-falls into *phases*: result positions that are equal modulo the stride meet the same taps, and
-within a phase it is again such a sum, of stride 1. There are always three axes; missing ones have
-extent 1.
+in every axis, where positions outside the source are zero. The input gradient of a strided
+convolution falls into *phases*: result positions that are equal modulo the stride use the same
+taps, and within a phase it is again such a sum, of stride 1. There are always three axes; missing
+ones have extent 1.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Triple = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Phase:
-    """Result positions `first, first + step, ...` of one axis and the taps that they meet."""
+    """Result positions `first, first + step, ...` of one axis and the taps that they use."""
 
     first: int
     count: int
@@ -42,34 +42,34 @@ class Axis:
 
     source: int  # positions of the source
     result: int  # positions of the result
-    step: int  # between neighbours of a phase
-    stride: int  # source positions from one of a phase to the next
+    step: int  # between adjacent positions of a phase
+    stride: int  # source positions from one result of a phase to the next
     dilation: int  # source positions from tap to tap
     phases: tuple[Phase, ...]
     order: tuple[int, ...]  # taps of the weights in packed order: source positions ascend
 
     @property
     def low(self) -> int:
-        """The least source position that the first result positions of the phases read."""
+        """The lowest source position that the first result positions of the phases read."""
         return min((p.offset for p in self.phases if p.taps), default=0)
 
     @property
     def reach(self) -> int:
-        """The greatest source position that they read, counted from `low`."""
+        """The highest source position that they read, relative to `low`."""
         ends = [p.offset + (p.taps - 1) * self.dilation for p in self.phases if p.taps]
         return max(ends, default=0) - self.low
 
     @property
     def count(self) -> int:
-        """Most result positions of a phase."""
+        """Maximum result positions of a phase."""
         return max(p.count for p in self.phases)
 
     def window(self, count: int) -> int:
-        """Source positions that `count` neighbouring result positions read."""
+        """Source positions that `count` adjacent result positions span."""
         return (count - 1) * self.stride + self.reach + 1
 
     def touched(self, count: int) -> int:
-        """Those of them that some tap meets: a stride may be longer than all taps."""
+        """Those of them that some tap reads: a stride may be longer than all taps."""
         return min(self.window(count), count * max(1, *(p.taps for p in self.phases)))
 
     @property
@@ -83,7 +83,7 @@ class Axis:
 
     @property
     def pointwise(self) -> bool:
-        """Whether each result position reads the source at the same position, by tap 0 only."""
+        """Whether each result position reads the source at the same position only, by tap 0."""
         alone = self.phases == (Phase(0, self.result, 0, 0, 1),) and self.order == (0,)
         return alone and self.source == self.result
 
@@ -97,10 +97,10 @@ def forward_axis(source: int, result: int, taps: int, stride: int, dilation: int
 def backward_axis(
     source: int, result: int, taps: int, stride: int, dilation: int, low: int
 ) -> Axis:
-    """An axis of the gradient by x: source g, result of x's extent.
+    """An axis of the input gradient: source g, result of x's extent.
 
-    y at o read x at `o * stride + t * dilation - low`; solved for o, x at i meets the taps for
-    which `i + low - t * dilation` divides by the stride.
+    y at o reads x at `o * stride + t * dilation - low`; solved for o, x at i uses the taps for
+    which the stride divides `i + low - t * dilation`.
     """
     phases: list[Phase] = []
     order: list[int] = []
@@ -117,7 +117,7 @@ def backward_axis(
 
 @dataclass(frozen=True)
 class Correlation:
-    """One convolution, or the gradient of one by x."""
+    """One convolution, or the input gradient of one."""
 
     images: int
     axes: tuple[Axis, Axis, Axis]
@@ -130,12 +130,12 @@ class Correlation:
 
     @property
     def sums(self) -> DType:
-        """The type that sums are kept in: half precision is summed in float32."""
+        """The type of the sums: float32 for half precision."""
         return float32 if self.dtype.size < 4 else self.dtype
 
     @property
     def packed_taps(self) -> int:
-        """Taps that some result position meets."""
+        """Taps that some result position uses."""
         return prod(len(axis.order) for axis in self.axes)
 
     @property
@@ -145,7 +145,7 @@ class Correlation:
 
     @property
     def flops(self) -> float:
-        """Additions and multiplications, those with the zeros around the source included."""
+        """Additions and multiplications, including those with the zeros around the source."""
         met = prod(sum(p.taps * p.count for p in axis.phases) for axis in self.axes)
         return 2.0 * self.images * met * self.groups * self.depth * self.columns
 
@@ -174,7 +174,7 @@ class Correlation:
         )
 
     def merged(self) -> Correlation:
-        """A pointwise convolution as one row of pixels: a plain matrix product."""
+        """A pointwise convolution as one row of pixels: a plain matmul."""
         if not all(axis.pointwise for axis in self.axes):
             return self
         unit = forward_axis(1, 1, 1, 1, 1, 0)
@@ -197,7 +197,7 @@ class Window:
 
 
 def triple(values: tuple[int, ...], fill: int) -> Triple:
-    """Three numbers: `values`, after as many of `fill` as they lack."""
+    """Pads `values` to three numbers with leading `fill`."""
     a, b, c = (fill,) * (3 - len(values)) + values
     return a, b, c
 
@@ -229,7 +229,7 @@ def forward_of(
 def backward_of(
     x: tuple[int, ...], w: tuple[int, ...], g: tuple[int, ...], window: Window, dtype: DType
 ) -> Correlation:
-    """The gradient of y = conv(x, w) by x, for the shapes of x, w and y."""
+    """The input gradient of y = conv(x, w), for the shapes of x, w and y."""
     sizes = zip(
         triple(g[1:-1], 1), triple(x[1:-1], 1), window.taps, window.strides, window.dilation,
         window.low, strict=True,

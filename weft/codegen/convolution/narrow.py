@@ -1,8 +1,10 @@
-"""Convolutions with very few columns, such as to one or three channels: vectors go along channels.
+"""Convolutions with very few columns, such as one or three output channels: vectors run along the
+input channels.
 
 A vector of columns would be nearly empty. Here a sum is a vector of partial sums over the source's
-channels, added up at the end: `rows` positions by all columns at once. The weights are first turned
-to `[group, tap, tap, column, tap of the last axis, depth]`, so that both operands are runs.
+channels, reduced at the end, for `rows` positions and all columns at once. The weights are first
+transposed to `[group, tap, tap, column, tap of the last axis, depth]`, so that both operands are
+contiguous runs.
 """
 
 from __future__ import annotations
@@ -25,15 +27,15 @@ from weft.codegen.target import Target
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 COLUMNS = 4
-"""Most columns of this kind."""
+"""Maximum columns."""
 REDUCTION = 12
-"""Cycles to add up the lanes of one sum; an estimate."""
+"""Estimated cycles to reduce the lanes of one sum."""
 LONGEST = 8
-"""Most rows of a tile."""
+"""Maximum rows of a tile."""
 
 
 def suits(problem: Correlation, target: Target) -> bool:
-    """Whether this kind takes fewer cycles than a tile with one vector of columns."""
+    """Whether this kernel takes fewer cycles than a tile with one vector of columns."""
     lanes = target.lanes(problem.sums.size)
     steps = problem.depth * problem.packed_taps
     run = problem.depth * (len(problem.axes[2].order) if _joined(problem) else 1)
@@ -48,7 +50,7 @@ def _joined(problem: Correlation) -> bool:
 def launch_narrow(
     problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Summing
 ) -> tuple[Launch, ...]:
-    """The launches: turning the weights, then the convolution."""
+    """The launches: transposing the weights, then the convolution."""
     turn, turned = _turned(problem, weights)
     plan = _plan_of(problem, target)
     return turn, _Narrow(problem, plan, target, sink).launch(source, turned)
@@ -68,7 +70,7 @@ def _plan_of(problem: Correlation, target: Target) -> Plan:
 
 
 def _turned(problem: Correlation, weights: Argument) -> tuple[Launch, Scratch]:
-    """The launch that turns the weights, one element at a time: there are few."""
+    """The launch that transposes the weights, one element at a time: there are few."""
     b = kernel_builder()
     source, to = b.argument(0), b.argument(1)
     lengths = [len(axis.order) for axis in problem.axes]
@@ -143,7 +145,7 @@ class _Narrow(Nest):
                     self.sink.flush()
 
     def _added(self, value: Reg) -> Reg:
-        """The sum of a vector's lanes, in a fixed order of the target's choice."""
+        """The sum of a vector's lanes, in a fixed order that the target chooses."""
         scalar = element(value.type)
         name = f"@llvm.vector.reduce.fadd.{suffix(value.type)}"
         self.b.declarations.add(f"declare {scalar} {name}({scalar}, {value.type})")
@@ -169,7 +171,7 @@ class _Narrow(Nest):
     def _run(
         self, taps: list[Reg], source: Reg, weights: Reg, count: Reg, sums: list[Reg]
     ) -> list[Reg]:
-        """Add the products of `count` neighbours in the source."""
+        """Adds the products of `count` contiguous source elements."""
         b, problem, lanes = self.b, self.problem, self.tile.lanes
         _, height, width = (len(axis.order) for axis in problem.axes)
         line = b.mul(b.add(b.mul(taps[0], height), taps[1]), problem.columns * width)

@@ -1,9 +1,9 @@
-"""Packing weights into panels, in the order in which the tiles read them.
+"""Packs weights into panels, in the order in which the tiles read them.
 
-A panel holds, for one group and one tile's columns, `[tap, depth, columns]`: taps in the order in
-which source positions ascend within each phase, columns filled up with zeros. The panels are
-contiguous, so that they stay in L2 where the weights themselves, at a stride of a power of two,
-would meet in a few cache sets; the gradient by x needs them turned anyway.
+A panel holds, for one group and one tile's columns, `[tap, depth, columns]`: taps in the order of
+ascending source positions within each phase, columns padded with zeros. The panels are contiguous,
+so they stay in L2, where the weights themselves, with a power-of-two stride, would fall into a few
+cache sets; and the input gradient needs them transposed anyway.
 
 One kernel packs the weights of many layers: extents are arguments of the launch.
 """
@@ -26,11 +26,11 @@ from weft.ir.node import Value
 from weft.passes.launch import Kernel, Launch, Scratch
 
 CHUNK = 64 * 1024
-"""Bytes of packed weights in a chunk, at least: some 5 us."""
+"""Minimum bytes of packed weights in a chunk: some 5 us."""
 
 
 def launch_packing(problem: Correlation, tile: Tile, weights: Value) -> tuple[Launch, Scratch]:
-    """The launch that packs `weights`, and where the panels lie."""
+    """The launch that packs `weights`, and the layout of the panels."""
     panels = ceil_div(problem.columns, tile.columns)
     items = problem.groups * panels * problem.packed_taps
     item_bytes = problem.depth * tile.columns * tile.dtype.size
@@ -51,7 +51,7 @@ def launch_packing(problem: Correlation, tile: Tile, weights: Value) -> tuple[La
 
 
 def _taps(problem: Correlation) -> tuple[int, ...]:
-    """The number of each tap in the weights, in packed order; nothing where they are the same."""
+    """The number of each tap in the weights, in packed order; nothing if the orders are equal."""
     orders = [axis.order for axis in problem.axes]
     if all(order == tuple(range(taps)) for order, taps in zip(orders, problem.taps, strict=True)):
         return ()
@@ -63,12 +63,12 @@ def _taps(problem: Correlation) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What makes another kernel."""
+    """What distinguishes kernels."""
 
     tile: Tile
     dtype: DType  # of the weights
     turned: bool
-    whole: bool  # no panel has columns to fill up
+    whole: bool  # no panel needs column padding
     square: bool  # whole squares of steps
     taps: tuple[int, ...]
 
@@ -141,7 +141,7 @@ class _Packing:
                 b.store(value, b.offset(goal, v * tile.lanes * tile.dtype.size), tile.dtype.size)
 
     def _turn(self, source: Reg, to: Reg, room: Reg) -> None:
-        """Squares of `lanes` columns by `lanes` steps, turned in registers."""
+        """Squares of `lanes` columns by `lanes` steps, transposed in registers."""
         b, tile = self.b, self.tile
         lanes, size = tile.lanes, tile.dtype.size
         with b.loop(0, self.depth, lanes) as k, b.loop(0, tile.columns, lanes) as c:
@@ -156,7 +156,7 @@ class _Packing:
                     b.store(value, b.offset(goal, i * tile.columns * size), size)
 
     def _row(self, corner: Reg, i: int, left: Reg, steps: Reg | None) -> Reg:
-        """Some steps of a column of a square; zeros where the panel has no such column."""
+        """Some steps of a column of a square; zeros if the panel has no such column."""
         b, tile = self.b, self.tile
         if not self.kind.whole:
             steps = steps or first_lanes(b, integer(tile.lanes), tile.lanes)
@@ -166,7 +166,7 @@ class _Packing:
         return read(b, place, tile.lanes, self.kind.dtype, tile.dtype, steps)
 
     def _among(self, i: Reg, rest: Reg) -> contextlib.AbstractContextManager[None]:
-        """Code for step `i` of a square, where there are so many."""
+        """Code for step `i` of a square, if it exists."""
         if self.kind.square:
             return contextlib.nullcontext()
         return self.b.when(self.b.compare("icmp slt", i, rest))

@@ -1,9 +1,9 @@
-"""Copies of a block of x or g, in panels of some neighbouring channels each.
+"""Packs a block of x or g into panels of adjacent channels.
 
-The copy reads whole positions in order, as caches fetch ahead; a panel read in place, 128 bytes of
-every 1 KB or so, comes from memory a line at a time and meets few sets of the first cache. Panels
-of g are as wide as a tile, filled up with zeros; panels of x have the rows of a tile, and the last
-one begins early.
+The copy reads whole positions in order, as hardware prefetching needs. A panel read in place, 128
+bytes of every 1 KB or so, comes from memory line by line and falls into few L1 sets. Panels of g
+are as wide as a tile, padded with zeros; panels of x have the rows of a tile, and the last one
+starts early.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from weft.passes.launch import Kernel, Launch, Scratch
 
 LINE = 64
 CHUNKS = 32
-"""Chunks to aim for: even shares for up to 8 threads."""
+"""Target number of chunks: even shares for up to 8 threads."""
 Extents = tuple[int, int, int, int]
 Spans = list[tuple[Reg, Reg]]
 
 
 @dataclass(frozen=True)
 class Panels:
-    """Where the panels of a block lie, one after the other."""
+    """The layout of a block's panels, one after the other."""
 
     extents: Extents  # images and positions of the largest block
     columns: int  # channels of a group
     width: int  # channels of a panel
     lanes: int
     dtype: DType
-    early: bool = False  # a group's last panel begins early
+    early: bool = False  # a group's last panel starts early
 
     @property
     def pitches(self) -> Extents:
-        """Bytes in a panel between images and positions."""
+        """Strides in a panel in bytes, of images and positions."""
         _, z, y, x = self.extents
         return pitches_of((z, y, x), self.width * self.dtype.size)
 
     @property
     def bytes(self) -> int:
-        """Bytes of a panel: a line to spare keeps panels out of each other's cache sets."""
+        """Bytes of a panel: a spare line keeps panels in different cache sets."""
         return ceil_div(self.extents[0] * self.pitches[0], LINE) * LINE + LINE
 
     @property
@@ -56,7 +56,7 @@ class Panels:
         return ceil_div(self.columns, self.width)
 
     def column(self, b: Builder, panel: Reg) -> tuple[Reg, Reg]:
-        """The first channel of a panel among those of all groups, and in its own group."""
+        """The first channel of a panel among all channels, and within its group."""
         group, own = divide(b, panel, integer(self.across))
         inside = b.mul(own, self.width)
         if self.early:
@@ -73,9 +73,9 @@ class Panels:
         source: Prologue,
         steps: Extents = (1, 1, 1, 1),
     ) -> None:
-        """Copy a run of panels, `share`, between `places`: the first position's in each.
+        """Packs a run of panels, `share`, between `places`: the first position's in each.
 
-        `spans` counts images and positions; each is `steps` after the one before in the image.
+        `spans` counts images and positions; consecutive ones are `steps` apart in the image.
         """
         first, count = share
         with (
@@ -104,7 +104,7 @@ class Panels:
     def launch(
         self, image: Image, extents: Extents, blocks: Extents, source: Prologue
     ) -> tuple[Launch, Scratch]:
-        """The launch that copies an image of `extents`, block after block of them."""
+        """The launch that packs an image of `extents`, block after block."""
         b = kernel_builder()
         count = image.channels // self.columns * self.across
         shares = min(count, ceil_div(CHUNKS, prod(blocks)))

@@ -1,4 +1,4 @@
-"""Small pieces that all kernels of convolutions write: loops, parts of axes, tables."""
+"""Code that all convolution kernels use: loops, parts of axes, tables."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Part:
     start: Reg  # first position of the block, counted in the phase
     count: Reg
     first: Reg  # the phase's first result position
-    offset: Reg  # source position of its first tap, from where the block's source begins
+    offset: Reg  # source position of its first tap, relative to the block's source
     tap: Reg
     taps: Reg
 
 
 def unflat(registers: list[Reg], vectors: int) -> Accumulators:
-    """Accumulators by row from one list."""
+    """Splits a flat list of accumulators by row."""
     return [registers[i : i + vectors] for i in range(0, len(registers), vectors)]
 
 
 @contextlib.contextmanager
 def each(b: Builder, start: Reg, stop: Reg) -> Iterator[Reg]:
-    """`for index in range(start, stop)`; no loop where it is known to run once."""
+    """`for index in range(start, stop)`; no loop if it is known to run once."""
     first, last = fixed(start), fixed(stop)
     if first is not None and last is not None and last - first == 1:
         yield start
@@ -50,7 +50,7 @@ def span(b: Builder, i: Reg, extent: int, parts: int) -> tuple[Reg, Reg]:
 
 
 def look_up(b: Builder, name: str, rows: list[tuple[int, ...]], row: Reg) -> list[Reg]:
-    """One row of a constant table, held in the kernel."""
+    """One row of a constant table in the kernel."""
     width = len(rows[0])
     entries = ", ".join(f"i64 {n}" for numbers in rows for n in numbers)
     count = prod((len(rows), width))

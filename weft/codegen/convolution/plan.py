@@ -1,4 +1,4 @@
-"""How a correlation is cut: the tile, the blocks of positions and columns, and the chunks."""
+"""The blocking of a correlation: the tile, the blocks of positions and columns, and the chunks."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
 
 TILE_COST = 40
-"""Cycles that a tile costs beside its multiply-adds: starting sums, stores, loops; an estimate."""
+"""Estimated overhead cycles of a tile beside its multiply-adds: zeroing, stores, loops."""
 LOAD = 0.1
 """Cycles that a load costs beside multiply-adds: it makes 6x4 better than 13x2, as measured."""
 SCATTER_COST = 60
-"""Further cycles where each row's place is computed: divisions by constants; an estimate."""
+"""Estimated further cycles if each row's position is computed: divisions by constants."""
 SCATTERED = 8
-"""Most scattered rows: each has a pointer of its own; 14 take 80 ms to compile, 28 take 200."""
+"""Maximum scattered rows: each has its own pointer; 14 take 80 ms to compile, 28 take 200."""
 CHUNK_FLOPS = 2e6
-"""Least work of a chunk, some 10 us: less is not worth waking another thread for."""
+"""Minimum work of a chunk, some 10 us: less is not worth waking another thread for."""
 CHUNKS = 32
-"""Chunks to aim for: even shares for up to 8 threads."""
+"""Target number of chunks: even shares for up to 8 threads."""
 WIDE = 256
-"""Fewest columns that are shared out among chunks rather than positions."""
+"""Minimum columns to divide among chunks rather than positions."""
 WAY = 4096
-"""Bytes of a way of a first-level cache: 64 sets of 64 bytes."""
+"""Bytes of one way of L1: 64 sets of 64 bytes."""
 POSITIONS = 96
-"""Fewest positions of a block: each reads all weights."""
+"""Minimum positions of a block: each block reads all weights."""
 
 Blocks = tuple[int, int, int, int]
 
@@ -36,9 +36,9 @@ Blocks = tuple[int, int, int, int]
 class Plan:
     """The blocking of one correlation.
 
-    A tile's rows are neighbours along the last axis, or, where that is short, `scattered` over
-    all axes of the block. `blocks` are the numbers of parts of the images and the three axes,
-    `shares` that of the panels of columns; their product is the number of chunks.
+    A tile's rows are adjacent along the last axis or, if that is short, `scattered` over all axes
+    of the block. `blocks` are the numbers of parts of the images and the three axes, `shares` that
+    of the panels of columns; their product is the number of chunks.
     """
 
     tile: Tile
@@ -52,12 +52,12 @@ class Plan:
 
     @property
     def chunks(self) -> int:
-        """Parts that may run at the same time."""
+        """Parts that may run concurrently."""
         return prod(self.blocks) * self.shares
 
 
 def plan_of(problem: Correlation, target: Target, steps: bool = False) -> Plan:
-    """Choose the blocking; depends on shapes and target only, never on threads.
+    """Chooses the blocking; depends on shapes and target only, never on threads.
 
     With `steps` the source is computed from another array while it is copied.
     """
@@ -77,7 +77,7 @@ def plan_of(problem: Correlation, target: Target, steps: bool = False) -> Plan:
 
 
 def shares_first(problem: Correlation, blocks: Blocks, shares: int, target: Target) -> bool:
-    """Whether less comes from beyond L2 if a thread goes through all blocks share by share.
+    """Whether a thread that processes all blocks share by share reads less from beyond L2.
 
     Then it reads its panels once and the source for every share, else the other way round.
     """
@@ -104,7 +104,7 @@ def slices_of(problem: Correlation, tile: Tile, target: Target) -> int:
 def pixel_bytes(problem: Correlation, slices: int) -> int:
     """Bytes from one position to the next in a copy of a slice of the source.
 
-    A line to spare keeps the rows of a tile out of each other's sets of the first cache.
+    A spare line keeps the rows of a tile in different L1 sets.
     """
     own = problem.groups * ceil_div(problem.depth, slices) * problem.sums.size
     spare = (slices > 1 and own % 256 == 0) or one_set(problem)
@@ -112,7 +112,7 @@ def pixel_bytes(problem: Correlation, slices: int) -> int:
 
 
 def one_set(problem: Correlation) -> bool:
-    """Whether what a depthwise vector meets at all positions shares one set of the first cache."""
+    """Whether a depthwise vector's source at all positions falls into one L1 set."""
     pixel = problem.groups * problem.sums.size
     return problem.groups > 1 and problem.depth == 1 and pixel % WAY == 0
 
@@ -120,7 +120,7 @@ def one_set(problem: Correlation) -> bool:
 def cut_slices(
     problem: Correlation, tile: Tile, scattered: bool, slices: int, target: Target
 ) -> tuple[Blocks, int]:
-    """Blocks and shares where the channels are cut too.
+    """Blocks and shares if the channels are cut too.
 
     Every share copies the source and every block reads all weights, so both stay large.
     """
@@ -153,10 +153,10 @@ def cut_slices(
 
 
 def most_rows(target: Target, vectors: int) -> int:
-    """Most rows of a tile inside loops over taps.
+    """Maximum rows of a tile inside loops over taps.
 
     With all registers taken LLVM spills a sum in these loops: on ResNet-50's 3x3 layers 14x2
-    reaches 83% of the peak, 13x2 95%. Three to spare are enough; of 16 they would be too many.
+    reaches 83% of the peak, 13x2 95%. Three spare registers are enough; of 16 that is too many.
     """
     most = max_rows(target, vectors)
     if vectors == 1 or target.registers <= 16:
@@ -167,7 +167,7 @@ def most_rows(target: Target, vectors: int) -> int:
 def step_cycles(rows: int, vectors: int) -> float:
     """Cycles of one step of a tile, two multiply-adds or loads at a time.
 
-    Loads that do not limit cost something all the same.
+    Loads that are not the bottleneck still cost something.
     """
     loads = vectors + rows * (vectors if vectors == 1 else 1)
     return max(rows * vectors, loads, 8) / 2 + LOAD * loads
@@ -176,8 +176,8 @@ def step_cycles(rows: int, vectors: int) -> float:
 def choose_tile(problem: Correlation, target: Target, parts: int) -> tuple[Tile, bool]:
     """The tile with the fewest cycles, and whether its rows are scattered.
 
-    The last axis is cut in `parts`. A row's last tile begins early, so that each part and phase
-    must hold a whole tile.
+    The last axis is cut in `parts`. A row's last tile starts early, so each part and phase must
+    hold a whole tile.
     """
     dtype = problem.sums
     lanes = target.lanes(dtype.size)
@@ -238,7 +238,7 @@ def cut(
 
 
 def source_bytes(problem: Correlation, sizes: Blocks, pixel: int, copied: bool = True) -> int:
-    """Bytes of the source that a block of positions reads; a copy has zeros and gaps as well."""
+    """Bytes of the source that a block of positions reads; a copy also has zeros and gaps."""
     axes = zip(problem.axes, sizes[1:], strict=True)
     spans = [axis.window(n) if copied else axis.touched(n) for axis, n in axes]
     return sizes[0] * prod(spans) * pixel

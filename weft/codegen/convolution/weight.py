@@ -1,20 +1,20 @@
-"""The loops of a gradient by weights around the microkernel.
+"""The loops of a weight gradient around the microkernel.
 
 A tile's rows are elements of (tap, channel), its columns are those of g, and the microkernel's
-steps are neighbouring positions along the last axis: it reads x at a stride, broadcast, and runs
-of g.
+steps are adjacent positions along the last axis: it broadcasts elements of x, at a stride, and
+reads runs of g.
 
-    (before)      all of g in panels of a tile's columns, where several slices need it
+    (before)      all of g packed in panels of a tile's columns, if several slices need it
     chunk         a part of the positions, and a slice of the gradient, which stays in L2
-      block       positions whose x fits L2, and a panel of whose g the first cache
+      block       positions whose x fits L2, and a panel of whose g fits L1
         (copy)    x and g in panels; or x with zeros around it, where rows join taps
           tile    sums are loaded from scratch, and stored back
             image, position   microkernel along the last axis, or the whole block
 
-Without zeros around it, what lies outside x is left out: every tap has its own range of positions.
-Meanwhile each tile asks for its share of what the next block, or the next panel, is made of.
-Where there are parts, a second launch sums their gradients in order, so that results do not depend
-on threads; a single part finishes the tiles of its last block.
+Without zeros around it, positions outside x are skipped: every tap has its own range of positions.
+Meanwhile each tile prefetches its share of the source of the next block, or of the next panel.
+If there are parts, a second launch adds their gradients in order, so that results do not depend on
+threads; a single part finishes the tiles of its last block.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Operand:
     pitches: tuple[int, int, int, int]
 
     def at(self, b: Builder, position: list[Reg]) -> Reg:
-        """Where a position lies."""
+        """The address of a position."""
         pointer = self.base
         for i, start, pitch in zip(position, self.corner, self.pitches, strict=True):
             pointer = b.offset(pointer, b.mul(subtract(b, i, start), pitch))
@@ -78,7 +78,7 @@ class Operand:
 
 
 class WeightNest:
-    """The kernel of one gradient by weights under construction."""
+    """The kernel of one weight gradient under construction."""
 
     def __init__(self, problem: WeightGradient, plan: Plan, target: Target) -> None:
         self.problem = problem
@@ -106,7 +106,7 @@ class WeightNest:
         lanes, kind = self.tile.lanes, problem.sums
         n, a, c, d = self.largest
         self.packing = Panels((n, a, c, d), problem.columns, self.tile.columns, lanes, kind)
-        # Positions that no tap meets are left out.
+        # Positions that no tap reads are skipped.
         self.folded = plan.split and all(side.taps == 1 for side in problem.sides)
         # Then the block's panels of x and g hold the same positions, one after the other.
         self.flat = self.folded and problem.inside
@@ -127,7 +127,7 @@ class WeightNest:
             self.scratch += across * down * self.tiling.taps * self.tiling.bytes
 
     def _apart(self, pixel: int) -> int:
-        """Bytes between neighbours of a copy of x, whose elements of one position are `pixel`."""
+        """Strides of a copy of x in bytes, with `pixel` bytes per position."""
         return pixel
 
     def _tiling(self) -> Tiling:
@@ -137,11 +137,11 @@ class WeightNest:
         return Tiling(self.tile, problem.groups, problem.columns, run, height, prod(self.taps))
 
     def _panels(self) -> int:
-        """Most panels of columns in a slice."""
+        """Maximum panels of columns in a slice."""
         return ceil_div(self.tiling.groups * self.tiling.across, self.plan.slices[1])
 
     def _pieces(self) -> int:
-        """Most pieces of a run in a slice."""
+        """Maximum pieces of a run in a slice."""
         return ceil_div(self.across, self.plan.slices[0])
 
     def launches(self, operands: Operands, sink: Sink) -> tuple[Launch, ...]:
@@ -233,7 +233,7 @@ class WeightNest:
             self._piece(across, down)
 
     def _split_x(self, share: tuple[Reg, Reg]) -> None:
-        """Copy the block's x in panels: of positions inside x, those that some tap meets."""
+        """Packs the block's x: of positions inside x, those that some tap reads."""
         b, sides = self.b, self.problem.sides
         here = b.offset(self.x, b.mul(self.spans[0][0], self.x_image.pitches[0]))
         to = self.own
@@ -262,7 +262,7 @@ class WeightNest:
         self.splitting.copy(b, image, (here, to), spans, share, source, (n, z, y, x))
 
     def _block(self, index: Reg) -> None:
-        """Find the block's positions; copy its x and g if need be."""
+        """Finds the block's positions; copies its x and g if needed."""
         b, plan = self.b, self.plan
         self.block = index
         self.spans = spans = spans_of(b, index, self.extents, plan.blocks)
@@ -307,7 +307,7 @@ class WeightNest:
         return Operand(to, [n, z, y, x], self.g_copy)
 
     def _piece(self, across: Reg, piece: Reg) -> None:
-        """A panel of channels against one of columns: all taps."""
+        """A panel of channels times a panel of columns: all taps."""
         b = self.b
         if self.plan.split:
             away = b.mul(subtract(b, piece, self.first_piece), self.splitting.bytes)
@@ -342,7 +342,7 @@ class WeightNest:
 
     @contextlib.contextmanager
     def _kept(self, at: Place) -> Iterator[Accumulators]:
-        """The sums of a tile: those of the block before, to be changed by the body, and kept."""
+        """Loads a tile's sums of the block before for the body to change, then stores them."""
         b, tiling = self.b, self.tiling
         panel, piece, tap = at
         if self.plan.parts > 1:
@@ -362,7 +362,7 @@ class WeightNest:
                 tiling.finish(b, self.sink, at, place, 1)
 
     def _ahead(self, across: Reg, piece: Reg, column: Reg, channel: Reg) -> list[Ahead]:
-        """What the tile's panels will hold of the next block: the tile asks for its share."""
+        """The tile's share of prefetching the next block of its panels."""
         b, problem, plan = self.b, self.problem, self.plan
         if not plan.split or not all(side.pointwise for side in problem.sides):
             return []
@@ -386,7 +386,7 @@ class WeightNest:
         return found
 
     def _next_panel(self, at: list[Reg]) -> list[Ahead]:
-        """A share of the panel of g that the thread reads after this one: all lie in a row."""
+        """A share of prefetching the next panel of g, as panels are contiguous."""
         b, plan = self.b, self.plan
         if not plan.before:
             return []
@@ -451,7 +451,7 @@ class WeightNest:
             right = Right(g, self.right.pitches[3], masks)
             depth = self._positions() if self.flat else subtract(b, stop_x, first_x)
             known = fixed(depth)
-            # See `correlate`: rows must not read what their neighbours read in an unrolled step.
+            # See `correlate`: rows must not read what adjacent rows read in an unrolled step.
             apart = stride * self.left.pitches[3] // self.size
             unroll = UNROLL if self.tile_run <= apart else 1
             steps = depth if known is None else known

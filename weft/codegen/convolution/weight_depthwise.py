@@ -1,7 +1,7 @@
-"""The gradient by weights of a depthwise convolution: vectors go along the channels.
+"""The weight gradient of a depthwise convolution: vectors run along the channels.
 
-Registers hold the sums of all taps, or of one row of them, for one vector of channels; for every
-position one vector of g meets a vector of x for each tap.
+Registers hold the sums of all taps, or of one row of them, for one vector of channels. At every
+position one vector of g is multiplied by a vector of x for each tap.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weft.codegen.target import Target
 from weft.passes.launch import Launch
 
 SET = 1024
-"""Bytes between positions of which many share a set of the first-level cache."""
+"""A stride of positions with which many of them share an L1 set."""
 
 
 def suits(problem: WeightGradient) -> bool:
@@ -36,7 +36,7 @@ def launch_depthwise_gradient(
     lanes = target.lanes(problem.sums.size)
     copied = not problem.inside or problem.dtype is not problem.sums or operands[0].steps
     tall = problem.sides[1].taps * problem.sides[2].taps <= target.registers - 4
-    # Two vectors are a run of 128 bytes of each position, where their sums fit the registers.
+    # Two vectors are a run of 128 bytes of each position, if their sums fit the registers.
     inner = problem.sides[2].taps * (problem.sides[1].taps if tall else 1)
     vectors = 2 if 2 * inner <= target.registers - 4 and problem.width > lanes else 1
     tile = Tile(problem.sides[1].taps if tall else 1, vectors, lanes, problem.sums)
@@ -49,7 +49,7 @@ class _DepthwiseNest(WeightNest):
     """The nest of a depthwise gradient."""
 
     def _apart(self, pixel: int) -> int:
-        """Two lines to spare where the positions of a vector would meet in few sets."""
+        """Two spare lines if the positions of a vector would fall into few sets."""
         return pixel if pixel % SET else pixel + 2 * LINE
 
     def _tiling(self) -> Tiling:
@@ -68,7 +68,7 @@ class _DepthwiseNest(WeightNest):
             self._vectors(taps, v.index)
 
     def _vectors(self, outer: Reg, panel: Reg) -> None:
-        """The sums of some taps for neighbouring vectors of channels."""
+        """The sums of some taps for adjacent vectors of channels."""
         b, problem = self.b, self.problem
         channel, inside = self.tiling.column(b, panel)
         masks = self.tiling.masks(b, inside)
@@ -97,7 +97,7 @@ class _DepthwiseNest(WeightNest):
         masks: list[Reg | None],
         start: list[Reg],
     ) -> list[Reg]:
-        """Add what the positions of the block give."""
+        """Adds the contributions of the block's positions."""
         b = self.b
         images, planes, lines, _ = self.spans
         with b.loop(images[0], b.add(*images), 1, start) as n:
@@ -118,7 +118,7 @@ class _DepthwiseNest(WeightNest):
         masks: list[Reg | None],
         start: list[Reg],
     ) -> list[Reg]:
-        """Add what neighbours along the last axis give."""
+        """Adds the contributions of adjacent positions along the last axis."""
         b, sides = self.b, self.problem.sides
         begin, count = self.spans[3]
         source = [at[0]]

@@ -1,4 +1,6 @@
-"""How a gradient by weights is cut: tile, slices of the gradient, blocks and parts of positions."""
+"""The blocking of a weight gradient: tile, slices of the gradient, blocks and parts of
+positions.
+"""
 
 from __future__ import annotations
 
@@ -13,30 +15,31 @@ from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
 
 CHUNK_FLOPS = 2e6
-"""Least work of a chunk, some 10 us."""
+"""Minimum work of a chunk, some 10 us."""
 CHUNK_BYTES = 4e5
-"""Or what of x and g a chunk reads, where that takes longer: depthwise."""
+"""Minimum bytes of x and g that a chunk reads, where that takes longer: depthwise."""
 CHUNKS = 32
-"""Chunks to aim for: even shares for up to 8 threads."""
+"""Target number of chunks: even shares for up to 8 threads."""
 JOINED = 8
-"""Fewest channels that fill a tile's rows well enough without joining taps."""
+"""Minimum channels that fill a tile's rows well enough without joining taps."""
 
 PACKED = 24
-"""Fewest rows for which panels of g pay: each vector copied takes part in half as many cycles."""
+"""Minimum rows for which panels of g pay: each packed vector is used in half as many cycles."""
 
 TEAM = 8
-"""Fewest chunks of a large gradient: a share for each of up to 8 threads."""
+"""Minimum chunks of a large gradient: a share for each of up to 8 threads."""
 COPY = 1.2
-"""Cycles to copy an element of x or g, from the last cache: estimates, as those that follow."""
+"""Estimated cycles to copy an element of x or g from L3; the following are estimates, too."""
 BEFORE, PASS = 1.5, 0.15
-"""How often g is copied, in effect, where a launch does it: once through memory, and what each
-slice of the channels takes to read the panels."""
+"""Effective number of copies of g if a launch packs it: once through memory, plus what each slice
+of the channels takes to read the panels.
+"""
 WAIT = 0.1
-"""The part of a chunk's time that is lost at the end."""
+"""The fraction of a chunk's time that is lost at the end."""
 SUM = 3.0
 """Cycles to write an element of a part's gradient to memory, and to read it for the sum."""
 NEAR, FAR = 0.2, 0.6
-"""Cycles to load an element of a gradient before a block, and to store it after: from L2, L3."""
+"""Cycles to load an element of a gradient before a block, and to store it after: L2, L3."""
 
 Blocks = tuple[int, int, int, int]
 
@@ -49,16 +52,16 @@ class Plan:
     tall: bool  # a tile holds the rows of all taps of the middle axis
     joined: bool  # taps of the last axis and channels are one run of rows
     copied: bool  # each block's x is copied, with the zeros around it
-    packed: bool  # each block's g is copied, in panels
-    split: bool  # each block's x is copied, in panels
-    before: bool  # a launch before copies all of g, in panels
+    packed: bool  # each block's g is packed
+    split: bool  # each block's x is packed
+    before: bool  # a launch before packs all of g
     blocks: Blocks  # of images and the three axes
     parts: int  # of the blocks; each has a gradient of its own
     slices: tuple[int, int]  # of the gradient: of its panels of channels and of columns
 
     @property
     def chunks(self) -> int:
-        """Parts that may run at the same time."""
+        """Parts that may run concurrently."""
         return self.parts * prod(self.slices)
 
 
@@ -81,7 +84,7 @@ class _Cut:
         return channels / self.rows, self.problem.width / self.columns
 
     def halve(self, most_rows: int, most_columns: int) -> bool:
-        """Halve the wider side; whether that was possible."""
+        """Halves the wider side; returns whether that was possible."""
         x, g = self.pixel()
         by_rows = self.rows * 2 <= most_rows and (x >= g or self.columns * 2 > most_columns)
         if by_rows:
@@ -94,7 +97,7 @@ class _Cut:
 
 
 def plan_of(problem: WeightGradient, target: Target) -> Plan:
-    """Choose the blocking; depends on shapes and target only, never on threads."""
+    """Chooses the blocking; depends on shapes and target only, never on threads."""
     half = problem.dtype is not problem.sums
     last = problem.sides[2]
     joinable = problem.groups == 1 and last.dilation == 1 and last.taps > 1
@@ -115,9 +118,9 @@ def plan_of(problem: WeightGradient, target: Target) -> Plan:
 
 
 def _shared(plan: Plan, problem: WeightGradient, pieces: int, panels: int, target: Target) -> Plan:
-    """The parts and slices that cost least beside the multiply-adds, where x and g are copied.
+    """The parts and slices that cost least beside the multiply-adds, if x and g are copied.
 
-    Each slice copies its x and g, once for all of the other side's slices, unless g is copied
+    Each slice copies its x and g, once for all of the other side's slices, unless g is packed
     before; each part has a gradient to be summed; and all wait for the last chunk.
     """
     chunks = max(1, min(CHUNKS, int(problem.flops / CHUNK_FLOPS)))
@@ -139,7 +142,7 @@ def _shared(plan: Plan, problem: WeightGradient, pieces: int, panels: int, targe
         cost = copied + kept + own * (parts * SUM if parts > 1 else 0) + work / count * WAIT
         options.append((cost, parts, rows, columns, before))
     _, parts, rows, columns, before = min(options)
-    across = panels if before else columns  # of panels that lie ready one is in use at a time
+    across = panels if before else columns  # of packed panels one is in use at a time
     blocks = _blocks(problem, _Cut(problem, rows, across), parts, target, most)
     parts = min(parts, prod(blocks))
     return replace(plan, blocks=blocks, parts=parts, slices=(rows, columns), before=before)

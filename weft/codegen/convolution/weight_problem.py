@@ -1,4 +1,4 @@
-"""The gradient of a convolution by its weights, as numbers.
+"""The problem of a convolution's weight gradient, in numbers.
 
 gradient[t, c, k] = sum over images and positions p of y of
                     x[p * stride + t * dilation - low, c] * g[p, k]
@@ -43,13 +43,13 @@ class Side:
         return self.taps == 1 and self.stride == 1 and self.low == 0 and self.source == self.result
 
     def window(self, count: int) -> int:
-        """Positions of x that `count` neighbouring positions of g meet."""
+        """Positions of x that `count` adjacent positions of g span."""
         return (count - 1) * self.stride + (self.taps - 1) * self.dilation + 1
 
 
 @dataclass(frozen=True)
 class WeightGradient:
-    """One gradient by weights."""
+    """One weight gradient."""
 
     images: int
     sides: tuple[Side, Side, Side]
@@ -106,7 +106,7 @@ class WeightGradient:
 def weight_gradient_of(
     x: tuple[int, ...], w: tuple[int, ...], g: tuple[int, ...], window: Window, dtype: DType
 ) -> WeightGradient:
-    """The gradient by weights for the shapes of x, w and g; pointwise ones as one row of pixels."""
+    """The weight gradient for the shapes of x, w and g; pointwise ones as one row of pixels."""
     sizes = zip(
         triple(x[1:-1], 1), triple(g[1:-1], 1), window.taps, window.strides, window.dilation,
         window.low, strict=True,

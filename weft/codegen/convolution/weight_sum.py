@@ -1,4 +1,4 @@
-"""Where the sums of a gradient by weights wait, and how they get from there to the result."""
+"""Stores the sums of a weight gradient between blocks, and reduces them to the result."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Place = tuple[Reg, Reg, Reg]
 
 @dataclass(frozen=True)
 class Tiling:
-    """Tiles of a gradient; their sums lie one tile after the other, in whole vectors.
+    """Tiles of a gradient; their sums are contiguous tile by tile, in whole vectors.
 
-    In the gradient itself a tile's rows are a power of two apart, in one set of the first cache.
+    In the gradient itself a tile's rows are a power of two apart, in one L1 set.
     """
 
     tile: Tile
     groups: int
     columns: int  # of a group
-    run: int  # neighbouring rows: channels, and perhaps taps of the last axis
+    run: int  # adjacent rows: channels, and perhaps taps of the last axis
     height: int  # such runs in a tile
-    taps: int  # times that these runs make up the gradient
+    taps: int  # how many times these runs make up the gradient
 
     @property
     def rows(self) -> int:
@@ -40,7 +40,7 @@ class Tiling:
 
     @property
     def pieces(self) -> int:
-        """Tiles down a run; the last one begins early."""
+        """Tiles down a run; the last one starts early."""
         return ceil_div(self.run, self.rows)
 
     @property
@@ -64,13 +64,13 @@ class Tiling:
         return self.tile.rows * self.tile.vectors * self.step
 
     def row(self, b: Builder, piece: Reg) -> tuple[Reg, Reg]:
-        """Where a piece of a run begins, and how many of its rows belong to the one before."""
+        """The start of a piece of a run, and how many of its rows belong to the one before."""
         wanted = b.mul(piece, self.rows)
         first = smaller(b, wanted, integer(self.run - self.rows))
         return first, subtract(b, wanted, first)
 
     def column(self, b: Builder, panel: Reg) -> tuple[Reg, Reg]:
-        """Where a panel begins among all columns, and in its own group."""
+        """The start of a panel among all columns, and within its group."""
         group, own = divide(b, panel, integer(self.across))
         inside = b.mul(own, self.tile.columns)
         return b.add(b.mul(group, self.columns), inside), inside
@@ -93,12 +93,12 @@ class Tiling:
         return [flat[i : i + tile.vectors] for i in range(0, len(flat), tile.vectors)]
 
     def store(self, b: Builder, sums: Accumulators, pointer: Reg) -> None:
-        """Keep a tile's sums."""
+        """Stores a tile's sums."""
         for i, value in enumerate(value for row in sums for value in row):
             b.store(value, b.offset(pointer, i * self.step), self.tile.dtype.size)
 
     def finish(self, b: Builder, sink: Sink, at: Place, pointer: Reg, parts: int) -> None:
-        """Give the result a tile: the sum of `parts` of them, a gradient's bytes apart."""
+        """Finishes a tile of the result: sums `parts` of them, a gradient's bytes apart."""
         panel, piece, tap = at
         row, skip = self.row(b, piece)
         column, inside = self.column(b, panel)
@@ -129,7 +129,7 @@ class Tiling:
 def launch_sum(
     problem: WeightGradient, parts: int, tiling: Tiling, partial: Scratch, sink: Sink
 ) -> Launch:
-    """Add `parts` gradients in order, and finish the result: results do not depend on threads."""
+    """Adds `parts` gradients in order, so that results do not depend on threads."""
     share = max(1, CHUNK // (tiling.tile.rows * tiling.tile.columns * parts))
     b = kernel_builder()
     start = b.argument(0)

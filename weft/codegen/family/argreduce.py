@@ -1,4 +1,4 @@
-"""Positions of the largest or smallest elements: the first of equals, and of NaNs, wins."""
+"""Argmax and argmin: the first of equal elements, and the first NaN, wins."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weft.passes.launch import Kernel, Launch
 
 
 class Contest:
-    """What is compared, and how: loads, comparisons and stores of one argmax or argmin."""
+    """The comparison of one argmax or argmin: loads, comparisons and stores."""
 
     def __init__(self, f: Builder, combine: str, dtype: DType, out: DType, target: Target) -> None:
         self.f = f
@@ -40,12 +40,12 @@ class Contest:
         self._above = "gt" if combine == "maximum" else "lt"
 
     def load(self, at: Reg, lanes: int, mask: Reg | None = None) -> Reg:
-        """Elements from offset `at`."""
+        """Loads elements from offset `at`."""
         pointer = self.f.offset(self.x, self.f.mul(at, self.dtype.size))
         return read(self.f, pointer, lanes, self.dtype, self.value, mask)
 
     def store(self, index: Reg, at: Reg, mask: Reg | None = None) -> None:
-        """Positions to offset `at`."""
+        """Stores positions at offset `at`."""
         bits = self.out.size * 8
         index = convert(
             self.f, "trunc" if bits < int(self.index[1:]) else "zext", index, f"i{bits}"
@@ -53,7 +53,7 @@ class Contest:
         write(self.f, index, self.f.offset(self.y, self.f.mul(at, self.out.size)), self.out, mask)
 
     def beats(self, a: Reg, b: Reg) -> Reg:
-        """Lanes where `a`, which comes later, is better than `b`."""
+        """Lanes where `a`, which comes later, wins over `b`."""
         f = self.f
         if not self.value.is_floating:
             sign = "s" if self.value.kind == "i" else "u"
@@ -62,13 +62,13 @@ class Contest:
         return f.binary("and", above, f.compare("fcmp ord", b, b))
 
     def round(self, best: tuple[Reg, Reg], at: Reg, number: Reg, lanes: int) -> list[Reg]:
-        """The best so far, a value and its position, against the elements at `at`."""
+        """Updates the best so far, a value and its position, with the elements at `at`."""
         new = self.load(at, lanes)
         wins = self.beats(new, best[0])
         return [choose(self.f, wins, new, best[0]), choose(self.f, wins, number, best[1])]
 
     def replaces(self, a: tuple[Reg, Reg], b: tuple[Reg, Reg]) -> Reg:
-        """Lanes where `a`, a value and its position, is better than `b` in any order."""
+        """Lanes where `a`, a value and its position, wins over `b` in any order."""
         f = self.f
         better, worse = self.beats(a[0], b[0]), self.beats(b[0], a[0])
         equal = f.binary("xor", f.binary("or", better, worse), constant(1, better.type))
@@ -104,7 +104,7 @@ def argreduce(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def across(f: Builder, contest: Contest, start: Reg, out: Reg, sizes: tuple[int, int, int]) -> None:
-    """`count` neighbouring columns; `sizes` are the axis' length, its stride, and the count."""
+    """`count` adjacent columns; `sizes` are the axis' length, its stride, and the count."""
     size, stride, count = sizes
     lanes = contest.lanes
     zero = constant(0, vector(contest.index, lanes))
@@ -128,7 +128,7 @@ def across(f: Builder, contest: Contest, start: Reg, out: Reg, sizes: tuple[int,
 
 
 def along(f: Builder, contest: Contest, row: Reg, size: int) -> None:
-    """One row: vectors while they last, their lanes against each other, then single elements."""
+    """One row: by vectors, then a reduction over lanes, then the remaining single elements."""
     start, whole = f.mul(row, size), size // contest.lanes * contest.lanes
     best = contest.load(start, 1), integer(0, contest.index)
     if whole:
@@ -141,7 +141,7 @@ def along(f: Builder, contest: Contest, row: Reg, size: int) -> None:
 
 
 def best_vector(f: Builder, contest: Contest, start: Reg, whole: int) -> tuple[Reg, Reg]:
-    """The winner of every lane; several at a time, as one waits for its comparison."""
+    """The winner of every lane; several accumulators, to hide the latency of comparisons."""
     lanes = contest.lanes
     count = min(UNROLL, whole // lanes)
     rounds = whole // (count * lanes) * count * lanes

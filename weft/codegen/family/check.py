@@ -1,4 +1,4 @@
-"""Numbers passed on, and a fault where others were counted that must not be."""
+"""Copies an array, and reports an error if a count of bad elements is not 0."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.passes.launch import ERROR, Kernel, Launch
 
 
 def check(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Copy the first input; a fault where the second is not 0."""
+    """Copies the first input; reports an error where the second is not 0."""
     node = group.nodes[0]
     (x, wrong), y = node.data_inputs, node.outputs[0]
     size = math.prod(known(x.shape)) * x.dtype.size

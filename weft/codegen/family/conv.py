@@ -74,7 +74,7 @@ def _both_gradients(group: Group, beside: Group, target: Target) -> tuple[Launch
 
 
 def error_growth(node: Node, target: Target) -> float:
-    """How much rounding errors grow by the transforms that compute a node; 0 without any."""
+    """How much the transforms that compute a node amplify rounding errors; 0 without any."""
     if op_of(node) is convolution.conv_grad_weight:
         x, g, w = shapes_of(node)
         window, dtype = window_of(node, w), node.outputs[0].dtype
@@ -100,7 +100,7 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
         return ()
     sink = sink_of(group)
     source, weights = group.nodes[0].data_inputs
-    if weights.node in group.before:  # they lie transposed
+    if weights.node in group.before:  # the weights are transposed
         problem = replace(problem, turned=not problem.turned)
         (weights,) = weights.node.inputs
     few = narrow(problem, target)
@@ -119,13 +119,13 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
 
 
 def _past_caches(problem: Correlation, target: Target) -> int:
-    """From how many bytes on results go past the caches; no group begins within a cache line."""
+    """Bytes from which results are stored non-temporally, unless groups begin within a line."""
     whole = depthwise(problem) or not problem.columns * float32.size % LINE
     return target.past_caches if whole else 0
 
 
 def _stored(group: Group, operand: Value, target: Target) -> tuple[tuple[Launch, ...], Prologue]:
-    """A pass that computes an operand, for kernels that do not on the way."""
+    """A launch that computes an operand, for kernels without a prologue."""
     steps = leading_to(operand, group.before)
     inputs = dict.fromkeys(v for n in steps for v in n.inputs if v.node not in steps)
     launches = loops(Group(tuple(steps), tuple(inputs), (operand,)), target)

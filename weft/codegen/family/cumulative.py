@@ -1,4 +1,4 @@
-"""Running sums, products and maxima: along the axis in order, neighbours as vectors."""
+"""Cumulative sums, products and maxima: sequential along the axis, vectors across it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from weft.passes.launch import Kernel, Launch
 
 
 def cumulative(group: Group, target: Target) -> tuple[Launch, ...]:
-    """One row of results for every row along the axis; half precision runs in float32."""
+    """One row of results for every row along the axis; half precision accumulates in float32."""
     node = group.nodes[0]
     x, y = node.data_inputs[0], node.outputs[0]
     outer, size, inner = axis_of(known(x.shape), node.attrs["axis"])
@@ -59,7 +59,7 @@ def run(
     width: tuple[int, int],
     pointers: tuple[Reg, Reg],
 ) -> None:
-    """Go along the axis: `sizes` are its length and stride, `width` elements and lanes."""
+    """Goes along the axis: `sizes` are its length and stride, `width` elements and lanes."""
     (size, stride), (count, lanes) = sizes, width
     dtype, op = node.outputs[0].dtype, family_of(node).combine
     sums = compute_dtype(dtype)

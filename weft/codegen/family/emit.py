@@ -1,4 +1,4 @@
-"""Small pieces that several kernel families write: rows of a chunk, vectors along a row, checks."""
+"""Code that several kernel families use: rows of a chunk, vectors along a row, checks."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ UNROLL = 4  # vectors at a time: enough to hide latencies, few enough for 16 reg
 
 
 class Part(NamedTuple):
-    """One vector of a row: its first element after the block's, and its lanes if not all."""
+    """One vector of a row: its first element in the block, and its lanes if not all."""
 
     first: int
     mask: Reg | None
 
 
 def compute_dtype(dtype: DType) -> DType:
-    """The type in which sums of `dtype` are kept: half precision in float32."""
+    """The type of sums of `dtype`: float32 for half precision."""
     return float32 if dtype.size == 2 and dtype.is_floating else dtype
 
 
 def vector_lanes(dtype: DType, bits: int) -> int:
-    """Elements of `dtype` in a vector of so many bits, half precision counted as float32."""
+    """Elements of `dtype` per vector of so many bits, half precision counted as float32."""
     return bits // 8 // compute_dtype(dtype).size
 
 
 def constant_mask(lanes: int, count: int) -> Reg:
-    """The first `count` lanes."""
+    """A mask of the first `count` lanes."""
     bits = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(lanes))
     return Reg(vector("i1", lanes), f"<{bits}>")
 
@@ -42,7 +42,7 @@ def constant_mask(lanes: int, count: int) -> Reg:
 def over_vectors(
     f: Builder, count: int, lanes: int, body: Callable[[Reg, Sequence[Part]], None]
 ) -> None:
-    """Call `body(first, parts)` for blocks of vectors that cover `count` elements of a row."""
+    """Calls `body(first, parts)` for blocks of vectors that cover `count` elements of a row."""
     count, block = pinned(count), UNROLL * lanes
     whole = count // block * block
     if whole:
@@ -66,13 +66,13 @@ def over_rows(f: Builder, rows: int, per_chunk: int) -> Iterator[Reg]:
 
 
 def chunks_of(rows: int, work: int, aim: int = 1 << 16) -> tuple[int, int]:
-    """Rows in a chunk, for rows of `work` units each and about `aim` a chunk; and chunks."""
+    """Rows in a chunk, for rows of `work` units each and about `aim` per chunk; and chunks."""
     per_chunk = largest(1, smallest(rows, aim // max(1, work)))
     return per_chunk, -(-rows // per_chunk)
 
 
 def larger(f: Builder, x: Reg, y: int) -> Reg:
-    """The greater of two `i64`."""
+    """The maximum of two `i64`."""
     if x.text.lstrip("-").isdigit():
         return integer(max(int(x.text), y))
     return f.call("i64", "llvm.smax.i64", (x, integer(y)))
@@ -84,7 +84,7 @@ def sum_type(dtype: DType) -> str:
 
 
 def load_index(f: Builder, pointer: Reg, at: Reg, dtype: DType) -> Reg:
-    """An index from memory as `i64`; a uint64 beyond it turns negative, and so out of range."""
+    """Loads an index as `i64`; a larger uint64 turns negative, and so out of bounds."""
     narrow = f.load(f"i{dtype.size * 8}", f.offset(pointer, f.mul(at, dtype.size)), dtype.size)
     if dtype.size == 8:
         return narrow
@@ -92,7 +92,7 @@ def load_index(f: Builder, pointer: Reg, at: Reg, dtype: DType) -> Reg:
 
 
 def check_index(f: Builder, index: Reg, size: int, position: Reg, slot: int) -> Reg:
-    """`index`, or 0 after entering a fault where it lies outside [0, size).
+    """`index`, or 0 after reporting an error if it lies outside [0, size).
 
     The arguments from `slot` are the error cell and the launch's tag: see `weft.passes.launch`.
     """
@@ -103,7 +103,7 @@ def check_index(f: Builder, index: Reg, size: int, position: Reg, slot: int) -> 
 
 
 def report_fault(f: Builder, index: Reg, position: Reg, slot: int) -> None:
-    """Enter a bad index in the error cell, if it is free."""
+    """Writes a bad index to the error cell, if that is free."""
     cell, tag = f.argument(slot), f.argument(slot + 1, "i64")
     text = f"cmpxchg {cell}, i64 0, i64 1 seq_cst seq_cst"
     pair = f.emit("{ i64, i1 }", text)
@@ -114,7 +114,7 @@ def report_fault(f: Builder, index: Reg, position: Reg, slot: int) -> None:
 
 
 def copy_bytes(f: Builder, source: Reg, target: Reg, size: Reg | int) -> None:
-    """Copy bytes that do not overlap: vector moves for a small known size, else the C library's."""
+    """Copies bytes that do not overlap: vector moves for a small known size, else `memcpy`."""
     count = integer(size) if isinstance(size, int) else size
     f.declarations.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
     f.line(f"call void @llvm.memcpy.p0.p0.i64({target}, {source}, {count}, i1 false)")
@@ -137,7 +137,7 @@ def axis_of(shape: Sequence[int], axis: int) -> Axis:
 def over_blocks(
     f: Builder, count: int, block: int, number: Reg, body: Callable[[Reg, int], None]
 ) -> None:
-    """Call `body(first, size)` for block `number` of `count` elements; the last may be shorter."""
+    """Calls `body(first, size)` for block `number` of `count` elements; the last may be shorter."""
     first, whole = f.mul(number, block), count // block
     if not count % block or not whole:
         body(first, block if whole else count)

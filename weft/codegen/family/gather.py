@@ -52,7 +52,7 @@ def gather_of(node: Node) -> Gather:
 
 
 def gather(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Copy rows; one out of range is row 0 and a fault."""
+    """Copies rows; for an index out of bounds row 0, and an error."""
     node = group.nodes[0]
     problem = gather_of(node)
     if not problem.rows:
@@ -82,6 +82,6 @@ def copy_row(f: Builder, problem: Gather, row: Reg, pointers: tuple[Reg, Reg, Re
     index = load_index(f, indices, position, problem.index)
     inside = check_index(f, index, problem.size, position, slot=3)
     if not problem.size:
-        return  # every index is a fault, and there is nothing to copy
+        return  # every index is out of bounds, and there is nothing to copy
     source = f.mul(f.add(f.mul(lead, problem.size), inside), problem.row)
     copy_bytes(f, f.offset(x, source), f.offset(y, f.mul(row, problem.row)), problem.row)

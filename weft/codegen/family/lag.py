@@ -1,9 +1,10 @@
-"""Rows that lag behind (`weft.ops.indexing.lagged_table`); missed steps are made up in registers.
+"""Lazy updates of lagged tables (`weft.ops.indexing.lagged_table`); missed steps catch up in
+registers.
 
-An update goes through the indices once: who names a row first owns it, adds up the gradients of all
-who name it (in order, along a linked list that one thread makes in some 10 cycles an index), and
-makes up for what the row has missed. So each row is read and written once, no two chunks write one
-row, and nothing depends on the number of threads.
+An update goes through the indices once. The first index that names a row owns it: it adds up the
+gradients of all indices of that row (in order, along a linked list that one thread builds in some
+10 cycles an index), and catches up with missed steps. So each row is read and written once, no two
+chunks write one row, and results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ from weft.passes.launch import ERROR, Kernel, Launch, Scratch
 WORD: Final = 4  # bytes of float32 and int32, the only types here
 
 AHEAD: Final = 2
-"""How many rows ahead others are asked for; processors do not foresee where rows lie."""
+"""Prefetch distance in rows; the hardware cannot predict where rows lie."""
 MOST: Final = 1024
-"""Bytes of a row that are asked for: they foresee the rest."""
+"""Bytes of a row to prefetch: the hardware fetches the rest."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _lagging(group: Group, table: Value, count: int, indices: Value, target: Tar
 
 
 def lag_gather(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Copy rows that are up to date, and compute the others as they should be."""
+    """Copies rows that are up to date, and catches up with the others."""
     node = group.nodes[0]
     x, indices, clock, last, history, *slots = node.data_inputs
     problem = _lagging(group, x, 1 + len(slots), indices, target)
@@ -108,9 +109,9 @@ def lag_gather(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def lag_update(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Copy where it is not in place; then the rows with a gradient, then those that are due.
+    """Copies tables unless in place; then updates rows with gradients, then those that are due.
 
-    An index out of range is passed over: whoever looked the row up has reported it.
+    An index out of bounds is skipped: whoever looked the row up has reported it.
     """
     node = group.nodes[0]
     indices, g, clock, last, history, *tables = node.data_inputs
@@ -183,7 +184,7 @@ def _listing(problem: Lagging) -> str:
 
 
 def _updating(problem: Lagging, per_chunk: int, pitch: int, first: int) -> str:
-    """Rows of g are `pitch` bytes apart, of which those from `first` on count."""
+    """Rows of g are `pitch` bytes apart; the rows from `first` on are used."""
     f = kernel_builder()
     tables = [f.argument(5 + i) for i in range(problem.count)]
     rows = _Rows(f, problem, f.argument(1), tables)
@@ -265,7 +266,7 @@ class _Rule:
 
 
 class _Gradient(NamedTuple):
-    """Rows of gradients, `pitch` bytes apart, the first one of a table's row, who follows whom."""
+    """Rows of gradients, `pitch` bytes apart; lists of the gradients of a table's row."""
 
     rows: Reg
     pitch: int
@@ -274,7 +275,7 @@ class _Gradient(NamedTuple):
 
 
 class _Rows:
-    """Writes what happens to one row of all tables."""
+    """Writes the update of one row of all tables."""
 
     def __init__(self, f: Builder, problem: Lagging, history: Reg, tables: Sequence[Reg]) -> None:
         self.f = f
@@ -290,7 +291,7 @@ class _Rows:
         return self.f.offset(table, self.f.mul(row, self.problem.row))
 
     def ask(self, indices: Reg, position: Reg, tables: Sequence[Reg], write: bool = False) -> None:
-        """Ask for the rows that the index some places on names, in some of the tables."""
+        """Prefetches rows, in some of the tables, that a later index names."""
         f, problem = self.f, self.problem
         at = smaller(f, f.add(position, AHEAD), integer(problem.indices - 1))
         row = load_index(f, indices, at, problem.index)
@@ -300,7 +301,7 @@ class _Rows:
                 prefetch(f, f.offset(place, line), 3, write)
 
     def look(self, row: Reg, steps: tuple[Reg, Reg], to: Reg, output: int) -> None:
-        """Write what a row of table `output` should be, after `steps[0]` and up to `steps[1]`."""
+        """Computes the row of table `output` after steps from `steps[0]` up to `steps[1]`."""
 
         def body(start: Reg, parts: Sequence[Part]) -> None:
             state = self.missed(self.load(row, start, parts), *steps)
@@ -309,7 +310,7 @@ class _Rows:
         over_vectors(self.f, self.problem.width, self.problem.lanes, body)
 
     def update(self, row: Reg, since: Reg, now: Reg, gradient: _Gradient | None) -> None:
-        """Bring a row up to step `now`, the last one with its gradient."""
+        """Updates a row up to step `now`, the last one with its gradient."""
         f = self.f
         moves = f.compare("icmp ne", since, integer(NEVER))
         before = subtract(f, now, integer(1))
@@ -326,7 +327,7 @@ class _Rows:
         over_vectors(f, self.problem.width, self.problem.lanes, body)
 
     def load(self, row: Reg, start: Reg, parts: Sequence[Part]) -> list[list[Reg]]:
-        """For each part, a vector of each table."""
+        """Loads, for each part, a vector of each table."""
         places = [self.place(table, row) for table in self.tables]
         return [[self._read(place, start, part) for place in places] for part in parts]
 
@@ -340,7 +341,7 @@ class _Rows:
     def store(
         self, state: list[list[Reg]], to: Reg, start: Reg, parts: Sequence[Part], table: int
     ) -> None:
-        """Write a table's vectors to a row."""
+        """Stores a table's vectors to a row."""
         for part, values in zip(parts, state, strict=True):
             write(self.f, values[table], self._at(to, start, part), float32, part.mask)
 

@@ -1,4 +1,4 @@
-"""Matrix products: choose the kernel by shape."""
+"""Matmuls: choose the kernel by shape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.passes.group import Group
 from weft.passes.launch import Launch
 
 FEW: Final = 4
-"""Rows from which a copy of the weights in panels is faster to multiply with, in a loop."""
+"""Rows from which packed weights are faster to multiply with, in a loop."""
 
 
 def matmul(group: Group, target: Target) -> tuple[Launch, ...]:

@@ -1,4 +1,4 @@
-"""Mean and variance of columns, in one pass over what lies in memory."""
+"""Mean and variance of columns, in one pass over contiguous memory."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from weft.passes.launch import Kernel, Launch
 ROWS: Final = 8
 """Rows that are added up in registers."""
 CHUNK: Final = 256 * 1024
-"""Bytes of a chunk, at least: some 20 us."""
+"""Minimum bytes of a chunk: some 20 us."""
 
 
 def column_moments(group: Group, target: Target) -> tuple[Launch, ...]:
-    """The launches: what every chunk of rows gathers, then all of it joined."""
+    """The launches: statistics of every chunk of rows, then their combination."""
     (x,) = group.nodes[0].inputs
     *rows, columns = known(x.shape)
     partials = partials_of(group)

@@ -1,4 +1,4 @@
-"""Pooling problems in numbers, and the loops over outputs and windows, or pixels and covers."""
+"""Pooling problems in numbers; loops over outputs and windows, or over pixels and covers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from weft.ir.node import Node
 from weft.ir.shape import Shape, known
 from weft.ops.pooling.window import pool_geometry
 
-# Windows up to this size are written out where they lie inside the image; 3 x 3 is the common one.
+# Windows up to this size are unrolled if they lie inside the image; 3 x 3 is the common one.
 WRITTEN_OUT = 16
 
 Carried = list[Reg]
-# (carried, element offset, place in the window or ranges' positions) -> carried
+# (carried, element offset, position in the window or ranges' positions) -> carried
 Step = Callable[[Carried, Reg, Reg], Carried]
 Visit = Callable[[Carried, Step], Carried]
 # (element offset of the pixel's block, its vectors, the ranges, visit)
@@ -36,7 +36,7 @@ Block = Callable[[Reg, Sequence[Part], "Sequence[Range]", Visit], None]
 
 @dataclass(frozen=True)
 class Pool:
-    """A pooling problem in numbers, one entry a spatial axis."""
+    """A pooling problem in numbers, one entry per spatial axis."""
 
     images: int
     image: tuple[int, ...]
@@ -60,22 +60,22 @@ class Pool:
 
     @property
     def vector(self) -> str:
-        """The LLVM type of a vector of channels on its way."""
+        """The LLVM type of a vector of channels in registers."""
         return vector(sum_type(self.dtype), self.lanes)
 
     @property
     def places_type(self) -> str:
-        """The LLVM integer type in memory of a place in a window, or -1."""
+        """The LLVM integer type in memory of a position in a window, or -1."""
         return "i8" if self.places < 128 else "i32"
 
     def inside(self, axis: int) -> bool:
-        """Whether no window leaves the image along an axis."""
+        """Whether no window extends beyond the image along an axis."""
         last = (self.output[axis] - 1) * self.strides[axis] + self.window[axis]
         return self.low[axis] == 0 and last <= self.image[axis]
 
     @property
     def name(self) -> str:
-        """For people."""
+        """A readable kernel name."""
         sizes = "x".join(map(str, (self.images, *self.image, self.channels)))
         return f"{self.dtype.name}_{sizes}_{'x'.join(map(str, self.window))}"
 
@@ -97,11 +97,11 @@ class Range:
 
     first: Reg
     last: Reg
-    origin: Reg  # image position of the window's place 0; in a gradient the padded position
+    origin: Reg  # image position of the window's element 0; in a gradient the padded position
 
 
 def window_range(f: Builder, pool: Pool, axis: int, at: Reg) -> Range:
-    """The places of window `at` that lie inside the image."""
+    """The elements of window `at` that lie inside the image."""
     origin = f.add(f.mul(at, pool.strides[axis]), -pool.low[axis])
     size, extent = pool.window[axis], pool.image[axis]
     if pool.inside(axis):
@@ -138,7 +138,7 @@ def pixel_offset(f: Builder, image: Reg, at: Sequence[Reg], dims: Sequence[int],
 def visit_places(
     f: Builder, pool: Pool, ranges: Sequence[Range], origin: Reg, start: Carried, step: Step
 ) -> Carried:
-    """Loops over the places of a window that lie inside; `origin` is the offset of place 0."""
+    """Loops over a window's elements inside the image; `origin` is the offset of element 0."""
     sizes = [math.prod(pool.image[a + 1 :]) * pool.channels for a in range(len(ranges))]
 
     def nest(axis: int, offset: Reg, place: Reg, carried: Carried) -> Carried:
@@ -154,7 +154,7 @@ def visit_places(
 
 
 def visit_all(f: Builder, pool: Pool, origin: Reg, start: Carried, step: Step) -> Carried:
-    """All places of a window that lies inside, written out."""
+    """All elements of a window that lies inside, unrolled."""
     for number, place in enumerate(itertools.product(*map(range, pool.window))):
         offset = 0
         for at, size in zip(place, pool.image, strict=True):
@@ -176,7 +176,7 @@ def whole_window(f: Builder, pool: Pool, ranges: Sequence[Range]) -> Reg | None:
 
 
 def over_windows(f: Builder, pool: Pool, per_chunk: int, block: Block) -> None:
-    """Call `block` for every output pixel; its `visit(start, step)` goes through the window."""
+    """Calls `block` for every output pixel; its `visit(start, step)` goes through the window."""
     rows = pool.images * math.prod(pool.output[:-1])
     with over_rows(f, rows, per_chunk) as row:
         image, *outer = split_row(f, row, pool.output[:-1])
@@ -217,9 +217,9 @@ def _window_pixel(
 
 
 def over_pixels(f: Builder, pool: Pool, per_chunk: int, block: Block) -> None:
-    """Call `block` for every image pixel; `visit` goes through the windows that cover it.
+    """Calls `block` for every image pixel; `visit` goes through the windows that cover it.
 
-    A step gets the offset of the window's output pixel, and the pixel's place in the window.
+    A step gets the offset of the window's output pixel, and the pixel's position in the window.
     """
     rows = pool.images * math.prod(pool.image[:-1])
     with over_rows(f, rows, per_chunk) as row:

@@ -1,6 +1,6 @@
-"""Scatters: rows put or combined at computed positions, always in the order in which they come.
+"""Scatters: rows set or combined at computed positions, always in the order of the updates.
 
-A chunk owns columns of the output, or rows where these are short, and goes through all indices, so
+A chunk owns columns of the output, or rows if these are short, and goes through all indices, so
 that no two chunks write one element and no sum depends on timing.
 """
 
@@ -31,7 +31,7 @@ from weft.passes.group import Group
 from weft.passes.launch import ERROR, Argument, Kernel, Launch, Scratch
 
 # Splitting rows makes every chunk read all indices: only for large outputs, and rows long enough
-# that adding one takes longer than passing it over.
+# that adding one takes longer than skipping it.
 SMALL = 1 << 18
 SHORT = 64
 RANGES = 4
@@ -51,7 +51,7 @@ class Scatter:
 
     @property
     def sums(self) -> DType:
-        """The type in which rows are kept until all updates are in; only sums and products grow."""
+        """The type of rows until all updates are in; wider for sums and products only."""
         grows = self.combine in ("add", "multiply")
         return compute_dtype(self.dtype) if grows else self.dtype
 
@@ -64,7 +64,7 @@ class Scatter:
 
     @property
     def span(self) -> int:
-        """Rows of a chunk, where columns are not split."""
+        """Rows of a chunk, if columns are not split."""
         row = self.width * self.dtype.size
         split = self.rows * row > SMALL and row >= SHORT and self.columns == self.width
         ranges = RANGES if split else 1
@@ -72,12 +72,12 @@ class Scatter:
 
     @property
     def blocks(self) -> int:
-        """Chunks side by side."""
+        """Chunks across a row."""
         return max(1, -(-self.width // max(1, self.columns)))
 
     @property
     def chunks(self) -> int:
-        """Parts of the output."""
+        """Chunks of the output."""
         return self.blocks * max(1, -(-self.rows // self.span))
 
 
@@ -94,7 +94,7 @@ def scatter_of(node: Node, target: Target) -> Scatter:
 
 
 def scatter(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Check all indices first, so that an update in place is whole or not at all; then put rows."""
+    """Checks all indices first, so that an update in place happens fully or not at all."""
     node = group.nodes[0]
     problem = scatter_of(node, target)
     (x, indices, updates), y = node.data_inputs, node.outputs[0]
@@ -117,7 +117,7 @@ def scatter(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def _check(problem: Scatter, indices: Value) -> Launch:
-    """Report an index that is out of range."""
+    """Reports an index out of bounds."""
     f = kernel_builder()
     pointer = f.argument(0)
     with f.loop(f.params[1], f.params[2]), f.loop(0, problem.updates) as loop:
@@ -181,7 +181,7 @@ class _Writer:
             self.each_row(rows, column, count, (self.sums, problem.sums), (self.y, problem.dtype))
 
     def copy(self, rows: tuple[Reg, Reg], column: Reg, count: int) -> None:
-        """Copy from the input to the output."""
+        """Copies from the input to the output."""
         f, problem = self.f, self.problem
         if count < problem.width:
             with f.loop(rows[0], rows[1]) as row:
@@ -201,7 +201,7 @@ class _Writer:
         source: tuple[Reg, DType],
         target: tuple[Reg, DType],
     ) -> None:
-        """Copy part of each row, converting."""
+        """Copies part of each row, converting."""
         f, problem = self.f, self.problem
         with f.loop(rows[0], rows[1]) as row:
             start = f.add(f.mul(row.index, problem.width), column)
@@ -215,7 +215,7 @@ class _Writer:
             over_vectors(f, count, problem.lanes, body)
 
     def put(self, index: Reg, update: Reg, column: Reg, count: int) -> None:
-        """Put or combine part of one row of the updates."""
+        """Sets or combines part of one row of the updates."""
         f, problem = self.f, self.problem
         to = f.add(f.mul(index, problem.width), column)
         source = f.add(f.mul(update, problem.width), column)
@@ -240,6 +240,6 @@ class _Writer:
         return self.f.offset(array[0], self.f.mul(at, array[1].size))
 
     def load(self, array: tuple[Reg, DType], at: Reg, part: Part) -> Reg:
-        """A vector in the type of the arithmetic."""
+        """Loads a vector in the type of the arithmetic."""
         pointer, lanes = self.pointer(array, at), self.problem.lanes
         return read(self.f, pointer, lanes, array[1], compute_dtype(array[1]), part.mask)

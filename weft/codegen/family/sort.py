@@ -1,8 +1,8 @@
-"""Sort and top-k: rows of keys, integers that order like the elements, with their positions.
+"""Sort and top-k of rows, on integer keys that order like the elements.
 
-NaN is the largest, -0 equals 0, and equal elements keep their order. Rows of up to `SHORT` elements
-(and the k best of any row, for small k) are sorted by insertion; longer ones by radix, a byte of
-the key at a time from the lowest, which is linear and never compares.
+NaN is the largest, -0 equals 0, and the sort is stable. Rows of up to `SHORT` elements (and the k
+best of any row, for small k) use insertion sort; longer ones LSD radix sort, one byte of the key at
+a time, which is linear and never compares.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ INFINITY: Final = {
 
 @dataclass(frozen=True)
 class Sort:
-    """Rows along one axis, of which the first `kept` of each order are wanted."""
+    """Sort along one axis, keeping the first `kept` elements of each row."""
 
     outer: int
     size: int
@@ -47,7 +47,7 @@ class Sort:
 
     @property
     def by_insertion(self) -> bool:
-        """Whether few enough are wanted."""
+        """Whether few enough elements are wanted for insertion sort."""
         return self.kept <= SHORT
 
     @property
@@ -62,7 +62,7 @@ class Sort:
 
     @property
     def scratch(self) -> int:
-        """Bytes a thread: two arrays of keys and positions, and counters."""
+        """Bytes per thread: two arrays of keys and positions, and counters."""
         return -(-(2 * self.held * (self.dtype.size + 4) + 4 * BUCKETS + 64) // 64) * 64
 
 
@@ -118,7 +118,7 @@ class _Writer:
         self.counters = f.offset(base, 8 * problem.held)
 
     def row(self, row: Reg) -> None:
-        """Sort one row and write what is kept of it."""
+        """Sorts one row and writes the kept elements."""
         f, problem = self.f, self.problem
         image, column = divide(f, row, integer(problem.inner))
         start = f.add(f.mul(image, problem.size * problem.inner), column)
@@ -154,7 +154,7 @@ class _Writer:
         f.store(place, f.offset(self.order[side], at, "i32"), 1)
 
     def insertion(self, start: Reg) -> None:
-        """Keep the first `kept` in order; long rows are looked through by vectors."""
+        """Keeps the first `kept` in order; long rows are scanned by vectors."""
         f, problem = self.f, self.problem
         kept, lanes = problem.kept, problem.lanes
         blocks = (problem.size - kept) // lanes if problem.inner == 1 and lanes > 1 else 0
@@ -180,14 +180,14 @@ class _Writer:
         return self.f.load(self.problem.key, self.f.offset(self.keys[0], end), 1)
 
     def challenge(self, start: Reg, number: Reg) -> None:
-        """Keep an element instead of the last one, if it comes before it."""
+        """Inserts an element if it comes before the last kept one."""
         f = self.f
         key = self.key(start, number)
         with f.when(f.compare("icmp ult", key, self.last())):
             self.insert(key, number, integer(self.problem.kept - 1))
 
     def insert(self, key: Reg, number: Reg, last: Reg) -> None:
-        """Move larger keys up from position `last`, and put element `number` in their place."""
+        """Moves larger keys up from position `last`, and inserts element `number`."""
         f, problem = self.f, self.problem
         names = ("start", "head", "test", "move", "done")
         before, head, test, body, done = (f.label(name) for name in names)
@@ -210,7 +210,7 @@ class _Writer:
         self.put(0, at, key, f.emit("i32", f"trunc {number} to i32"))
 
     def radix(self, start: Reg) -> int:
-        """Sort all keys byte by byte; which of the two arrays holds the result."""
+        """Sorts all keys byte by byte; returns which of the two arrays holds the result."""
         f, problem = self.f, self.problem
         with f.loop(0, problem.size) as loop:
             place = f.emit("i32", f"trunc {loop.index} to i32")
@@ -222,7 +222,7 @@ class _Writer:
         return side
 
     def distribute(self, side: int, shift: int) -> None:
-        """Move keys from one array to the other, ordered by one byte, equal ones in order."""
+        """Moves keys from one array to the other, ordered stably by one byte."""
         f, problem = self.f, self.problem
         with f.loop(0, BUCKETS) as loop:
             f.store(integer(0, "i32"), f.offset(self.counters, loop.index, "i32"), 1)
@@ -255,7 +255,7 @@ class _Writer:
 
 
 def key_of(f: Builder, bits: Reg, problem: Sort) -> Reg:
-    """Keys of elements as they are stored: unsigned integers that order as wanted."""
+    """Keys of elements: unsigned integers in the order wanted."""
 
     def number(value: int) -> Reg:
         return constant(value, bits.type)

@@ -1,8 +1,8 @@
 """Pooling and its gradients on images (N, spatial..., C), by vectors of channels.
 
-Forward, an output pixel visits its window. Backward, an input pixel visits the windows that cover
-it and pulls its share, so that chunks write disjoint rows and the order of a sum is fixed; the
-maximum's gradient first notes which place of each window won.
+Forward, an output pixel reads its window. Backward, an input pixel reads from the windows that
+cover it, so that chunks write disjoint rows and the order of a sum is fixed. The gradient of max
+pooling first records the position of each window's maximum.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ def launch(
 
 
 def load(f: Builder, pool: Pool, base: Reg, at: Reg, part: Part) -> Reg:
-    """A vector of channels, in the type of sums."""
+    """Loads a vector of channels in the type of sums."""
     pointer = f.offset(base, f.mul(f.add(at, part.first), pool.dtype.size))
     return read(f, pointer, pool.lanes, pool.dtype, compute_dtype(pool.dtype), part.mask)
 
 
 def save(f: Builder, pool: Pool, value: Reg, base: Reg, at: Reg, part: Part) -> None:
-    """Round and store a vector of channels."""
+    """Rounds and stores a vector of channels."""
     pointer = f.offset(base, f.mul(f.add(at, part.first), pool.dtype.size))
     write(f, value, pointer, pool.dtype, part.mask)
 
@@ -92,7 +92,7 @@ def max_pool(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def max_pool_grad(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Each output's cotangent to the first largest element (or NaN) of its window."""
+    """Adds each output's cotangent to the first largest element (or NaN) of its window."""
     node = group.nodes[0]
     (x, g), y = node.data_inputs, node.outputs[0]
     pool = pool_of(node, x.shape, target)
@@ -107,7 +107,7 @@ def max_pool_grad(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def note(f: Builder, pool: Pool, pointers: list[Reg]) -> Block:
-    """Store the place of the first largest element (or NaN) of a window; -1 if all is padding."""
+    """Stores the position of the first largest element (or NaN) of a window; -1 in padding."""
     whole = "i64" if element(pool.vector) == "double" else "i32"
     places = vector(whole, pool.lanes)
 
@@ -141,7 +141,7 @@ def note(f: Builder, pool: Pool, pointers: list[Reg]) -> Block:
 
 
 def _converted(f: Builder, x: Reg, scalar: str) -> Reg:
-    """An integer register with elements of another size, small values unchanged."""
+    """Converts an integer register to another element size, keeping small values."""
     before, after = int(element(x.type)[1:]), int(scalar[1:])
     if x.text.lstrip("-").isdigit():
         return Reg(scalar, x.text)
@@ -152,7 +152,7 @@ def _converted(f: Builder, x: Reg, scalar: str) -> Reg:
 
 
 def pull(f: Builder, pool: Pool, pointers: list[Reg]) -> Block:
-    """Sum the cotangents of the windows that a pixel won."""
+    """Sums the cotangents of the windows whose maximum is the pixel."""
     zero = constant(0, pool.vector)
     type_ = vector(pool.places_type, pool.lanes)
 
@@ -181,7 +181,7 @@ def pull(f: Builder, pool: Pool, pointers: list[Reg]) -> Block:
 
 
 def avg_pool(group: Group, target: Target) -> tuple[Launch, ...]:
-    """The mean of every window, of all its places or of those inside the image."""
+    """The mean of every window, of all its elements or of those inside the image."""
     node = group.nodes[0]
     x, y = node.data_inputs[0], node.outputs[0]
     pool = pool_of(node, x.shape, target)
@@ -218,7 +218,7 @@ def _divisor(f: Builder, pool: Pool, node: Node, counts: Sequence[Reg]) -> Reg:
 
 
 def avg_pool_grad(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Each output's cotangent in equal shares to the elements that it is the mean of."""
+    """Distributes each output's cotangent equally to the elements of its window."""
     node = group.nodes[0]
     g, y = node.data_inputs[0], node.outputs[0]
     pool = pool_of(node, y.shape, target)
@@ -243,7 +243,7 @@ def avg_pool_grad(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def _cover_divisor(f: Builder, pool: Pool, node: Node, ranges: Sequence[Range], place: Reg) -> Reg:
-    """The divisor of the window in which a pixel has the given place."""
+    """The divisor of the window in which a pixel has the given position."""
     if node.attrs["count_include_pad"]:
         return constant(pool.places, pool.vector)
     counts: list[Reg] = []

@@ -1,1 +1,3 @@
-"""Loop generator: index and scalar expressions, a small loop tree, and its way to LLVM IR."""
+"""Loop generator: index and scalar expressions, a small loop tree, and its translation to LLVM
+IR.
+"""

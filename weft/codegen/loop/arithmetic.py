@@ -1,4 +1,4 @@
-"""What each scalar operation is in LLVM IR, on registers of any number of lanes."""
+"""The LLVM IR of each scalar operation, on registers of any number of lanes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def literal(value: float, dtype: DType, lanes: int = 1) -> Reg:
 
 
 def compute(f: Builder, x: Expr, args: list[Reg]) -> Reg:
-    """Write the instructions of operation `x` on its arguments.
+    """Writes the instructions of operation `x` on its arguments.
 
     Raises:
         CompileError: there is no such operation on that type.
@@ -87,20 +87,20 @@ _NAN: Final = float_text(math.nan, "double")
 
 
 def extremum(f: Builder, op: str, dtype: DType, a: Reg, b: Reg) -> Reg:
-    """The larger or smaller one; NaN wins."""
+    """The maximum or minimum; NaN wins."""
     if dtype.kind == "b":
         return f.binary("and" if op == "minimum" else "or", a, b)
     if not dtype.is_floating:
         sign = "s" if dtype.kind == "i" else "u"
         return intrinsic(f, f"llvm.{sign}{op[:3]}", a, b)
     condition = "fcmp olt" if op == "minimum" else "fcmp ogt"
-    # An instruction of x86 each: the second operand where one of them is NaN.
+    # One instruction on x86: the second operand if one of them is NaN.
     if not b.text.startswith("%"):
         a, b = b, a
     if _NAN in a.text:
         return a
     best = choose(f, f.compare(condition, a, b), a, b)
-    if not a.text.startswith("%"):  # a number, so only b can be NaN
+    if not a.text.startswith("%"):  # `a` is a number, so only b can be NaN
         return best
     return choose(f, f.compare("fcmp uno", a, a), a, best)
 
@@ -171,7 +171,7 @@ def _divide(f: Builder, x: Expr, args: list[Reg]) -> Reg:
 
 
 def _integer_division(f: Builder, x: Expr, args: list[Reg]) -> tuple[Reg, Reg]:
-    """Quotient towards zero and remainder; by zero both are 0, and INT_MIN / -1 wraps."""
+    """Truncating quotient and remainder; by zero both are 0, and INT_MIN / -1 wraps."""
     a, b = args
     zero, one = number(b, 0), number(b, 1)
     by_zero = f.compare("icmp eq", b, zero)
@@ -228,7 +228,7 @@ def _power(f: Builder, x: Expr, args: list[Reg]) -> Reg:
 
 
 def _negative_power(f: Builder, base: Reg, exponent: Reg, positive: Reg) -> Reg:
-    """A negative exponent gives 1 or -1 where the base is one of these, else 0."""
+    """A negative exponent gives 1 or -1 for a base of 1 or -1, else 0."""
     zero, one, minus = (number(base, n) for n in (0, 1, -1))
     odd = f.compare("icmp ne", f.binary("and", exponent, one), zero)
     sign = choose(f, odd, minus, one)
@@ -250,7 +250,7 @@ _RULES: Final[dict[str, Callable[[Builder, Expr, list[Reg]], Reg]]] = {
 
 
 def combine(f: Builder, op: str, dtype: DType, a: Reg, b: Reg) -> Reg:
-    """Two partial results of a reduction in one."""
+    """Combines two partial results of a reduction."""
     if op in ("minimum", "maximum"):
         return extremum(f, op, dtype, a, b)
     if dtype.kind == "b":
@@ -260,7 +260,7 @@ def combine(f: Builder, op: str, dtype: DType, a: Reg, b: Reg) -> Reg:
 
 
 def identity(op: str, dtype: DType) -> float:
-    """What a reduction of nothing gives."""
+    """The identity element of a reduction."""
     if op in ("add", "multiply"):
         return 0 if op == "add" else 1
     if dtype.kind == "b":
@@ -273,7 +273,7 @@ def identity(op: str, dtype: DType) -> float:
 
 
 def across(f: Builder, op: str, dtype: DType, x: Reg) -> Reg:
-    """The reduction of a register's lanes, halving it until one is left."""
+    """The reduction over a register's lanes, halving it until one is left."""
     lanes = lanes_of(x.type)
     while lanes > 1:
         half = lanes // 2

@@ -1,4 +1,4 @@
-"""Loop trees to launches: arguments, what is written, what may share memory, estimates."""
+"""Loop trees to launches: arguments, which are written, which may share memory, cost estimates."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from weft.ir.shape import size
 from weft.passes.launch import Argument, Kernel, Launch
 
 LOOP_IR = 4
-"""From this `WEFT_DEBUG` on loop trees are printed."""
+"""The `WEFT_DEBUG` level from which loop trees are printed."""
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One walk over a row (or over everything): what is stored, and all that is computed."""
+    """One pass over a row (or over everything): what it computes and stores."""
 
     stores: tuple[Store, ...]
     values: tuple[Expr, ...]
@@ -58,7 +58,7 @@ def launch(
 
 
 def buffers_of(tree: Sequence[Tree]) -> list[Buffer]:
-    """The buffers that a tree touches, in order."""
+    """The buffers that a tree accesses, in order."""
     found: dict[Buffer, None] = {}
     for leaf in leaves(tree):
         for x in needed([leaf.value]):
@@ -70,11 +70,11 @@ def buffers_of(tree: Sequence[Tree]) -> list[Buffer]:
 
 
 def _inplace(buffers: Sequence[Buffer], passes: Sequence[Pass]) -> tuple[tuple[int, int], ...]:
-    """(written, read) positions where an element is read only before and where it is written."""
+    """(written, read) positions where an element is only read before and where it is written."""
     reads: dict[Buffer, set[tuple[str, int]]] = {}
     for n, step in enumerate(passes):
         for x in needed(step.values):
-            if x.op == "load" and x.data[0] in buffers:  # else nothing stored depends on it
+            if x.op == "load" and x.data[0] in buffers:  # else no store depends on it
                 reads.setdefault(x.data[0], set()).add((x.data[1].key, n))
     pairs: list[tuple[int, int]] = []
     for n, step in enumerate(passes):

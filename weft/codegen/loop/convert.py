@@ -1,7 +1,7 @@
 """Between element types: registers and memory, casts, and rounding to half precision.
 
-In registers a boolean is `i1`, and float16 and bfloat16 are `float`. Roundings to bfloat16 are
-integer arithmetic, because AVX512_BF16's instruction takes subnormal numbers for zero.
+In registers a boolean is `i1`, and float16 and bfloat16 are `float`. Rounding to bfloat16 uses
+integer arithmetic, because AVX512_BF16's instruction flushes subnormal numbers to zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REGISTER: Final = {
 
 
 def register_type(dtype: DType, lanes: int = 1) -> str:
-    """The LLVM type of `lanes` elements on their way through a kernel."""
+    """The LLVM type of `lanes` elements in registers."""
     return vector(_REGISTER[dtype.name], lanes)
 
 
@@ -54,12 +54,12 @@ def convert(f: Builder, opcode: str, x: Reg, scalar: str) -> Reg:
 
 
 def choose(f: Builder, condition: Reg, x: Reg, y: Reg) -> Reg:
-    """`x` where the condition holds, else `y`, lane by lane."""
+    """`x` if the condition holds, else `y`, lane by lane."""
     return f.emit(x.type, f"select {condition}, {x}, {y}")
 
 
 def intrinsic(f: Builder, name: str, *args: Reg, type_: str = "") -> Reg:
-    """A call of an overloaded LLVM intrinsic on operands of one type."""
+    """Calls an overloaded LLVM intrinsic on operands of one type."""
     mangled = name + "." + mangle(args[0].type)
     if type_:
         mangled = f"{name}.{mangle(type_)}.{mangle(args[0].type)}"
@@ -75,7 +75,7 @@ def mangle(type_: str) -> str:
 
 
 def loaded(f: Builder, x: Reg, dtype: DType) -> Reg:
-    """What came from memory, as it goes through registers."""
+    """Converts a loaded value to its register type."""
     if dtype.kind == "b":
         return f.compare("icmp ne", x, number(x, 0))
     if dtype.name == "float16":
@@ -90,9 +90,9 @@ def loaded(f: Builder, x: Reg, dtype: DType) -> Reg:
 
 
 def stored(f: Builder, x: Reg, dtype: DType) -> Reg:
-    """A register as it goes to memory: rounded to nearest even in half precision.
+    """Converts a register to its memory type, rounding to nearest even in half precision.
 
-    What was only widened is not rounded again: movement, and casts to half precision.
+    A value that was only widened is not rounded again: shape operations, casts to half precision.
     """
     narrow = f.narrow.get(x.text)
     if narrow is not None and narrow.type == storage_type(dtype, lanes_of(x.type)):
@@ -123,7 +123,7 @@ def rounded(f: Builder, x: Reg, dtype: DType) -> Reg:
 
 
 def _to_odd(f: Builder, x: Reg) -> Reg:
-    """double -> float with an odd last bit where inexact, so that rounding again is exact."""
+    """double -> float, rounded to odd, so that rounding again is exact."""
     y = convert(f, "fptrunc", x, "float")
     back = convert(f, "fpext", y, "double")
     above = f.compare("fcmp ogt", intrinsic(f, "llvm.fabs", back), intrinsic(f, "llvm.fabs", x))

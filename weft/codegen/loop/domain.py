@@ -1,4 +1,4 @@
-"""Iteration spaces: which axes may be walked as one, and how work is cut into chunks."""
+"""Iteration spaces: which axes collapse into one, and how work is cut into chunks."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from weft.ir.shape import size
 CHUNK_BYTES: Final = 128 * 1024
 """Memory traffic of a chunk: some 10 us from memory, far more than handing it to a thread costs."""
 CHUNK_CYCLES: Final = 100_000
-"""Work of a chunk, in cycles, where there is more arithmetic than traffic: some 25 us."""
+"""Work of a chunk in cycles, if there is more arithmetic than traffic: some 25 us."""
 
 
 def merged_axes(
     symbols: Sequence[Symbol], groups: Sequence[object], indices: Iterable[Index]
 ) -> dict[Symbol, Index]:
-    """Substitutions that drop axes of extent 1 and walk neighbouring axes as one where possible.
+    """Substitutions that drop axes of extent 1 and collapse adjacent axes where possible.
 
-    Two axes of one group (equal entries of `groups`) merge where every index expression steps
-    over the inner one's whole extent when the outer one steps by one.
+    Two axes of one group (equal entries of `groups`) collapse if every index expression steps over
+    the inner one's whole extent when the outer one steps by one.
     """
     steps = [_steps(index) for index in _affine_parts(indices)]
     new: dict[Symbol, Index] = {}
@@ -72,7 +72,7 @@ def _affine_parts(indices: Iterable[Index]) -> Iterable[Index]:
 def symbols_of(
     symbols: Sequence[Symbol], new: Mapping[Symbol, Index]
 ) -> tuple[list[Symbol], dict[Symbol, Symbol]]:
-    """The loop variables that are left after `new`, in order, and which one each axis became."""
+    """The remaining loop variables, in order, and which one each axis became."""
     left: list[Symbol] = []
     became: dict[Symbol, Symbol] = {}
     for symbol in symbols:
@@ -88,7 +88,7 @@ def symbols_of(
 
 
 def lanes_for(values: Iterable[Expr], target: Target) -> int:
-    """Elements per vector: as many as the widest type that is computed with has in a register.
+    """Elements per vector: as many of the widest type in the arithmetic as fit a register.
 
     Scalars, such as a step counter, do not count.
     """
@@ -104,7 +104,7 @@ def _width(dtype: DType) -> int:
 
 
 def unroll_for(values: Sequence[Expr]) -> int:
-    """Vectors per iteration: enough loads in flight in simple loops, one where code is long."""
+    """Vectors per iteration: enough loads in flight in simple loops, one if the code is long."""
     work = cost(values)
     if work <= 16:
         return 4
@@ -112,7 +112,7 @@ def unroll_for(values: Sequence[Expr]) -> int:
 
 
 def traffic(reads: Iterable[Expr], writes: Iterable[Buffer]) -> float:
-    """Bytes that a kernel moves, if it reads every buffer once."""
+    """Bytes that a kernel moves if it reads every buffer once."""
     buffers = {x.data[0] for x in needed(reads) if x.op == "load"} | set(writes)
     return float(
         sum(size(b.source.shape) * b.dtype.size for b in buffers if isinstance(b.source, Value))

@@ -1,8 +1,7 @@
 """Scalar expressions to LLVM IR, on several lanes at a time.
 
 An expression that does not depend on the vector variable is computed once, as a scalar, and splat
-where it meets vectors. What is written is remembered until its loop ends, so nothing is computed
-twice.
+where it meets vectors. Registers are cached until their loop ends, so nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Writer(IndexWriter):
     """Writes expressions, loads and stores into a builder."""
 
     def hoist(self, roots: Sequence[Expr], lanes: int) -> None:
-        """Write, ahead of a loop, whatever in `roots` depends only on what is bound here.
+        """Hoists loop-invariant code: whatever in `roots` depends only on what is bound here.
 
         Scalars that meet vectors inside are splat over `lanes`.
         """
@@ -152,7 +151,7 @@ class Writer(IndexWriter):
             return self.f.load(type_, address)
         name = f"llvm.masked.load.{mangle(type_)}.p0"
         zero = Reg(type_, "zeroinitializer")
-        # As `store_masked`: a load of one narrow lane must not become a load of four bytes.
+        # As in `store_masked`: a load of one narrow lane must not become a load of four bytes.
         mask = opaque(self.f, copy.mask) if buffer.dtype.size < 4 else copy.mask
         return self.f.call(type_, name, [address, integer(1, "i32"), mask, zero])
 
@@ -171,7 +170,7 @@ class Writer(IndexWriter):
         return self._loaded(self.f.call(type_, name, args), buffer)
 
     def _strided(self, buffer: Buffer, offset: Index, copy: Copy) -> Reg:
-        """Element by element: where addresses are known apart, faster than a gather."""
+        """Loads element by element: with addresses known apart, faster than a gather."""
         unit, _ = self._split(offset)
         base, _ = self._apart(buffer, offset, copy)
         scalar = storage_type(buffer.dtype)
@@ -184,9 +183,9 @@ class Writer(IndexWriter):
     def store(
         self, buffer: Buffer, offset: Index, value: Expr, copy: Copy, stream: bool = False
     ) -> None:
-        """Store an expression's lanes at neighbouring positions from `offset` on.
+        """Stores an expression's lanes at contiguous positions from `offset` on.
 
-        `stream`: past the caches; the address must be a multiple of the vector's size.
+        `stream`: non-temporally; the address must be a multiple of the vector's size.
         """
         if not self.is_lanewise(offset.symbols):
             copy = self.uniform

@@ -1,30 +1,28 @@
-"""Epilogues: the elementwise tail of a group whose first node is a matrix product, convolution...
+"""Epilogues: the elementwise tail of a group whose first node is a matmul, convolution, ...
 
 A kernel family that holds results of the opaque node in registers stores them through an
 `Epilogue`, which computes the group's other nodes there and then:
 
     epilogue = Epilogue(group, builder)
     slots = {value: builder.argument(n) for n, value in enumerate(epilogue.values, first_slot)}
-    epilogue.bind(slots)                          # pointers of all that it reads and writes
+    epilogue.bind(slots)                          # addresses of everything that it reads and writes
     ...
     epilogue.reset()                              # at the start of each basic block that stores
-    epilogue.store((row, column), accumulator, lanes=16)            # 16 neighbours of a row
+    epilogue.store((row, column), accumulator, lanes=16)            # 16 adjacent elements of a row
     epilogue.store((row, column), accumulator, lanes=16, mask=m)    # those with m set
 
-`values` are the group's inputs that the epilogue itself reads (bias, residual, weights, slots of an
-optimiser), then all outputs: the arguments of a launch in addition to the opaque node's own inputs.
-An index is one scalar `i64` register or `int` an axis of the opaque node's output; the lanes go
+`values` are the group's inputs that the epilogue itself reads (bias, residual, weights, optimizer
+state), then all outputs: the arguments of a launch in addition to the opaque node's own inputs. An
+index has one scalar `i64` register or `int` per axis of the opaque node's output; the lanes go
 along its last axis. The accumulator is `float` for half-precision and float32 results, else the
 register type of the result. What does not depend on the element (a bias row, a splat scalar) is
 loaded once between two resets. `inplace` lists (output, input) pairs that may share memory,
 provided that the kernel stores every element once.
 
-A kernel that counts differently through the output, such as matrices with all leading axes in one,
-gives the shape that it sees as `view`; `index` is then an index into that.
-Sums and moments over all axes but the last go to `partials` (`weft/codegen/loop/partial.py`), which
-the kernel must serve.
-Where the opaque node has several outputs the group has no epilogue: pass `output` and make one for
-each.
+A kernel that indexes the output in another shape, such as matrices with all leading axes collapsed,
+passes it as `view`; `index` is then an index into that. Sums and moments over all axes but the last
+go to `partials` (`weft/codegen/loop/partial.py`), which the kernel must serve. If the opaque node
+has several outputs, the group has no epilogue: pass `output` and make one for each.
 """
 
 from __future__ import annotations
@@ -119,20 +117,20 @@ class Epilogue:
         self.values: Final = tuple(dict.fromkeys([*reads, *outputs]))
         self.writes: Final = outputs
         self.inplace: Final = safe_pairs(outputs, self._trace.b.nodes, self._at)
-        # About the cycles of one vector.
+        # Estimated cycles per vector.
         self.cost: Final = cost([*(x for _, x in self._stores), *self._sources])
         self._pointers = {self._buffers.of(v, v.dtype): Reg("ptr", "") for v in self.values}
         self._known: Store = {}
 
     def bind(self, slots: Mapping[Value, Reg]) -> None:
-        """Tell the pointers of all `values`."""
+        """Sets the addresses of all `values`."""
         for buffer in self._pointers:
             assert isinstance(buffer.source, Value)
             self._pointers[buffer] = slots[buffer.source]
         self.reset()
 
     def reset(self) -> None:
-        """Forget what is in registers: call it in every new basic block before storing."""
+        """Forgets registers; call it in every new basic block before storing."""
         self._known = {}
 
     def store(
@@ -143,9 +141,10 @@ class Epilogue:
         mask: Reg | None = None,
         streamed: Collection[Value] = (),
     ) -> None:
-        """Store the outputs for `lanes` results of the opaque node from `index` on.
+        """Stores the outputs for `lanes` results of the opaque node from `index` on.
 
-        Those `streamed` go past the caches: their addresses are multiples of a vector's size.
+        Those in `streamed` are stored non-temporally: their addresses are multiples of a vector's
+        size.
 
         Raises:
             CompileError: the register is not of the type that the result has.
@@ -153,7 +152,7 @@ class Epilogue:
         expected = register_type(self._dtype, lanes)
         if value.type != expected:
             raise CompileError(f"epilogue: expected {expected}, got {value}")
-        if lanes > 1 and self._axes[-1].extent == 1:  # the one column there is; masks hold others
+        if lanes > 1 and self._axes[-1].extent == 1:  # the only column; masks hold others
             one = register_type(self._dtype)
             value, lanes, mask = self._builder.emit(one, f"extractelement {value}, i64 0"), 1, None
         writer = Writer(self._builder, self._pointers)
@@ -169,7 +168,7 @@ class Epilogue:
             writer.axis = self._axes[-1]
             writer.lanewise.update((self._axes[-1], self._result))
         for _, x in self._stores:
-            writer.wide(x, copy)  # all values first: a store may overwrite what another one reads
+            writer.wide(x, copy)  # values first: a store may overwrite what another one reads
         for n, x in enumerate(self._sources):
             assert self._partials is not None
             self._partials.add(n, writer.bound[self._axes[-1]], writer.wide(x, copy), copy.mask)

@@ -1,8 +1,7 @@
-"""Scalar expressions: a shared graph of operations on one element, built by the lowering rules.
+"""Scalar expressions: a DAG of operations on one element, built by the lowering rules.
 
 `Expressions` implements the emitter protocol. It builds each distinct expression once, so a value
-that several outputs need is computed once; how many lanes an expression is evaluated on at a time
-is decided later.
+that several outputs need is computed once; the vector width is decided later.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.passes.launch import Scratch
 
-# Work per vector, in about cycles; measured order of magnitude, it only sizes chunks and decides
-# what is worth keeping instead of computing again.
+# Estimated cycles per vector, right in order of magnitude; they only size chunks and decide what to
+# keep instead of recomputing.
 COST: Final = {
     "exp": 10, "expm1": 16, "log": 12, "log1p": 16, "tanh": 16, "sigmoid": 12, "erf": 16,
     "sin": 30, "cos": 30, "tan": 40, "asin": 24, "acos": 24, "atan": 24, "atan2": 36,
@@ -29,12 +28,12 @@ COST: Final = {
     "floor_divide": 24, "remainder": 24, "fmod": 24,
 }  # fmt: skip
 EXPENSIVE: Final = 8
-"""From this cost on a value is kept between two passes over a row instead of computed again."""
+"""From this cost on a value is kept between two passes over a row instead of recomputed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """Memory that a kernel reads or writes: what it is, its element type, its name in print."""
+    """Memory that a kernel accesses: what it is, its element type, its printed name."""
 
     source: Value | Scratch
     dtype: DType
@@ -61,7 +60,7 @@ class Expr:
         self.serial: Final = serial
         self.op: Final = op
         self.dtype: Final = dtype
-        self.args: Final = args  # everything that must be computed before
+        self.args: Final = args  # all subexpressions, in order of evaluation
         self.data: Final = data
         self.symbols: Final = symbols
         self.key: Final = f"%{serial}"
@@ -135,17 +134,17 @@ class Expressions:
         return found
 
     def apply(self, op: str, *args: Expr, dtype: DType | None = None) -> Expr:
-        """`op` on expressions, of the first argument's type unless told."""
+        """`op` on expressions, of the first argument's type by default."""
         return self.node(op, dtype or args[0].dtype, args)
 
     def alike(self, args: Sequence[Any]) -> list[Expr]:
-        """Arguments with plain numbers made constants of the others' type."""
+        """Arguments with Python numbers converted to constants of the others' type."""
         like = next((a.dtype for a in args if isinstance(a, Expr)), types.float32)
         return [a if isinstance(a, Expr) else self.const(a, like) for a in args]
 
     # leaves
     def const(self, value: Any, dtype: DType) -> Expr:
-        """A constant; of half precision as float32, in which that is computed."""
+        """A constant; in half precision as float32, the type of the computation."""
         wide = types.float32 if dtype.is_floating and dtype.size == 2 else dtype
         with np.errstate(all="ignore"):
             number = np.asarray(value).astype(wide.numpy)
@@ -161,18 +160,18 @@ class Expressions:
         return self.node("load", buffer.dtype, picks(offset), (buffer, offset), key, offset.symbols)
 
     def local(self, symbol: Symbol, dtype: DType, symbols: Iterable[Symbol] = ()) -> Expr:
-        """A value that the loops bind: the result of a reduction, or of a matrix product."""
+        """A value that the loops bind: the result of a reduction, or of a matmul."""
         return self.node("local", dtype, (), symbol, symbol.name, (symbol, *symbols))
 
     def scalar(self, index: Any, dtype: DType) -> Expr:
-        """An index as a number."""
+        """An index as a scalar."""
         index = _as_index(index)
         if index.is_constant:
             return self.const(index.const, dtype)
         return self.node("scalar", dtype, picks(index), index, index.key, index.symbols)
 
     def inside(self, index: Any, low: int, high: int) -> Expr:
-        """`low <= index < high`; a constant where the bounds say so."""
+        """`low <= index < high`; a constant if the bounds decide it."""
         index = _as_index(index)
         if low <= index.low and index.high < high:
             return self.const(True, types.bool_)
@@ -183,7 +182,7 @@ class Expressions:
             "inside", types.bool_, picks(index), (index, low, high), key, index.symbols
         )
 
-    # the bridge to indices
+    # conversion to indices
     def index(self, x: Any, size: int) -> Index:
         """An integer scalar as an index, clamped to `[0, size)`."""
         return picked(x, x.key, x.symbols, size)
@@ -213,18 +212,18 @@ class Expressions:
         return self._compare("less_equal", x, y)
 
     def select(self, condition: Any, x: Any, y: Any) -> Expr:
-        """`x` where the condition holds, else `y`."""
+        """`x` if the condition holds, else `y`."""
         x, y = self.alike((x, y))
         if condition.op == "const":
             return x if condition.data else y
         return x if x is y else self.node("select", x.dtype, (condition, x, y))
 
     def bit_and(self, x: Any, y: Any) -> Expr:
-        """Bitwise and; a constant boolean operand disappears."""
+        """Bitwise and; a constant boolean operand is folded."""
         return self._logic("bit_and", x, y, True)
 
     def bit_or(self, x: Any, y: Any) -> Expr:
-        """Bitwise or; a constant boolean operand disappears."""
+        """Bitwise or; a constant boolean operand is folded."""
         return self._logic("bit_or", x, y, False)
 
     def _logic(self, op: str, x: Any, y: Any, neutral: bool) -> Expr:
@@ -287,7 +286,7 @@ class Expressions:
         new: Mapping[Symbol, Index],
         other: Mapping[Expr, Expr] | None = None,
     ) -> list[Expr]:
-        """The expressions with loop variables, or whole expressions in them, replaced."""
+        """The expressions with loop variables, or whole subexpressions, replaced."""
         done: dict[int, Expr] = {}
         for x in needed(roots):
             swapped = None if other is None else other.get(x)
@@ -324,7 +323,7 @@ def _as_index(index: Index | int) -> Index:
 
 
 def picks(index: Index) -> tuple[Expr, ...]:
-    """The scalars that an index is computed from."""
+    """The scalars from which an index is computed."""
     found: list[Expr] = []
     for atom, _ in index.terms:
         if atom.kind == "pick":
@@ -335,7 +334,7 @@ def picks(index: Index) -> tuple[Expr, ...]:
 
 
 def needed(roots: Iterable[Expr]) -> list[Expr]:
-    """Everything that `roots` are computed from, arguments first."""
+    """All subexpressions of `roots`, arguments first."""
     found: dict[int, Expr] = {}
     stack = list(roots)
     while stack:
@@ -356,7 +355,7 @@ def indices(x: Expr) -> tuple[Index, ...]:
 
 
 def cost(roots: Iterable[Expr]) -> int:
-    """About how many cycles a vector of the expressions takes."""
+    """Estimated cycles per vector of the expressions."""
     total = 0
     for x in needed(roots):
         weight = COST.get(x.op, 0 if x.op in ("const", "local") else 1)

@@ -1,7 +1,7 @@
-"""Index expressions: sums of integer multiples of atoms, with known bounds, simplified as built.
+"""Affine index expressions: sums of integer multiples of atoms, with bounds, simplified as built.
 
-`Index` is what movement rules compute with. Its text (`key`) is canonical: two equal expressions
-have equal keys, so the key serves as hash, as equality and in printed loops.
+Shape operations compute with `Index`. Its text (`key`) is canonical: equal expressions have equal
+keys, so the key serves as hash, as equality and in printed loops.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, Final
 from weft.ir.extent import multiple, same
 
 FAR: Final = 1 << 62
-"""Bound of a variable whose extent is known only when the kernel runs."""
+"""Bound of a variable whose extent is only known when the kernel runs."""
 
 
 class Symbol:
-    """Something bound while a kernel runs: a loop variable, or the result of a reduction."""
+    """A value bound while a kernel runs: a loop variable, or the result of a reduction."""
 
     def __init__(self, name: str, extent: int = FAR) -> None:
         self.name: Final = name
@@ -27,7 +27,7 @@ class Symbol:
 
 
 class Atom:
-    """What an index is a sum of: a loop variable, or a function of an index or a scalar.
+    """A term of an index: a loop variable, or a function of an index or a scalar.
 
     `kind` is `var`, `div` and `mod` (by `value`), `clamp` (to `value`, inclusive) or `pick` (an
     integer scalar, clamped to `[0, value)`).
@@ -141,7 +141,7 @@ class Index:
         return _one(Atom("mod", rest, other, f"({key})", (0, other - 1), rest.symbols))
 
     def _split(self, by: int) -> tuple[Index, Index]:
-        """Whole multiples of `by` (divided), and the rest."""
+        """Splits off the terms divisible by `by` (returned divided), and the rest."""
         whole = [(a, k // by) for a, k in self.terms if multiple(k, by)]
         rest = [(a, k) for a, k in self.terms if not multiple(k, by)]
         return Index(whole, self.const // by), Index(rest, self.const % by)
@@ -161,7 +161,7 @@ def _one(atom: Atom) -> Index:
 
 
 def _joined(terms: dict[Atom, int], const: int) -> Index:
-    """The sum, with `c * (x // c) + x % c` written as `x`."""
+    """The sum, with `c * (x // c) + x % c` simplified to `x`."""
     for atom, k in terms.items():
         if atom.kind != "mod":
             continue
@@ -254,7 +254,7 @@ def flat(index: Sequence[Index], shape: Sequence[int]) -> Index:
 
 
 def unflat(position: Index, shape: Sequence[int]) -> tuple[Index, ...]:
-    """The index of the element at a row-major position: the reverse of `flat`."""
+    """The index of the element at a row-major position: the inverse of `flat`."""
     found: list[Index] = []
     for extent in reversed(shape):
         found.append(position % extent if extent > 0 else ZERO)
@@ -263,7 +263,7 @@ def unflat(position: Index, shape: Sequence[int]) -> tuple[Index, ...]:
 
 
 def turns(offset: Index, across: Symbol, along: Symbol) -> bool:
-    """Whether a load is contiguous along one axis, whatever other atoms say, and not another."""
+    """Whether a load is contiguous along one axis, whatever other atoms are, and not another."""
     steps = {atom.inner: k for atom, k in offset.terms if atom.kind == "var"}
     others = {s for atom, _ in offset.terms if atom.kind != "var" for s in atom.symbols}
     strides = along in others or steps.get(along, 0) not in (0, 1)

@@ -1,7 +1,7 @@
 """Indices and addresses to LLVM IR: as scalars, or lane by lane.
 
 An index is a sum of atoms times coefficients (`weft.codegen.loop.index`). Atoms that are the same
-in all lanes are computed once, as `i64`; the others as vectors, of `i32` where that is enough.
+in all lanes are computed once, as `i64`; the others as vectors, of `i32` if that is enough.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class IndexWriter(Scope, ABC):
         """The register of an expression with exactly `copy.lanes` lanes."""
 
     def _apart(self, buffer: Buffer, offset: Index, copy: Copy) -> tuple[Reg, Reg]:
-        """A scalar address, and each lane's distance from it."""
+        """A scalar address, and each lane's offset from it."""
         unit, rest = self._split(offset)
         lane = Index([(a, k) for a, k in offset.terms if not self.is_lanewise(a.symbols)], 0)
         base = self.f.offset(
@@ -149,7 +149,7 @@ class IndexWriter(Scope, ABC):
         return total
 
     def _steps(self, type_: str, unit: int) -> Reg:
-        """How far every lane is from the first."""
+        """The offset of every lane from the first."""
         if not isinstance(unit, Extent):
             return lane_numbers(type_, unit)
         return self.f.binary("mul", lane_numbers(type_), constant(unit, type_))
@@ -166,7 +166,7 @@ class IndexWriter(Scope, ABC):
 
 
 def _is_narrow(index: Index) -> bool:
-    """Whether 32 bits hold the index and everything it is computed from."""
+    """Whether 32 bits hold the index and all its intermediate results."""
     room = 1 << 30
     if not (-room <= index.low and index.high < room):
         return False

@@ -1,4 +1,4 @@
-"""Vectors of lanes: the copies that a vector loop is unrolled to, splats, masks and transposes."""
+"""Vectors of lanes: the copies to which a vector loop is unrolled, splats, masks, transposes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from weft.codegen.loop.index import Symbol
 
 
 class Copy:
-    """Neighbouring elements that are computed together: `lanes` of them from `shift` on.
+    """Adjacent elements that are computed together: `lanes` of them from `shift` on.
 
-    `mask` (one `i1` a lane) says which of them exist; `None` means all.
+    `mask` (one `i1` per lane) tells which of them exist; `None` means all.
     """
 
     def __init__(self, lanes: int, shift: int = 0, mask: Reg | None = None, slot: int = 0) -> None:
-        self.slot: Final = slot  # which accumulator it adds to
+        self.slot: Final = slot  # the accumulator that it adds to
         self.lanes: Final = lanes
         self.shift: Final = shift
         self.mask: Final = mask
@@ -24,14 +24,14 @@ class Copy:
         self.scopes: list[dict[int | str, Reg]] = [{}]
 
     def find(self, key: int | str) -> Reg | None:
-        """What was written under `key`, if it can be used here."""
+        """The cached register of `key`, if it is valid here."""
         for scope in reversed(self.scopes):
             if key in scope:
                 return scope[key]
         return None
 
     def keep(self, key: int | str, value: Reg) -> Reg:
-        """Remember a register until the innermost loop ends."""
+        """Caches a register until the innermost loop ends."""
         self.scopes[-1][key] = value
         return value
 
@@ -47,7 +47,7 @@ def masked(f: Builder, copy: Copy, new: Reg, old: Reg) -> Reg:
 
 
 def transposed(f: Builder, rows: list[Reg]) -> list[Reg]:
-    """The columns of a square of registers: halves exchanged, then quarters, and so on."""
+    """The columns of a square of registers, by exchanging halves, then quarters, and so on."""
     size = half = len(rows)
     while half > 1:
         half //= 2

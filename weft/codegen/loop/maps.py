@@ -1,8 +1,9 @@
 """Kernels without reductions: every output element is computed on its own.
 
-What all operands walk through in one sequence is one flat loop whose length is an argument, so
-that one kernel serves all sizes. Otherwise rows are dealt out to chunks and vectors go along the
-last axis; where a movement operation reads it from several places, or across, the loops follow.
+If all operands are read in one contiguous sequence, the kernel is one flat loop whose length is an
+argument, so that one kernel serves all sizes. Otherwise rows are dealt to chunks and vectors go
+along the last axis; where a shape operation reads it in several pieces, or across, the loops
+follow.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ from weft.ir.shape import known
 from weft.passes.launch import Launch
 
 STREAM_BYTES: Final = 24 * 1024 * 1024
-"""From this much output on nothing of it is left in the last-level cache when it is read."""
+"""From this much output on, nothing of it is left in L3 when it is read."""
 MOST_REGIONS: Final = 6
-"""More regions of the last axis than this are told apart element by element."""
+"""With more regions of the last axis than this, each element selects its own."""
 MOST_PERIOD: Final = 8
-"""A period of more vectors is not written out."""
+"""A period of more vectors is not unrolled."""
 FEW_ROWS: Final = 64
 
 
 def map_launches(
     name: str, outputs: Sequence[Value], target: Target, trace: Trace
 ) -> tuple[Launch, ...]:
-    """Kernels for outputs of one shape; none where they are empty."""
+    """Kernels for outputs of one shape; none if they are empty."""
     shape = known(outputs[0].shape)
     if 0 in shape:
         return ()
@@ -70,7 +71,7 @@ def _renamed(trace: Trace, stores: Sequence[Store], new: Mapping[Symbol, Index])
 
 
 def _unused(expr: Expr) -> Expr:
-    return expr  # where outputs are stored never depends on data
+    return expr  # store addresses never depend on data
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ class _Map:
         self.stores = _renamed(self.trace, self.stores, new)
 
     def _is_short(self, extent: int) -> bool:
-        """Whether rows would leave much of their vectors empty, or much to single elements."""
+        """Whether short rows would leave vectors mostly empty, or much to single elements."""
         if self.target.masked:
             return extent < self.lanes // 2
         if not _is_fixed(extent):
@@ -180,7 +181,7 @@ class _Map:
         stores = tuple(part.stores)
         if part.lane is None:
             return Vector(part.axis, self.lanes, self.unroll, stores, segment)
-        # Lanes outside: what depends on them alone, such as which channel each is, is made once.
+        # Lanes outside: what depends on them alone, such as the channel, is computed once.
         return Vector(part.lane, self.lanes, 1, (Loop(part.axis, stores, segment),))
 
     # rows
@@ -197,7 +198,7 @@ class _Map:
         return self._launch(tree, -(-row.extent // each))
 
     def _cut_rows(self, row: Symbol, part: int) -> Launch:
-        """Long rows: several chunks to a row."""
+        """Long rows: several chunks per row."""
         last, block = self.axes[-1], self.lanes * self.unroll
         part = -(-part // block) * block
         parts = -(-last.extent // part)
@@ -208,13 +209,13 @@ class _Map:
         return self._launch(Loop(piece, (inner,), Segment(None, 1)), piece.extent)
 
     def _stretches(self) -> list[Stretch]:
-        """The last axis in parts that need no condition, and of these what is periodic."""
+        """The last axis in parts that need no predicate, divided into periods where periodic."""
         return [part for axis, stores in self._regions() for part in self._periods(axis, stores)]
 
     def _periods(self, axis: Symbol, stores: list[Store]) -> list[Stretch]:
-        """Whole periods, if the index is taken apart in such, then what remains.
+        """Whole periods, if the index is divided into periods, then the rest.
 
-        Written out, a period's vectors share what they have in common, such as a block of random
+        Unrolled, a period's vectors share what they have in common, such as a block of random
         numbers, and divisions by the period disappear.
         """
         divisor = _divisor([s.value for s in stores], axis)
@@ -238,10 +239,10 @@ class _Map:
         return found
 
     def _regions(self) -> list[tuple[Symbol, list[Store]]]:
-        """The last axis cut where conditions on it change, so that none is left to compute."""
+        """The last axis cut where predicates on it change, so that none is left to compute."""
         last = self.axes[-1]
         ends = [0, last.extent, *_boundaries([s.value for s in self.stores], last)]
-        cuts = [cut for cut, _ in itertools.groupby(sorted(ends))]  # extents may be equal unseen
+        cuts = [cut for cut, _ in itertools.groupby(sorted(ends))]  # equality may be unknown
         if not 2 < len(cuts) <= MOST_REGIONS + 1:
             return [(last, self.stores)]
         found: list[tuple[Symbol, list[Store]]] = []
@@ -253,7 +254,7 @@ class _Map:
 
     # across
     def _across(self) -> Symbol | None:
-        """An outer axis along which a load is contiguous that strides along the last axis."""
+        """An outer axis along which a load is contiguous that is strided along the last axis."""
         last, found = self.axes[-1], dict[Symbol, None]()
         for x in needed([s.value for s in self.stores]):
             if x.op == "load":
@@ -264,7 +265,7 @@ class _Map:
         return wide[0] if wide and last.extent >= self.lanes // 2 else None
 
     def _join(self, across: Symbol) -> None:
-        """Make one of the last two axes where the last alone would fill few whole squares."""
+        """Collapses one of the last two axes if the last alone would fill few whole squares."""
         *outer, before, last = self.axes
         if before is across or last.extent >= TILE or last.extent % self.lanes == 0:
             return
@@ -274,13 +275,13 @@ class _Map:
         self.axes = [*outer, both]
 
     def _copied(self, across: Symbol) -> Launch | None:
-        """One kernel for all shapes, where there is nothing to compute."""
+        """One kernel for all shapes, if it only copies."""
         if len(self.stores) > 1 or self._is_streamed():
             return None
         return turned_copy(self.name, self.stores[0], self.axes, across, self.target)
 
     def _turned(self, across: Symbol) -> Launch:
-        """Square tiles, turned in registers."""
+        """Square tiles, transposed in registers."""
         self._join(across)
         last = self.axes[-1]
         outer = [s for s in self.axes[:-1] if s is not across]
@@ -296,9 +297,9 @@ class _Map:
         each = per_chunk(piece.extent, self.moved * area, self.cycles * area)
         return self._launch(Loop(piece, (tree,), Segment(None, each)), -(-piece.extent // each))
 
-    # past the caches
+    # non-temporal stores
     def _streamed(self, tree: Tree) -> Tree:
-        """The tree with stores past the caches, where what they write would not stay anyway.
+        """The tree with non-temporal stores, if what they write would not stay in cache anyway.
 
         Writing a line that is not in the cache reads it first: a third of the traffic of a copy.
         """
@@ -326,7 +327,7 @@ def _extents(axes: Sequence[Symbol]) -> list[int]:
 
 
 def _boundaries(values: Sequence[Expr], axis: Symbol) -> set[int]:
-    """Where on `axis` a condition or the limit of an index changes, if that depends on it alone."""
+    """Where on `axis` a predicate or clamp of an index changes, if that depends on it alone."""
     cuts: set[int] = set()
     for x in needed(values):
         if x.op == "inside":
@@ -344,7 +345,7 @@ def _boundaries(values: Sequence[Expr], axis: Symbol) -> set[int]:
 
 
 def _divisor(values: Sequence[Expr], axis: Symbol) -> int:
-    """What the index along `axis` is divided by, all in all; 1 if nothing divides it."""
+    """The total divisor of the index along `axis`; 1 if nothing divides it."""
     found = 1
     for index in roots_of(values):
         for atom in atoms_of(index):
@@ -359,7 +360,7 @@ def _inner_divisor(index: Index) -> int:
 
 
 def _is_fixed(divisor: int) -> bool:
-    """Whether a period can be written out: it is the same in every run."""
+    """Whether a period can be unrolled, as it is the same in every run."""
     return not isinstance(divisor, Extent)
 
 
@@ -378,7 +379,7 @@ def _starts_at(store: Store, unit: int) -> bool:
 
 
 def _past_caches(tree: Tree, lanes: int = 1) -> Tree:
-    """Stores of aligned vectors go past the caches; a part of a cut axis may start anywhere."""
+    """Makes stores of aligned vectors non-temporal; a part of a cut axis may start anywhere."""
     if isinstance(tree, Store):
         return replace(tree, stream=_starts_at(tree, lanes * tree.buffer.dtype.size))
     if isinstance(tree, Loop | Vector):

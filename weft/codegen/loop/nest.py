@@ -1,4 +1,4 @@
-"""Loop trees to LLVM IR: loops, unrolling, what remains at the end, and accumulators."""
+"""Loop trees to LLVM IR: loops, unrolling, loop remainders, and accumulators."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LINE: Final = 64
 def write_kernel(body: Sequence[Tree], buffers: Sequence[Buffer], masks: bool) -> str:
     """The LLVM module of a kernel whose first arguments are `buffers`.
 
-    `masks`: whether masked loads and stores are cheap; else what remains after the last whole
+    `masks`: whether masked loads and stores are cheap; else the remainder after the last whole
     vector is done one element at a time.
     """
     f = kernel_builder()
@@ -54,7 +54,7 @@ class _Nest:
         self.masks: Final = masks
         self.writer: Final = Writer(f, pointers)
         self.sums: dict[Symbol, list[Reg]] = {}  # accumulators by slot
-        self.saved: dict[Symbol, list[Copy]] = {}  # copies that are written out, not looped over
+        self.saved: dict[Symbol, list[Copy]] = {}  # copies that are unrolled
 
     def run(self, body: Sequence[Tree]) -> None:
         simple: list[Store | Accumulate] = []
@@ -77,7 +77,7 @@ class _Nest:
                 self._turned(part)
 
     def _leaves(self, parts: list[Store | Accumulate]) -> None:
-        """All values first: a store may overwrite what another one reads."""
+        """Computes all values first: a store may overwrite what another one reads."""
         for copy in self.writer.copies or [self.writer.uniform]:
             for part in parts:
                 self.writer.wide(part.value, copy)
@@ -155,11 +155,11 @@ class _Nest:
         saved = self.saved
         for label, body in zip(labels, (part.body, part.other), strict=False):
             f.start(label)
-            self.saved = dict(saved)  # what one branch writes is not there in the other
+            self.saved = dict(saved)  # registers of one branch do not dominate the other
             with self.writer.scope():
                 self.run(body)
             if body is part.body:
-                f.line("fence seq_cst")  # such stores are seen in order only after this
+                f.line("fence seq_cst")  # such stores are ordered only after this
             f.jump(labels[2])
         self.saved = saved
         f.start(labels[2])
@@ -181,7 +181,7 @@ class _Nest:
         self._remainder(part, at, stop)
 
     def _remainder(self, part: Vector, at: Reg, stop: Reg) -> None:
-        """Less than a vector."""
+        """The remainder: less than a vector."""
         if self.masks and part.lanes > 1:
             with self._open(at, stop, part.lanes) as index:
                 left = self.f.binary("sub", stop, index)
@@ -203,7 +203,7 @@ class _Nest:
         if straight and copies:
             copies = self.saved.setdefault(part.symbol, copies)
         if copies:
-            with self.writer.scope():  # addresses here must not be mistaken for those of a loop
+            with self.writer.scope():  # addresses here must not be cached as those of a loop
                 self._block(part, integer(end), copies)
         if tail and not self.masks:
             self._scalar_loop(part, integer(extent - tail), integer(extent))
@@ -236,7 +236,7 @@ class _Nest:
 
     # tiles
     def _turned(self, part: Turned) -> None:
-        """Whole tiles turned in registers, what remains on either side by gathers."""
+        """Whole tiles transposed in registers, remainders on either side by gathers."""
         lanes = part.lanes
         down = self._range(part.across, part.segments[0])
         start, stop = self._range(part.symbol, part.segments[1])
@@ -277,7 +277,7 @@ class _Nest:
                     self._leaves(list(part.body))
 
     def _turned_load(self, x: Expr, part: Turned, top: Reg, first: Reg) -> list[Reg]:
-        """The load for each of the tile's rows: contiguous vectors, turned."""
+        """The loads for each of the tile's rows: contiguous vectors, transposed."""
         writer, rows = self.writer, list[Reg]()
         buffer, offset = x.data
         type_ = storage_type(buffer.dtype, part.lanes)
@@ -293,7 +293,7 @@ class _Nest:
 
     # reductions
     def _reduce(self, part: Reduce) -> None:
-        """Accumulators for every copy, or for the copies that the vector loop inside will have."""
+        """Accumulators for every copy, or for the copies of the vector loop inside."""
         outer = [copy.lanes for copy in self.writer.copies]
         lanes = outer or self._slots(find_vector(part.body))
         for a in part.results:
@@ -310,7 +310,7 @@ class _Nest:
                 self.writer.bound[a.result] = self._total(a, sums, lanes)
 
     def _slots(self, inner: Vector | None) -> list[int]:
-        """Lanes of the accumulators of a vector loop; the last one belongs to single elements."""
+        """Lanes of a vector loop's accumulators; the last accumulator is for single elements."""
         if inner is None:
             return [1]
         count = inner.unroll
@@ -320,7 +320,7 @@ class _Nest:
         return lanes if self.masks or inner.lanes == 1 else [*lanes, 1]
 
     def _total(self, a: Accumulate, sums: list[Reg], lanes: list[int]) -> Reg:
-        """All accumulators in one, in an order that depends on nothing but their number."""
+        """The sum of all accumulators, in an order that depends only on their number."""
         wide = [s for s, n in zip(sums, lanes, strict=True) if n == lanes[0]]
         single = sums[len(wide) :]
         while len(wide) > 1:
@@ -336,5 +336,5 @@ class _Nest:
 
 
 def _is_known(part: Vector) -> bool:
-    """Whether it is the same iterations in every run, so that they can be written out."""
+    """Whether the iterations are the same in every run, so that they can be unrolled."""
     return part.segment is None and not isinstance(part.symbol.extent, Extent)

@@ -1,7 +1,7 @@
-"""Statistics of the columns of what a kernel stores, taken while its results are in registers.
+"""Column statistics of what a kernel stores, computed while its results are in registers.
 
-Every chunk of the kernel gathers its own rows in memory of its own, so that results do not depend
-on threads; a launch after it joins the chunks in order.
+Every chunk accumulates its own rows in its own memory, so that results do not depend on threads; a
+launch after it combines the chunks in order.
 
     partials = partials_of(group)
     partials.cut(chunks)                    # then `partials.scratch` is an argument of the launch
@@ -33,14 +33,14 @@ from weft.passes.launch import Kernel, Launch, Scratch
 
 LINE: Final = 64
 SHARE: Final = 8
-"""Vectors of columns that a chunk of the last launch joins."""
+"""Vectors of columns that a chunk of the last launch combines."""
 Load = Callable[[Reg, int], Reg]
-"""A vector that a chunk has gathered: the chunk, and which of the statistic's."""
+"""Address of a chunk's vector: the chunk, and the number within the statistic."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """What a chunk gathers for a vector of columns: one vector a `pitch`."""
+    """A chunk's memory for a vector of columns: vectors, `pitch` apart."""
 
     b: Builder
     pointer: Reg
@@ -76,15 +76,15 @@ class _Sum:
         self.outputs: Final = node.outputs
 
     def first(self, place: _Place, value: Reg) -> list[Reg]:
-        """What is kept in registers, from a first value on."""
+        """Initial registers, from a first value."""
         return [value]
 
     def following(self, b: Builder, state: list[Reg], value: Reg) -> list[Reg]:
-        """The same after another value."""
+        """Registers updated with another value."""
         return [b.binary("fadd", state[0], value)]
 
     def write(self, place: _Place, state: list[Reg], count: int) -> None:
-        """Join what `count` values left in registers with the memory of the chunk."""
+        """Combines registers of `count` values with the memory of the chunk."""
         place.increase(0, state[0])
 
     def totals(self, b: Builder, load: Load, chunks: Reg, number: Reg) -> list[Reg]:
@@ -95,10 +95,10 @@ class _Sum:
 
 
 class _Moments:
-    """Mean and variance: a value to count from, sums of distances from it and of squares, a count.
+    """Mean and variance: an offset, sums of deviations from it and of their squares, a count.
 
-    Each chunk counts from the mean of the first rows that were in registers together. If they are
-    k of its n rows, then its sum of squares is off by at most n / k roundings relative to its
+    Each chunk uses the mean of the first rows that were in registers together as offset. If they
+    are k of its n rows, then its sum of squares is off by at most n / k roundings relative to its
     variance, however far the values lie from zero.
     """
 
@@ -109,21 +109,21 @@ class _Moments:
         self.outputs: Final = node.outputs
 
     def first(self, place: _Place, value: Reg) -> list[Reg]:
-        """What is kept in registers, from a first value on."""
+        """Initial registers, from a first value."""
         zero = constant(0, value.type)
         fresh = place.b.compare("fcmp oeq", place.load(3), zero)
         origin = choose(place.b, fresh, value, place.load(0))
         return self.following(place.b, [origin, zero, zero, fresh], value)
 
     def following(self, b: Builder, state: list[Reg], value: Reg) -> list[Reg]:
-        """The same after another value."""
+        """Registers updated with another value."""
         origin, distances, squares, fresh = state
         distance = b.binary("fsub", value, origin)
         total = b.binary("fadd", distances, distance)
         return [origin, total, fma(b, distance, distance, squares), fresh]
 
     def write(self, place: _Place, state: list[Reg], count: int) -> None:
-        """Join what `count` values left in registers with the memory of the chunk."""
+        """Combines registers of `count` values with the memory of the chunk."""
         b, (origin, distances, squares, fresh) = place.b, state
         zero = constant(0, place.type)
         mean = b.binary("fmul", distances, constant(1 / count, place.type))
@@ -135,7 +135,7 @@ class _Moments:
         place.increase(3, constant(count, place.type))
 
     def totals(self, b: Builder, load: Load, chunks: Reg, number: Reg) -> list[Reg]:
-        """The outputs, from all chunks: the mean, then squares of distances from it."""
+        """The outputs, from all chunks: the mean, then the sum of squared deviations."""
         zero = constant(0, number.type)
         start = load(integer(0), 0)
         with b.loop(0, chunks, 1, [zero]) as loop:
@@ -154,7 +154,7 @@ class _Moments:
 
 
 def partials_of(group: Group) -> Partials | None:
-    """The statistics of columns in a group that begins with a product."""
+    """The column statistics in a group that begins with a matmul or convolution."""
     found = [node for node in group.nodes if gathers(node)]
     if not found:
         return None
@@ -173,7 +173,7 @@ class Partials:
         self._rows = prod(known(kinds[0].source.shape)[:-1])
         self._dtype = sum_type(kinds[0].source.dtype)
         self._pitch = -(-columns * self._dtype.size // LINE) * LINE
-        # Where each kind's vectors begin.
+        # Where the vectors of each statistic begin.
         self._before = [sum(kind.vectors for kind in kinds[:n]) for n in range(len(kinds) + 1)]
         self._bytes = self._before[-1] * self._pitch  # of a chunk
         self._chunks = 0
@@ -181,27 +181,27 @@ class Partials:
         self._b: Builder
         self._base: Reg
         self._own: Reg
-        # Of a statistic and its columns: what registers hold, of how many values, and where to.
+        # By statistic and columns: registers, the number of values in them, and their memory.
         self._kept: dict[tuple[int, Reg], tuple[list[Reg], int, _Place]] = {}
 
     def cut(self, chunks: int) -> None:
-        """Say how many chunks the kernel has."""
+        """Sets how many chunks the kernel has."""
         self._chunks = chunks
         self.scratch = Scratch(max(chunks, 1) * self._bytes)
 
     def bind(self, b: Builder, pointer: Reg) -> None:
-        """Tell where the scratch memory lies."""
+        """Sets the address of the scratch memory."""
         self._b, self._base, self._kept = b, pointer, {}
 
     def begin(self, chunk: Reg) -> None:
-        """A chunk begins: it has gathered nothing."""
+        """Begins a chunk with empty statistics."""
         b = self._b
         self._own = b.offset(self._base, b.mul(chunk, self._bytes))
         with b.loop(0, self._bytes, LINE) as loop:
             b.store(constant(0, "<16 x float>"), b.offset(self._own, loop.index), LINE)
 
     def add(self, n: int, column: Reg, value: Reg, mask: Reg | None) -> None:
-        """Give the n-th statistic a row's values, a vector or one, from `column` on."""
+        """Adds a row's values, a vector or one, from `column` on, to the n-th statistic."""
         key, kind = (n, column), self._kinds[n]
         if key in self._kept:
             state, count, place = self._kept[key]
@@ -211,7 +211,7 @@ class Partials:
             self._kept[key] = kind.first(place, value), 1, place
 
     def flush(self) -> None:
-        """Write what is in registers."""
+        """Writes the registers to memory."""
         for (n, _), (state, count, place) in self._kept.items():
             self._kinds[n].write(place, state, count)
         self._kept = {}
@@ -223,7 +223,7 @@ class Partials:
         return _Place(b, pointer, integer(self._pitch), type_, size, mask)
 
     def launch(self, target: Target) -> Launch:
-        """The launch that joins the chunks, in order: one kernel for all extents."""
+        """The launch that combines the chunks, in order: one kernel for all extents."""
         lanes = target.lanes(self._dtype.size)
         vectors = -(-self.columns // lanes)
         what = "_".join("moments" if kind.vectors > 1 else "sum" for kind in self._kinds)

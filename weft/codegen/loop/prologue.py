@@ -1,18 +1,18 @@
 """Prologues: an operand of a group's opaque node, computed as it is read.
 
-A kernel that copies its operand, a vector of neighbouring channels at a time, takes the elementwise
-steps that lead to it on the way, so that the operand itself is never in memory:
+A kernel that packs its operand, a vector of adjacent channels at a time, also computes the
+elementwise steps that lead to it, so that the operand itself is never in memory:
 
     prologue = Prologue(group, operand)
-    prologue.array                              # what stands in memory in place of the operand:
-                                                # if several arrays do so, the first one
+    prologue.array                              # the array in memory instead of the operand:
+                                                # of several arrays, the first one
     prologue.values                             # further arguments
     prologue.bind(builder, first_slot)
     ...
     prologue.read(pointer, column, 16, float32, None)   # `pointer` into the array; a channel
 
-Where nothing leads to the operand it is loaded as it is. Or it is moved: an image that lies NCHW,
-`planes`, is put side by side by the kernel itself.
+Without such steps the operand is loaded as it is. An NCHW image, `planes`, is interleaved by the
+kernel itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from weft.passes.launch import Argument, Scratch
 
 
 class Prologue:
-    """How a kernel reads one operand; `stored` is where it lies if a pass has computed it."""
+    """How a kernel reads one operand; `stored` is its place if a launch has computed it."""
 
     def __init__(self, group: Group, operand: Value, stored: Scratch | None = None) -> None:
         self.steps: Final = operand.node in group.before and stored is None
@@ -58,7 +58,7 @@ class Prologue:
         index = (*(ZERO for _ in shape[:-1]), variable(self._column))
         self._result = None if self.planes or not self.steps else self._trace.at(operand, index)
         found = [b.source for b in self._buffers.all.values() if isinstance(b.source, Value)]
-        # Further arrays are found by how far they lie from the first one.
+        # Further arrays are addressed by their distance from the first one.
         self._arrays = arrays if len(arrays) > 1 else []
         self.values: Final = (*found, *self._arrays)
 
@@ -67,7 +67,7 @@ class Prologue:
         return lambda _: local
 
     def bind(self, b: Builder, slot: int) -> None:
-        """Load the addresses of `values`, which start in argument slot `slot`."""
+        """Loads the addresses of `values`, which start in argument slot `slot`."""
         self._b = b
         slots = [b.argument(slot + n) for n in range(len(self.values))]
         own = len(slots) - len(self._arrays)
@@ -76,7 +76,7 @@ class Prologue:
         self._bases = slots[own:]
 
     def whole(self) -> tuple[Reg | None, Load | None]:
-        """How many channels to copy of each position and what loads them, if there are steps."""
+        """How many channels to copy of each position and how to load them, if there are steps."""
         if not self.steps:
             return None, None
 
@@ -86,9 +86,9 @@ class Prologue:
         return integer(self._column.extent), load
 
     def read(self, pointer: Reg, column: Reg, lanes: int, to: DType, mask: Reg | None) -> Reg:
-        """The operand's elements from `pointer` on: `lanes` channels from `column` on.
+        """Reads the operand's elements from `pointer` on: `lanes` channels from `column` on.
 
-        Those that are not in `mask` are anything, zero where there are no steps.
+        Lanes that are not in `mask` are undefined, or zero if there are no steps.
         """
         b = self._b
         if self._result is None:
@@ -109,7 +109,7 @@ class Prologue:
 
 
 def leading_to(operand: Value, nodes: Sequence[Node]) -> dict[Node, None]:
-    """The nodes that an operand follows from, in order."""
+    """The nodes that compute an operand, in order."""
     wanted = {operand.node}
     for node in reversed(nodes):
         if node in wanted:

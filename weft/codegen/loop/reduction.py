@@ -1,6 +1,6 @@
-"""What a group with reductions computes, by level, before it is cut into loops.
+"""The computation of a group with reductions, by level, before it is cut into loops.
 
-Level 0 is what no reduction feeds; a reduction of values of level n is known from level n + 1 on.
+Level 0 depends on no reduction; a reduction of values of level n is available from level n + 1 on.
 Each level is one pass over the data. Half precision accumulates in float32.
 """
 
@@ -37,7 +37,7 @@ def sum_type(dtype: DType) -> DType:
 
 
 def combiner(node: Node) -> str:
-    """`add | multiply | minimum | maximum`."""
+    """The combining operation: `add | multiply | minimum | maximum`."""
     return cast(Reduce, op_of(node).lower).combine
 
 
@@ -68,11 +68,11 @@ class Reduction:
                 )
 
     def of_kept(self, index: Sequence[Index], shape: Sequence[int]) -> tuple[Index, ...]:
-        """The index in `shape` (reduced axes kept as 1 or dropped) of what is kept at `index`."""
+        """The index in `shape` (reduced axes kept as 1 or dropped) for the kept `index`."""
         return reshaped_index(tuple(index), self.kept, tuple(shape))
 
     def to_kept(self, index: Sequence[Index], shape: Sequence[int]) -> tuple[Index, ...]:
-        """The other way: an index over the kept axes from one in a reduced value's shape."""
+        """The inverse: an index over the kept axes from one in a reduced value's shape."""
         return reshaped_index(tuple(index), tuple(shape), self.kept)
 
     def given(self, at: Callable[[Node, tuple[Index, ...]], Expr]) -> dict[Value, At]:
@@ -86,7 +86,7 @@ class Reduction:
 
 
 class Levels:
-    """A group's work with loop variables for the domain's axes, merged where possible."""
+    """A group's work with loop variables for the domain's axes, collapsed where possible."""
 
     def __init__(self, reduction: Reduction, done: Mapping[Node, Scratch] | None = None) -> None:
         self.reduction: Final = reduction
@@ -155,7 +155,7 @@ class Levels:
         self.kept = [s for s in self.order if s not in reduced]
 
     def rename(self, new: Mapping[Symbol, Index], other: Mapping[Expr, Expr] | None = None) -> None:
-        """Replace loop variables everywhere."""
+        """Replaces loop variables everywhere."""
         parts = (*self.sums, *self.full, *self.small)
         values = iter(self.trace.b.substitute([p.value for p in parts], new, other))
 
@@ -179,7 +179,7 @@ class Levels:
         return sums, [*full, *self.kept_stores.get(n, [])]
 
     def keep(self, n: int, x: Expr, store: Store) -> None:
-        """Store `x` in pass `n`, and load it in the passes after that."""
+        """Stores `x` in pass `n`, and loads it in the passes after that."""
         parts = [p for m in range(n + 1, self.count) for part in self.at(m) for p in part]
         loaded = self.trace.b.load(store.buffer, store.offset)
         values = self.trace.b.substitute(
@@ -191,19 +191,19 @@ class Levels:
         self.kept_stores.setdefault(n, []).append(store)
 
     def level(self, x: Expr) -> int:
-        """The first pass in which `x` is known."""
+        """The first pass in which `x` is available."""
         of = {s.result: s for s in self.sums}
         return max((self.level(of[s].value) + 1 for s in x.symbols if s in of), default=0)
 
 
 def loaded_sum(trace: Trace, node: Node, memory: Scratch, at: Index) -> Expr:
-    """A finished reduction, read back from scratch memory."""
+    """A finished reduction, loaded from scratch memory."""
     dtype = node.types[0].dtype
     return trace.b.cast(trace.b.load(trace.buffers.of(memory, sum_type(dtype)), at), dtype)
 
 
 def empty_given(reduction: Reduction, trace: Trace) -> dict[Value, At]:
-    """Reductions of nothing: their identities."""
+    """Empty reductions: their identity elements."""
 
     def at(node: Node, _: tuple[Index, ...]) -> Expr:
         dtype = node.types[0].dtype

@@ -1,9 +1,9 @@
-"""Groups with reductions in one kernel: every row (or block of columns) is done by one thread.
+"""Groups with reductions in one kernel: one thread does a whole row (or block of columns).
 
-Where the last axis is reduced, vectors go along it and later passes over the row find it in the
-cache; values that are expensive to compute are kept in a scratch row between passes. Where the
-last axis is kept, or rows are much shorter than a vector, vectors go along the last kept axis and
-every lane has its own sums.
+If the last axis is reduced, vectors go along it and later passes over the row find it in cache;
+values that are expensive to compute are kept in a scratch row between passes. If the last axis is
+kept, or rows are much shorter than a vector, vectors go along the last kept axis and every lane has
+its own sums.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from weft.ir.shape import size
 from weft.passes.launch import Launch, Scratch
 
 SCRATCH_ROW: int = 256 * 1024
-"""Kept values of a row may take this many bytes: a part of the second-level cache."""
+"""Maximum bytes of a row's kept values: a part of L2."""
 STRAIGHT: int = 4
 """A row of at most this many vectors stays in registers between passes."""
 
@@ -54,7 +54,7 @@ def row_launch(name: str, levels: Levels, target: Target) -> Launch:
 
 
 def _narrow(levels: Levels, lanes: int, target: Target) -> bool:
-    """Whether rows would waste most of a vector, so that lanes had better be rows each."""
+    """Whether rows would waste most of a vector, so that each lane should be a row."""
     length = 1
     for symbol in levels.reduced:
         length *= symbol.extent
@@ -63,10 +63,9 @@ def _narrow(levels: Levels, lanes: int, target: Target) -> bool:
 
 
 def columns_unroll(sums: int, extent: int, lanes: int, target: Target) -> int:
-    """Vectors of neighbouring columns that are summed together.
+    """Vectors of adjacent columns that are summed together.
 
-    Half of the registers hold sums: the more there are, the longer the pieces of memory that are
-    read in one go.
+    Half of the registers hold sums: the more there are, the longer the contiguous reads.
     """
     most = max(1, target.registers // 2 // max(sums, 1))
     return pinned(max(1, min(most, extent // lanes)))
@@ -90,7 +89,7 @@ def _over_rows(
 
 
 def _gather_rows(levels: Levels, outer: Sequence[Symbol]) -> None:
-    """Walk the axes `outer` as one loop over rows."""
+    """Collapses the axes `outer` into one loop over rows."""
     if not outer:
         return
     rows = 1
@@ -142,7 +141,7 @@ def _column_passes(levels: Levels) -> list[Tree]:
 
 
 def _keep_expensive(levels: Levels, lanes: int) -> None:
-    """Store what is expensive and needed by two passes; the later one loads it."""
+    """Stores values that are expensive and needed by two passes; the later one loads them."""
     length = 1
     for symbol in levels.reduced:
         length *= symbol.extent
@@ -164,7 +163,7 @@ def _keep_expensive(levels: Levels, lanes: int) -> None:
 
 
 def _frontier(now: set[Expr], later: Sequence[Expr], varying: set[Symbol]) -> list[Expr]:
-    """What of `now` the later values use directly, where it varies along the row and is costly."""
+    """The costly values of `now` that later values use directly and that vary along the row."""
     found: dict[Expr, None] = {x: None for x in later if x in now}
     for x in needed(later):
         if x not in now:

@@ -1,4 +1,4 @@
-"""The kernel of a loop of a few numbers, which stay in registers and on the stack."""
+"""The kernel of a scalar loop, whose values stay in registers and on the stack."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from weft.ir.shape import known
 from weft.passes.launch import Argument, Kernel, Launch, ScalarLoop
 
 SLICE: Final = 1 << 22
-"""Turns after which the kernel comes back: some 10 ms."""
+"""Iterations after which the kernel returns: some 10 ms."""
 
 
 def scalar_kernel(loop: ScalarLoop) -> Launch:
-    """The launch that does up to `SLICE` iterations, from those that are done on."""
+    """The launch that does up to `SLICE` iterations, continuing after those that are done."""
     args: tuple[Argument, ...] = (*loop.node.outputs, *loop.arrays, loop.done, loop.going)
     outputs = len(loop.node.outputs)
     writes = (*range(outputs), len(args) - 2, len(args) - 1)
@@ -32,7 +32,7 @@ def scalar_kernel(loop: ScalarLoop) -> Launch:
 
 
 class _Kernel:
-    """Numbers that are carried lie on the stack; what is captured is loaded once."""
+    """Carried numbers are on the stack; captured ones are loaded once."""
 
     def __init__(self, loop: ScalarLoop) -> None:
         self.loop = loop
@@ -84,7 +84,7 @@ class _Kernel:
         return f.module()
 
     def _stacked(self, value: Value, pointer: Reg) -> Reg:
-        """A place on the stack for a carried number, which holds what it is at first."""
+        """A stack slot for a carried number, holding its initial value."""
         type_ = storage_type(value.dtype)
         place = self.f.emit("ptr", f"alloca {type_}")
         self.f.store(self.f.load(type_, pointer), place)
@@ -112,7 +112,7 @@ class _Kernel:
             f.store(stored(f, register, value.dtype), target)
 
     def _values(self, function: Function, registers: Sequence[Reg]) -> list[Reg]:
-        """What a function gives of registers."""
+        """The results of a function on registers."""
         trace = Trace(function.nodes, Buffers())
         with self.writer.scope():
             for i, (value, register) in enumerate(zip(function.inputs, registers, strict=True)):

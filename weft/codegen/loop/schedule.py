@@ -1,4 +1,4 @@
-"""Which kernels a group of scalar operations becomes."""
+"""The kernels that a group of scalar operations becomes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def loops(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def kernel_name(group: Group) -> str:
-    """A name for people: operations, type, shape."""
+    """A readable name: operations, type, shape."""
     out = group.outputs[0]
     shape = "x".join(map(str, known(out.shape))) or "scalar"
     return f"{group.name}_{out.dtype}_{shape}"

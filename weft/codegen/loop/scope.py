@@ -1,4 +1,4 @@
-"""What is bound where code is written: loop variables, and registers that may be used again."""
+"""Open loops, bound variables, and registers that may be reused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.codegen.loop.lanes import Copy
 
 
 class Scope:
-    """The loops that are open in a builder, and what was written in them.
+    """The open loops of a builder, and the registers cached in them.
 
     Attributes:
         pointers: where each buffer begins.
@@ -21,7 +21,7 @@ class Scope:
         axis: the variable of the vector loop.
         lanewise: variables whose values differ from lane to lane.
         uniform: holds scalars, which are the same in all lanes.
-        copies: what the vector loop is unrolled to.
+        copies: copies to which the vector loop is unrolled.
     """
 
     def __init__(self, f: Builder, pointers: dict[Buffer, Reg]) -> None:
@@ -35,7 +35,7 @@ class Scope:
 
     @contextlib.contextmanager
     def scope(self) -> Iterator[None]:
-        """What is written and bound inside is forgotten at the end."""
+        """Forgets at the end what is written and bound inside."""
         holders = [self.uniform, *self.copies]
         bound, lanewise = dict(self.bound), set(self.lanewise)
         for holder in holders:
@@ -47,7 +47,7 @@ class Scope:
 
     @contextlib.contextmanager
     def vectors(self, axis: Symbol, first: Reg, copies: list[Copy]) -> Iterator[None]:
-        """Inside, `axis` is a vector variable that starts at `first`."""
+        """Makes `axis` the vector variable inside, starting at `first`."""
         before = (self.axis, self.copies, dict(self.bound), set(self.lanewise))
         self.axis, self.copies = axis, copies
         self.bound[axis] = first

@@ -1,7 +1,7 @@
-"""Reductions to few elements: parts of the reduced axes first, then the parts together.
+"""Reductions to few elements: first parts of the reduced axes, then their combination.
 
-The parts are cut by shape, and the second kernel adds them in their order, so the result does not
-depend on who computed what.
+The parts depend on the shape, and the second kernel combines them in order, so the result is
+deterministic.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from weft.passes.launch import Launch, Scratch
 
 MOST_PARTS: Final = 128
 FEW: Final = 8
-"""With fewer rows than this, threads would be idle if each row were one piece of work."""
+"""With fewer rows than this, threads would be idle if each row were one work item."""
 TEAM: Final = 16
-"""Parts that are enough for the threads there may be."""
+"""Parts that are enough for any number of threads."""
 LEAST_ROWS: Final = 8
-"""Rows of columns that a part adds up at least: what it gives is written and read once more. With
-one row of 400 x 32000 each that was two thirds of all traffic."""
+"""Minimum rows of columns that a part adds up: its result is written and read once more. With one
+row of 400 x 32000 each that was two thirds of all traffic.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Parts:
 
 
 def wants_parts(levels: Levels) -> bool:
-    """Whether a group has too few rows, or blocks of columns, for one piece of work each."""
+    """Whether a group has too few rows, or blocks of columns, to make each one work item."""
     values = [p.value for p in (*levels.sums, *levels.full)]
     total = traffic(values, [s.buffer for s in levels.full])
     if total < 4 * CHUNK_BYTES:
@@ -63,7 +64,7 @@ def wants_parts(levels: Levels) -> bool:
 
 
 def split_launches(name: str, reduction: Reduction, target: Target) -> list[Launch]:
-    """Kernels that compute a group level by level, each in parts and then together."""
+    """Kernels that compute a group level by level, each in parts and then combined."""
     found: list[Launch] = []
     known_sums: dict[Node, Scratch] = {}
     left = list(reduction.full)
@@ -99,7 +100,7 @@ def _rest(
     sums: dict[Node, Scratch],
     target: Target,
 ) -> tuple[Launch, ...]:
-    """Outputs of the whole domain that need finished reductions."""
+    """Outputs over the whole domain that need finished reductions."""
     buffers = Buffers()
     trace = Trace(reduction.group.nodes, buffers)
 
@@ -130,7 +131,7 @@ class _Level:
         }
 
     def _parts(self) -> Parts:
-        """Cut the first reduced axis, or the longest where that is short."""
+        """Cuts the first reduced axis, or the longest if that is short."""
         levels = self.levels
         first = levels.reduced[0]
         symbol = first if first.extent >= FEW else max(levels.reduced, key=lambda s: s.extent)
@@ -139,7 +140,7 @@ class _Level:
         each = count // symbol.extent
         moved = traffic(values, [s.buffer for s in levels.full]) / count
         length = per_chunk(symbol.extent, moved * each, cost(values) / self.lanes * each)
-        # Columns are summed block by block, so a part should still be in the cache for the next.
+        # Columns are summed block by block, so a part should still be in cache for the next.
         columns = levels.order[-1] not in levels.reduced
         length = largest(length, -(-symbol.extent // (MOST_PARTS * 8 if columns else MOST_PARTS)))
         if columns:

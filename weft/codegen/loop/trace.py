@@ -1,4 +1,4 @@
-"""A group's nodes as scalar expressions: what each value is at a given index."""
+"""A group's nodes as scalar expressions: each value at a given index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ At = Callable[[tuple[Index, ...]], Expr]
 
 
 class Buffers:
-    """The memory that one kernel touches; the order in which it is met is the argument order."""
+    """The memory that one kernel accesses; argument order is the order of first use."""
 
     def __init__(self) -> None:
         self.all: dict[Any, Buffer] = {}
@@ -37,7 +37,7 @@ class Buffers:
 
 
 class Operand:
-    """An input as movement rules see it: call it with an index. Indices are kept in range."""
+    """An input for shape operations' rules: call it with an index. Indices are clamped."""
 
     def __init__(self, trace: Trace, value: Value) -> None:
         self._trace = trace
@@ -57,8 +57,8 @@ class Operand:
 class Trace:
     """Evaluates values of a group at indices, symbolically.
 
-    `given` overrides how a value is had: reductions and the results of opaque nodes. Every other
-    value is computed from its node where that is in the group, else loaded.
+    `given` overrides values: reductions and the results of opaque nodes. Every other value is
+    computed from its node if that is in the group, else loaded.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Trace:
         self._seen: dict[tuple[Value, tuple[Index, ...]], Expr] = {}
 
     def at(self, value: Value, index: tuple[Index, ...]) -> Expr:
-        """The value's element at `index`; long chains of operations are no recursion."""
+        """The value's element at `index`; iterative for long chains of operations."""
         stack = [(value, index)]
         while stack:
             place = stack[-1]
@@ -87,7 +87,7 @@ class Trace:
     def _operands(
         self, value: Value, index: tuple[Index, ...]
     ) -> list[tuple[Value, tuple[Index, ...]]]:
-        """What an elementwise operation of the group reads, and where."""
+        """The operands that an elementwise operation of the group reads, with their indices."""
         node = value.node
         if value in self.given or node not in self._nodes or op_of(node) is CONSTANT:
             return []
@@ -131,7 +131,7 @@ class Trace:
 
 
 def broadcast_index(index: tuple[Index, ...], shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """Where an operand of `shape` is read for the output element at `index`."""
+    """The index of an operand of `shape` for the output element at `index`."""
     last = index[len(index) - len(shape) :]
     return tuple(ZERO if d == 1 else i for i, d in zip(last, shape, strict=True))
 

@@ -1,4 +1,4 @@
-"""The loop tree: what a kernel does, before anything is written for a machine.
+"""The loop tree: what a kernel does, independent of the target.
 
     parallel i0 in 0..4096 by 16:
       reduce max -> r0:
@@ -21,7 +21,7 @@ from weft.ir.dtype import DType
 
 @dataclass(frozen=True)
 class Store:
-    """`buffer[offset] = value`; `stream`: past the caches, where a whole vector is written."""
+    """`buffer[offset] = value`; `stream`: non-temporal, for whole vectors."""
 
     buffer: Buffer
     offset: Index
@@ -41,7 +41,7 @@ class Accumulate:
 
 @dataclass(frozen=True)
 class Segment:
-    """A loop's part number `part` (`None`: the chunks of this call) of `size` iterations each.
+    """Part number `part` of a loop (`None`: the chunks of this call), of `size` iterations each.
 
     `slot` names an integer argument that holds the extent, and `slot + 1` one that holds the size,
     for a kernel that serves any length.
@@ -63,7 +63,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Vector:
-    """A loop in steps of `lanes`, `unroll` of them written out, and what remains at the end."""
+    """A loop in steps of `lanes`, unrolled `unroll` times, with a remainder."""
 
     symbol: Symbol
     lanes: int
@@ -74,7 +74,7 @@ class Vector:
 
 @dataclass(frozen=True)
 class Reduce:
-    """Runs `body` and binds what its `Accumulate`s gathered."""
+    """Runs `body` and binds the results of its `Accumulate`s."""
 
     results: tuple[Accumulate, ...]
     body: tuple[Tree, ...]
@@ -82,7 +82,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Aligned:
-    """`body` where all `buffers` start at a cache line, else `other`."""
+    """`body` if all `buffers` start at a cache line, else `other`."""
 
     buffers: tuple[Buffer, ...]
     body: tuple[Tree, ...]
@@ -93,7 +93,7 @@ class Aligned:
 class Turned:
     """Vectors along `symbol` in tiles with `across`, along which some loads are contiguous.
 
-    The loads go along `across` and are turned in registers, `lanes` by `lanes` elements.
+    The loads go along `across` and are transposed in registers, `lanes` by `lanes` elements.
     """
 
     across: Symbol
@@ -128,7 +128,7 @@ def find_vector(body: Sequence[Tree]) -> Vector | None:
 
 
 def to_text(body: Sequence[Tree], indent: str = "") -> str:
-    """The tree for people."""
+    """The tree as readable text."""
     return "\n".join(_lines(body, indent))
 
 

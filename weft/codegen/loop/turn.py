@@ -1,7 +1,7 @@
-"""Copies that turn an array: what is read along one axis is written along another one.
+"""Transposing copies: arrays read along one axis are written along another one.
 
-Squares are turned in registers. Extents and strides are arguments of the launch, so that the few
-kernels here serve arrays of all shapes.
+Squares are transposed in registers. Extents and strides are arguments of the launch, so that the
+few kernels here serve arrays of all shapes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from weft.codegen.target import Target
 from weft.passes.launch import Kernel, Launch
 
 TILE: Final = 64
-"""Elements a side of what is turned at a time: pages enough for the first-level TLB."""
+"""Elements per side of a tile: few enough pages for the L1 TLB."""
 OUTER: Final = 3
-"""Axes beside the two that are turned."""
+"""Maximum axes beside the two that are transposed."""
 TYPES: Final = {1: "i8", 2: "i16", 4: "float", 8: "i64"}
 Rows = Callable[[Reg], Reg]
-_FIXED: Final = 12  # numbers of a launch that do not belong to an outer axis
+_FIXED: Final = 12  # launch integers besides those of outer axes
 
 
 def turned_copy(
@@ -35,7 +35,7 @@ def turned_copy(
 ) -> Launch | None:
     """The launch for a copy that reads along `across` and writes along the last of `axes`.
 
-    Nothing for more than a copy, or places that are not sums of multiples of the axes.
+    `None` if it is more than a copy, or its addresses are not affine in the axes.
     """
     outer = [s for s in axes[:-1] if s is not across]
     value, last = store.value, axes[-1]
@@ -46,7 +46,7 @@ def turned_copy(
     read, written = _strides(place), _strides(store.offset)
     if buffer.dtype is not store.buffer.dtype or read is None or written is None:
         return None
-    # Short rows make a square together with those of an axis that they follow each other along.
+    # Collapses short rows with an axis along which they are contiguous, to fill squares.
     sides: list[tuple[Symbol, Symbol | None]] = []
     for axis, there in ((across, read), (last, written)):
         far = there[axis] * axis.extent
@@ -70,7 +70,7 @@ def turned_copy(
 
 
 def _strides(index: Index) -> dict[Symbol, int] | None:
-    """Elements from one place to the next along each axis, where these are fixed."""
+    """Strides in elements along each axis, where these are fixed."""
     if any(atom.kind != "var" for atom, _ in index.terms):
         return None
     return {atom.inner: k for atom, k in index.terms}
@@ -110,7 +110,7 @@ class _Turn:
         return self.b.binary("udiv", self.b.add(extent, TILE - 1), integer(TILE))
 
     def _piece(self, index: Reg) -> None:
-        """A tile: outer places first, then rows and columns of tiles."""
+        """A tile: outer positions first, then rows and columns of tiles."""
         b, (source, to) = self.b, self.starts
         rest, column = divide(b, index, self.counts[1])
         rest, row = divide(b, rest, self.counts[0])
@@ -158,7 +158,7 @@ class _Turn:
             b.store(value, to(integer(i)))
 
     def _part(self, rows: Rows, to: Rows, tall: Reg, wide: Reg) -> None:
-        """Less than a square, by masks."""
+        """Less than a square, with masks."""
         b, lanes, type_ = self.b, self.lanes, vector(self.type, self.lanes)
         down, along = (first_lanes(b, room, lanes) for room in (tall, wide))
         values: list[Reg] = []
@@ -180,7 +180,7 @@ class _Turn:
 
 
 class _Places:
-    """Where the rows of a tile begin: a table, as after `short` steps comes a longer one."""
+    """The start of each row of a tile: a table, as a longer step follows `short` steps."""
 
     def __init__(self, b: Builder, size: int, numbers: Sequence[Reg]) -> None:
         step, self.short, self.far = numbers
@@ -191,7 +191,7 @@ class _Places:
         self.table = b.emit("ptr", f"alloca [{TILE} x i64], align 64")
 
     def fill(self, first: Reg) -> None:
-        """Take the rows from number `first` on."""
+        """Fills the table with rows from number `first` on."""
         b = self.b
         long, at = divide(b, first, self.short)
         place = b.add(b.mul(long, self.far), b.mul(at, self.step))
@@ -205,6 +205,6 @@ class _Places:
             loop.next = [at, b.add(place, step)]
 
     def rows(self, base: Reg, first: Reg) -> Rows:
-        """Where rows from number `first` of the tile on begin, at a place of each."""
+        """The start of rows from number `first` of the tile on, at a position of each."""
         b, start = self.b, self.b.offset(self.table, first, "i64")
         return lambda i: b.offset(base, b.load("i64", b.offset(start, i, "i64"), 8))

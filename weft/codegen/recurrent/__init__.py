@@ -1,1 +1,1 @@
-"""Recurrent layers: a launch a time step, weights packed once: see `nest`."""
+"""Recurrent layers: one launch per time step, weights packed once: see `nest`."""

@@ -1,9 +1,9 @@
-"""Long short-term memory backward: an item is some blocks of units, whose cotangents come first.
+"""LSTM backward: an item is some blocks of units, whose cotangents come first.
 
     dh = g + dz of the step after @ w        dz = slopes of the gates by dh and dc
 
-What is carried from step to step: dz (the rows that are multiplied) and dc, both beside the
-stacked arrays. The weights' own gradient is a product over all steps, outside.
+The carry from step to step is dz (the rows that are multiplied) and dc, both beside the stacked
+arrays. The weight gradient is one matmul over all steps, outside.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Backward(Nest):
         self.carried = Scratch(max(1, problem.rows * problem.width) * self.size)
 
     def clear(self) -> Launch:
-        """No cotangents of cells yet."""
+        """Zeroes the cotangents of the cells."""
         b = kernel_builder()
         to = b.argument(0)
         with b.loop(0, self.problem.rows * self.problem.width) as loop:
@@ -109,7 +109,7 @@ class _Backward(Nest):
         self, b: Builder, arrays: list[Reg], extra: Reg | None, lines: tuple[Reg, Reg, Reg],
         unit: Reg, from_next: Reg, to: Reg,
     ) -> None:  # fmt: skip
-        """The slopes of one vector of units of one row."""
+        """The gate cotangents of one vector of units of one row."""
         (row, line, old), mask, width = lines, self.mask(b, unit), self.problem.width
         g, g_cells, _, _, past, cells, gates, carried, by_z = arrays
         places = [b.add(unit, gate * width) for gate in range(GATES)]
@@ -145,13 +145,13 @@ class _Backward(Nest):
         return slopes, b.binary("fmul", by_c, f)
 
     def _steepness(self, b: Builder, y: Reg, is_tanh: bool) -> Reg:
-        """The derivative of a gate's function where it gave `y`."""
+        """The derivative of a gate's activation where its value is `y`."""
         if is_tanh:
             return b.binary("fsub", self.one(), b.binary("fmul", y, y))
         return b.binary("fmul", y, b.binary("fsub", self.one(), y))
 
     def last(self, outputs: tuple[Value, Value], steps: int) -> Launch:
-        """Cotangents of the states at first."""
+        """Cotangents of the initial states."""
         b = kernel_builder()
         sums = self.space(b)
         weights, rows, carried, by_h, by_c = (b.argument(slot) for slot in range(5))

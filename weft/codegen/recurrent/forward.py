@@ -1,4 +1,4 @@
-"""Long short-term memory forward: an item is a block of units, with their four gates."""
+"""LSTM forward: an item is a block of units, with their four gates."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _ir(nest: Nest) -> str:
 
 
 def _cell(b: Builder, totals: list[Reg], was: Reg) -> tuple[list[Reg], Reg, Reg]:
-    """The gates, the cell and the state."""
+    """Computes the gates, the cell and the state."""
     opened: list[Reg] = []
     with b.interleaved() as next_run:
         for gate, x in enumerate(totals):

@@ -1,11 +1,11 @@
-"""What the steps of recurrent layers share: packed weights, sums of an item, the states' rows.
+"""Shared by recurrent kernels: packed weights, sums of an item, the states' rows.
 
-A step is a launch of its own, as nothing else is a barrier; all steps run one kernel, which takes
-where the step lies from integer slots. The weights are copied into panels once a sequence; every
-step then streams them, each chunk the same columns. The rows that all columns are multiplied with
-(h, or the gates' cotangents) are kept beside the stacked arrays in two copies, read and written in
-turn, whose rows are an odd number of cache lines apart: in the stacked arrays they would meet in
-one cache set, sixteen rows in eight ways.
+A step is a launch of its own, as only launches are barriers. All steps run one kernel, which takes
+the position of the step from integer slots. The weights are packed once per sequence; every step
+then streams them, each chunk the same columns. The rows that all columns are multiplied with (h, or
+the gates' cotangents) are kept beside the stacked arrays in two copies, read and written in turn,
+whose rows are an odd number of cache lines apart: in the stacked arrays they would fall into one
+cache set, sixteen rows in eight ways.
 """
 
 from __future__ import annotations
@@ -35,24 +35,25 @@ from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 LINE = 64
 DEPTH = 256
-"""Steps of k at a time: 16 rows of them are 16 KB, half of the first-level cache."""
+"""Steps of k at a time: 16 rows of them are 16 KB, half of L1."""
 BAND = 16 * 1024
 """Bytes of sums of an item."""
 WIDE = 4
 """Panels of an item: rows that are brought into the cache serve this many."""
 CHUNKS = 64
 PIECE = 4
-"""Steps of k between askings for weights."""
+"""Steps of k between prefetches of weights."""
 AHEAD = 2 * 1024
-"""Bytes from the weights that are read to those that are asked for, into the first-level cache:
-weights stream from the last level (or from memory), which the processor's own prefetching does at
-12 GB/s, and this at 17, as fast as two cores multiply. 6 KB and more, or the second level, lose."""
+"""Prefetch distance of weights in bytes, into L1: weights stream from L3 (or from memory), which
+hardware prefetching does at 12 GB/s, and this at 17, as fast as two cores multiply. 6 KB and more,
+or L2, lose.
+"""
 
 
 class Nest:
     """The kernels of one sequence: `depth` numbers of each row times `columns` of weights.
 
-    `together`: groups of columns, one a gate, of which an item takes the same units.
+    `together`: groups of columns, one per gate, of which an item takes the same units.
     """
 
     def __init__(self, problem: Sequence, target: Target, depth: int, together: int) -> None:
@@ -92,9 +93,9 @@ class Nest:
     # -- before the first step
 
     def pack(self, w: Value, row: int, column: int) -> Launch:
-        """Copy the weights; element (k, unit) of group g lies at `k * row + unit * column`."""
+        """Packs the weights; element (k, unit) of group g lies at `k * row + unit * column`."""
         b, tile = kernel_builder(), self.tile
-        along = column == 1  # the units of a step of k are neighbours
+        along = column == 1  # the units of a step of k are adjacent
         count = ceil_div(self.depth, self.lanes) if along else self.across * self.rounds
         group = ceil_div(count, CHUNKS)
         product = Product(1, 1, 1, 1, 1, row, column, self.dtype)
@@ -117,13 +118,13 @@ class Nest:
         first = b.mul(b.params[1], group)
         last = smaller(b, b.mul(b.params[2], group), count)
         with b.loop(first, last) as loop:
-            if along:  # whole steps, as the processor fetches ahead along them
+            if along:  # whole steps, for hardware prefetching
                 with (
                     b.loop(0, self.across) as outer,
                     b.loop(0, self.panels_of(b, outer.index)) as inner,
                 ):
                     copy(outer.index, inner.index, b.mul(loop.index, self.lanes), self.lanes)
-            else:  # all panels of a block of k, as those of neighbouring units share pages
+            else:  # all panels of a block of k, as those of adjacent units share pages
                 across, block = divide(b, loop.index, integer(self.rounds))
                 with b.loop(0, self.panels_of(b, across)) as inner:
                     copy(across, inner.index, b.mul(block, self.most), self.most)
@@ -132,14 +133,14 @@ class Nest:
         return Launch(kernel, (w, self.weights), (1,), ceil_div(count, group), bytes=moved)
 
     def _run_at(self, b: Builder, weights: Reg, at: tuple[Reg, Reg, Reg]) -> Reg:
-        """Where a panel's block of k is: blocks are in the order in which an item reads them."""
+        """A panel's block of k; blocks lie in the order in which items read them."""
         across, block, panel = at
         place = b.add(b.mul(across, self.rounds), block)
         place = b.add(b.mul(place, self.panels), panel)
         return scaled(b, weights, place, self.run, 1)
 
     def copy_rows(self, source: Value, to: Scratch, pitch: int, columns: int) -> Launch:
-        """Copy the dense rows of `source` into rows `pitch` bytes apart."""
+        """Copies the dense rows of `source` into rows `pitch` bytes apart."""
         b = kernel_builder()
         x, y = b.argument(0), b.argument(1)
         with b.loop(0, self.problem.rows) as loop:
@@ -167,7 +168,7 @@ class Nest:
         )  # fmt: skip
 
     def item_loop(self, b: Builder, body: Callable[[Reg, Reg, Reg], None]) -> None:
-        """Call `body` with each item's number across, first tile and number of tiles."""
+        """Calls `body` with each item's number across, first tile and number of tiles."""
         first = b.mul(b.params[1], self.group)
         last = smaller(b, b.mul(b.params[2], self.group), self.items)
         with b.loop(first, last) as loop:
@@ -177,7 +178,7 @@ class Nest:
             body(number, tile, count)
 
     def space(self, b: Builder) -> Reg:
-        """Memory for the sums of an item; to be asked for before any loop."""
+        """Allocates memory for the sums of an item; must precede any loop."""
         size = self.band * self.panels * self.tile_bytes
         return b.emit("ptr", f"alloca [{size} x i8], align 64")
 
@@ -185,7 +186,7 @@ class Nest:
         self, b: Builder, sums: Reg, left: Reg, weights: Reg, item: tuple[Reg, Reg, Reg],
         rounds: Reg,
     ) -> None:  # fmt: skip
-        """Products of an item into `sums`; `rounds` is the number of blocks of k, or 0."""
+        """Multiplies an item into `sums`; `rounds` is the number of blocks of k, or 0."""
         across, tile, count = item
         vectors = self.panels * self.tile.rows * self.tile.vectors
         with b.loop(0, b.mul(count, vectors)) as loop:
@@ -213,7 +214,7 @@ class Nest:
         return smaller(b, subtract(b, integer(self.blocks), b.mul(across, self.wide)), self.wide)
 
     def _tile(self, b: Builder, place: Reg, left: Reg, run: Reg, depth: Reg | int) -> None:
-        """Add a block of k to one tile of one panel; weights are asked for some time before."""
+        """Adds a block of k to one tile of one panel, prefetching weights."""
         step = self.tile.columns * self.size
         sums = load_tile(b, self.tile, place)
         flat = [x for row in sums for x in row]
@@ -254,7 +255,7 @@ class Nest:
         )
 
     def sum_at(self, b: Builder, sums: Reg, tile: Reg, panel: Reg | int) -> Reg:
-        """Where the sums of a tile (counted in the item) and a panel are."""
+        """The address of the sums of a tile (counted in the item) and a panel."""
         place = scaled(b, sums, tile, self.panels * self.tile_bytes, 1)
         return b.offset(
             place,
@@ -264,7 +265,7 @@ class Nest:
     def vectors(
         self, b: Builder, sums: Reg, across: Reg, tile: Reg, inside: Reg
     ) -> Iterator[tuple[Reg, Reg]]:
-        """Of a row of a tile, panel by panel: each vector's first unit, and where its sums are."""
+        """The vectors of a row of a tile, panel by panel: first unit, and address of its sums."""
         with b.loop(0, self.panels_of(b, across)) as loop:
             place = self.sum_at(b, sums, tile, loop.index)
             place = scaled(b, place, inside, self.tile.columns, self.size)
@@ -274,13 +275,13 @@ class Nest:
                 yield b.add(start, v * self.lanes), b.offset(place, v * self.lanes * self.size)
 
     def row_of(self, b: Builder, tile: Reg) -> Reg:
-        """The first row of a tile; the last tile begins early enough to end at the last row."""
+        """The first row of a tile; the last tile starts early enough to end at the last row."""
         return smaller(b, b.mul(tile, self.tile.rows), self.problem.rows - self.tile.rows)
 
     def rows_loop(
         self, b: Builder, item: tuple[Reg, Reg, Reg], body: Callable[[Reg, Reg, Reg], None]
     ) -> None:
-        """Call `body` with each row, its tile (counted in the item) and its number in the tile."""
+        """Calls `body` with each row, its tile (counted in the item) and its number in the tile."""
         _, tile, count = item
         with b.loop(0, count) as loop:
             number = b.add(tile, loop.index)
@@ -292,9 +293,10 @@ class Nest:
     def expect(
         self, b: Builder, item: tuple[Reg, Reg, Reg], lines: Callable[[Reg, Reg], Iterable[Reg]]
     ) -> None:
-        """Ask for `lines(row, unit)` of all rows and units of an item, before its products.
+        """Prefetches `lines(row, unit)` for all rows and units of an item, before its matmul.
 
-        Each is a cache line of its own, 4 KB or more from the next, which nothing else fetches.
+        Each is a separate cache line, 4 KB or more from the next, which the hardware does not
+        prefetch.
         """
         across, _, _ = item
         first = b.mul(across, self.wide)
@@ -312,7 +314,7 @@ class Nest:
     # -- vectors of units
 
     def mask(self, b: Builder, unit: Reg) -> Reg | None:
-        """Which units from `unit` on there are, where not all."""
+        """Which units exist from `unit` on, if not all."""
         if not self.narrow:
             return None
         return first_lanes(b, subtract(b, integer(self.problem.width), unit), self.lanes)

@@ -1,4 +1,4 @@
-"""What a recurrent kernel computes, and how it is cut."""
+"""The problem of a recurrent kernel: its sizes, and how it is tiled."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Sequence:
 
     @property
     def flops(self) -> float:
-        """Arithmetic of the recurrent product of one step."""
+        """Arithmetic of the recurrent matmul of one step."""
         return 2.0 * self.rows * self.width * self.width * self.gates
 
     def place(self, step: int) -> int:
@@ -55,7 +55,7 @@ class Sequence:
         return step if self.batch_first else step * self.rows
 
     def order(self) -> Iterator[tuple[int, int | None]]:
-        """Each step with the one before it in time, of which the first has none."""
+        """Each step with the one before it in time; the first has none."""
         before = None
         for number in range(self.steps):
             step = self.steps - 1 - number if self.reverse else number
@@ -73,11 +73,11 @@ def sequence_of(node: Node, gates: int) -> Sequence:
 
 
 PASS: Final = 0.1
-"""What reading a panel once more, from the second-level cache, costs of its first reading."""
+"""The cost of reading a panel again, from L2, relative to the first reading."""
 
 
 def step_tile(rows: int, columns: int, dtype: DType, target: Target) -> Tile:
-    """The tile for few rows and weights from memory: no row too many, few passes over a panel."""
+    """The tile for few rows and weights from memory: no extra row, few passes over a panel."""
     lanes = target.lanes(dtype.size)
     options: list[tuple[float, Tile]] = []
     for vectors in range(1, min(ceil_div(columns, lanes), target.registers // 4) + 1):

@@ -1,1 +1,1 @@
-"""Kernels of sparse matrices in compressed rows."""
+"""Kernels of CSR (compressed sparse row) matrices."""

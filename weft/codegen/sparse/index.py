@@ -1,8 +1,7 @@
-"""Compressed rows from ids, and ids from compressed rows; the check of row bounds.
+"""CSR row pointers from ids, and ids from row pointers; the check of row pointers.
 
-Ids in any order are sorted by counting: blocks of ids count on their own, a sum over counts tells
-where each block puts what it has of each id, and blocks write there. Blocks follow from sizes
-alone, and equal ids keep their order.
+Ids in any order are sorted by a counting sort: blocks count their ids, a prefix sum over the counts
+tells where each block writes each id. Blocks follow from sizes alone, and the sort is stable.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from weft.ir.shape import known
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Kernel, Launch, Scratch
 
-MOST_BLOCKS: Final = 4  # the sum over counts is one thread's work
+MOST_BLOCKS: Final = 4  # the prefix sum is one thread's work
 BLOCK: Final = 1 << 16  # ids below which another block costs more than it saves
 
 
@@ -34,7 +33,7 @@ def count_of(value: Value) -> int:
 
 
 def csr_order(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Count, sum up, place."""
+    """Counts, sums up, writes."""
     (ids,), (indptr, order) = group.nodes[0].data_inputs, group.nodes[0].outputs
     spare = bool(group.nodes[0].attrs["spare"])
     count, size = count_of(ids), count_of(indptr) - 1
@@ -52,16 +51,16 @@ def csr_order(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def _block(f: Builder, count: int, size: int, blocks: int, number: Reg) -> tuple[Reg, Reg, Reg]:
-    """Where a block's ids begin and end, and where its counts begin."""
+    """The range of a block's ids, and the address of its counts."""
     each = -(-count // blocks)
     first = f.mul(number, each)
     return first, smaller(f, f.add(first, each), count), f.mul(number, size)
 
 
 def _row_of(f: Builder, index: Reg, size: int, spare: bool) -> tuple[Reg, Reg]:
-    """The row of an id, of `size`, and whether it has none; then the row is 0.
+    """The row of an id, of `size`, and whether it is out of range; then the row is 0.
 
-    With `spare` the last row is that of negative ids.
+    With `spare`, negative ids go to an extra last row.
     """
     outside = f.compare("icmp uge", index, integer(size - spare))
     if not spare:
@@ -90,7 +89,7 @@ def _count(count: int, size: int, blocks: int, dtype: DType, spare: bool) -> str
 
 
 def _next(f: Builder, counts: Reg, at: Reg) -> Reg:
-    """A counter, which goes on by one."""
+    """Increments a counter; returns its old value."""
     place = f.offset(counts, at, "i32")
     old = f.load("i32", place, 4)
     f.store(f.binary("add", old, integer(1, "i32")), place, 4)
@@ -130,7 +129,7 @@ def _place(count: int, size: int, blocks: int, dtype: DType, spare: bool) -> str
 
 
 def csr_indptr(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Between an id and the one before it, rows begin."""
+    """Rows begin between an id and the one before it."""
     ids, indptr = group.nodes[0].data_inputs[0], group.nodes[0].outputs[0]
     count, size = count_of(ids), count_of(indptr) - 1
     per_chunk, chunks = chunks_of(count, 8)
@@ -161,14 +160,14 @@ def csr_indptr(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def _begin(f: Builder, rows: Reg, before: Reg, here: Reg, at: Reg) -> None:
-    """Rows after `before`, up to `here`, begin at a position."""
+    """Writes that rows after `before`, up to `here`, begin at a position."""
     number = f.emit("i32", f"trunc {at} to i32")
     with f.loop(f.add(before, 1), f.add(here, 1)) as loop:
         f.store(number, f.offset(rows, loop.index, "i32"), 4)
 
 
 def _before(f: Builder, ids: Reg, at: Reg, dtype: DType) -> Reg:
-    """The id before a position; at first another than there, negative if that one is not."""
+    """The id before a position; for the first position, a different id of the other sign."""
     found = load_index(f, ids, larger(f, f.add(at, -1), integer(0)), dtype)
     other = f.binary("xor", found, integer(-1))
     return f.emit("i64", f"select {_is(f, at, 0)}, {other}, {found}")
@@ -179,7 +178,7 @@ def _is(f: Builder, x: Reg, number: int) -> Reg:
 
 
 def csr_rows(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Every row's number at its positions."""
+    """Writes every row's number at its positions."""
     indptr, rows = group.nodes[0].data_inputs[0], group.nodes[0].outputs[0]
     size, count = count_of(indptr) - 1, count_of(rows)
     per_chunk, chunks = chunks_of(size, 8 + 4 * count // max(1, size))
@@ -196,14 +195,14 @@ def csr_rows(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def row_bounds(f: Builder, indptr: Reg, row: Reg, count: int, dtype: DType) -> tuple[Reg, Reg]:
-    """Where a row begins and ends, inside of `count` positions whatever `indptr` holds."""
+    """The range of a row, within `count` positions whatever `indptr` holds."""
     ends = [load_index(f, indptr, f.add(row, i), dtype) for i in range(2)]
     first, last = (larger(f, smaller(f, end, count), integer(0)) for end in ends)
     return first, last
 
 
 def check_bounds(indptr: Value, count: int, offset: int) -> Launch:
-    """Report an entry of `indptr`, its position counted from `offset`, that cannot be one."""
+    """Reports an invalid entry of `indptr`, its position counted from `offset`."""
     entries = count_of(indptr)
     f = kernel_builder()
     bounds = f.argument(0)
@@ -222,7 +221,7 @@ def check_bounds(indptr: Value, count: int, offset: int) -> Launch:
 
 
 def first_row(f: Builder, indptr: Reg, key: Reg, rows: int, dtype: DType) -> Reg:
-    """The first of all rows that begins at position `key` or later, found by bisection."""
+    """The first of all rows that begins at position `key` or later, by binary search."""
     steps = rows.bit_length()
     if not steps:
         return integer(0)

@@ -1,8 +1,8 @@
-"""Walks over compressed rows: sums and extremes by segment, products with dense matrices.
+"""CSR kernels: segment sums and extremes, matmuls with dense matrices.
 
-A chunk owns the rows that begin among its positions, so that chunks have about as much to do where
-rows have very different lengths. A row's result stays in registers, and follows its entries in
-their order: it does not depend on the number of threads.
+A chunk owns the rows that begin among its positions, so that chunks have similar work even if rows
+have very different lengths. A row's result stays in registers and takes its entries in order, so it
+does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from weft.ops.base import family_of
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Kernel, Launch
 
-AHEAD: Final = 48  # entries whose rows are asked for before they are read
-ASKED: Final = 1 << 17  # bytes of rows under way at most: an eighth of the second cache
+AHEAD: Final = 48  # prefetch distance in entries
+ASKED: Final = 1 << 17  # maximum bytes of prefetched rows: an eighth of L2
 LINE: Final = 64
-MOST_LINES: Final = 16  # of a row; the processor foresees the others
-CHUNK: Final = 1 << 18  # bytes read: much longer than two bisections take
-NEAR: Final = 2  # the second level of caches, as `prefetch` counts: a core waits for more lines
+MOST_LINES: Final = 16  # of a row; the hardware prefetches the others
+CHUNK: Final = 1 << 18  # bytes read: much longer than two binary searches take
+NEAR: Final = 2  # L2, as `prefetch` counts: a core has more line buffers there
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Rows:
 
     @property
     def label(self) -> str:
-        """Sizes, for people."""
+        """Sizes, for kernel names."""
         return f"{self.dtype.name}_{self.rows}_{self.entries}x{self.heads}x{self.depth}"
 
 
@@ -86,7 +86,7 @@ def _rows_of(indptr: Value, index: Value, x: Value, heads: int, target: Target) 
 
 
 def segment(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Rows of an array that follow each other, or that an order names, combined."""
+    """Reduces contiguous rows of an array, or rows that an order names, by segment."""
     node = group.nodes[0]
     (x, indptr, *order), y = node.data_inputs, node.outputs[0]
     problem = _rows_of(indptr, order[0] if order else x, x, 1, target)
@@ -104,20 +104,20 @@ def segment(group: Group, target: Target) -> tuple[Launch, ...]:
 
 
 def csr_matmul(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Rows of an array that indices name, times values, added."""
+    """Sums of rows of an array that indices name, times values: CSR times dense."""
     values = group.nodes[0].data_inputs[2]
     return _by_entry(group, target, values, _Walk.products)
 
 
 def csr_sampled_matmul(group: Group, target: Target) -> tuple[Launch, ...]:
-    """Products of rows of two arrays, the one by row and the other by index."""
+    """Dot products of rows of two arrays, one by row, one by index: sampled matmul (SDDMM)."""
     return _by_entry(group, target, group.nodes[0].outputs[0], _Walk.samples)
 
 
 def _by_entry(
     group: Group, target: Target, each: Value, emit: Callable[[_Walk], None]
 ) -> tuple[Launch, ...]:
-    """A kernel that goes through the entries of all rows, of each of which `each` holds some."""
+    """A kernel over the entries of all rows; each entry has `each` elements."""
     node = group.nodes[0]
     (indptr, indices, other, x), y = node.data_inputs, node.outputs[0]
     problem = _rows_of(indptr, indices, x, math.prod(known(each.shape)[1:]), target)
@@ -133,7 +133,7 @@ def _by_entry(
 
 
 class _Walk:
-    """Writes a kernel that goes through rows."""
+    """Writes a kernel that walks rows."""
 
     def __init__(self, f: Builder, problem: Rows, indptr: Reg) -> None:
         self.f = f
@@ -144,7 +144,7 @@ class _Walk:
         self.chunks = max(1, chunks)
 
     def rows(self, body: Callable[[Reg, Reg, Reg], None]) -> None:
-        """Call `body(row, begin, end)` for the rows of this call's chunks."""
+        """Calls `body(row, begin, end)` for the rows of this call's chunks."""
         f, problem = self.f, self.problem
         with f.loop(f.params[1], f.params[2]) as chunk:
             begin = f.mul(chunk.index, self.per_chunk)
@@ -165,18 +165,18 @@ class _Walk:
         return f.offset(array, f.mul(f.add(start, at), problem.dtype.size))
 
     def load(self, pointer: Reg, part: Part) -> Reg:
-        """A vector in the type of the arithmetic."""
+        """Loads a vector in the type of the arithmetic."""
         f, problem = self.f, self.problem
         place = f.offset(pointer, part.first * problem.dtype.size)
         return read(f, place, problem.lanes, problem.dtype, problem.kind, part.mask)
 
     def store(self, value: Reg, pointer: Reg, part: Part) -> None:
-        """A vector, rounded."""
+        """Rounds and stores a vector."""
         place = self.f.offset(pointer, part.first * self.problem.dtype.size)
         write(self.f, value, place, self.problem.dtype, part.mask)
 
     def segments(self, op: str, initial: float, in_order: bool) -> None:
-        """Rows that follow each other, or `in_order` that indices name, combined."""
+        """Reduces contiguous rows, or `in_order` rows that indices name."""
         f, problem = self.f, self.problem
         x, y = f.argument(1), f.argument(2)
         indices = f.argument(3) if in_order else None
@@ -207,7 +207,7 @@ class _Walk:
         self.rows(row)
 
     def each_head(self, body: Callable[[Reg], None]) -> None:
-        """Call `body(head)` for all heads."""
+        """Calls `body(head)` for all heads."""
         if self.problem.heads == 1:
             body(integer(0))
             return
@@ -215,11 +215,11 @@ class _Walk:
             body(loop.index)
 
     def index(self, indices: Reg, entry: Reg, ahead: Reg, count: int, slot: int = 5) -> Reg:
-        """Which row an entry names; that of a later one is asked for.
+        """The row that an entry names; prefetches the row of a later entry.
 
         Args:
-            ahead: where row 0 has the `count` elements that are read of each row.
-            slot: of the error cell.
+            ahead: address in row 0 of the `count` elements that are read of each row.
+            slot: argument slot of the error cell.
         """
         f, problem = self.f, self.problem
         row_size, size = problem.width * problem.dtype.size, count * problem.dtype.size
@@ -271,7 +271,7 @@ class _Walk:
         self.rows(row)
 
     def samples(self) -> None:
-        """For each entry and head, the product of two rows."""
+        """For each entry and head, the dot product of two rows."""
         f, problem = self.f, self.problem
         indices, g, x, y = (f.argument(i) for i in range(1, 5))
 
@@ -292,7 +292,7 @@ class _Walk:
         self.rows(row)
 
     def dot(self, left: Reg, right: Reg) -> Reg:
-        """The product of two rows of `depth` elements."""
+        """The dot product of two rows of `depth` elements."""
         f, problem = self.f, self.problem
         lanes, size = problem.lanes, problem.dtype.size
         block = UNROLL * lanes

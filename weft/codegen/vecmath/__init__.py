@@ -1,4 +1,4 @@
-"""Vector maths written as LLVM IR: accurate to a few units in the last place, any vector width.
+"""Vector math in LLVM IR: accurate to a few units in the last place, any vector width.
 
 Each function takes a builder and registers of `float` or `double`, scalar or vector, and writes
 straight-line code (plus one branch around huge angles):

@@ -1,4 +1,4 @@
-"""Constants of the vector maths, lowest power first; printed by tools/minimax.py."""
+"""Constants of the vector math, lowest power first; printed by tools/minimax.py."""
 
 from __future__ import annotations
 

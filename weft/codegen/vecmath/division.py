@@ -1,4 +1,4 @@
-"""Division with a whole quotient: remainders are exact, however large the quotient."""
+"""Division with an integer quotient: remainders are exact, however large the quotient."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ STEPS = {"float": 12, "double": 86}
 
 
 def reduce_step(r: Vec, y: Vec) -> Vec:
-    """r minus a multiple of y > 0 near it: the first 26 bits of r / y, towards zero.
+    """r minus the multiple of y > 0 given by the first 26 bits of r / y, truncated.
 
     Their products with the halves of y (26 and 27 bits) are exact, and so are the differences.
     """
     quotient = r / y
-    far = absolute(quotient) >= 2.0**900  # it may be infinite: divide in another scale
+    far = absolute(quotient) >= 2.0**900  # it may be infinite: divide at another scale
     down, up = select(far, r.like(2.0**-600), 1.0), select(far, r.like(2.0**600), 1.0)
     r, y = r * down, y * up
     q = ((r / y).bits() & ~((1 << 27) - 1)).as_float()
@@ -63,7 +63,7 @@ def modulo(x: Vec, y: Vec) -> Vec:
 
 
 def signs_differ(a: Vec, b: Vec) -> Vec:
-    """Lanes where one number is negative and the other is not."""
+    """Lanes where exactly one number is negative."""
     return (a < 0.0) ^ (b < 0.0)
 
 
@@ -77,7 +77,7 @@ def remainder(x: Vec, y: Vec) -> Vec:
 
 @vector_math
 def floor_divide(x: Vec, y: Vec) -> Vec:
-    """floor(x / y) by way of the exact remainder, as NumPy's; x / y where y is 0."""
+    """floor(x / y) from the exact remainder, as NumPy's; x / y where y is 0."""
     r = modulo(x, y)
     quotient = (x - r) / y
     quotient = select(signs_differ(r, y) & r.differs(0.0), quotient - 1.0, quotient)

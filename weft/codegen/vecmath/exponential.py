@@ -21,7 +21,7 @@ from weft.codegen.vecmath.vector import (
     with_sign,
 )
 
-# Beyond these exp is 0 or infinity, even where a result is halved (sinh, cosh).
+# Beyond these exp is 0 or infinity, even if a result is halved (sinh, cosh).
 EXP_RANGE = {"float": (-104.0, 90.0), "double": (-746.0, 711.0)}
 # Beyond these tanh is 1, and expm1 is -1 or infinity, after rounding.
 TANH_LIMIT = {"float": 10.0, "double": 20.0}
@@ -86,7 +86,7 @@ def expm1(x: Vec) -> Vec:
 
 @vector_math
 def sigmoid(x: Vec) -> Vec:
-    """1 / (1 + e**-x), from e**-|x| so that nothing overflows and small results keep their digits.
+    """1 / (1 + e**-x), from e**-|x| so that nothing overflows and small results are precise.
 
     Where x < -1, q = e / (1 + e) has three roundings too many; e - e q has not, as e q is small.
     """

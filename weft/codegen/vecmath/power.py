@@ -29,7 +29,7 @@ from weft.codegen.vecmath.vector import (
 TWO_THIRDS = 2 / 3
 TWO_THIRDS_LOST = float(Fraction(2, 3) - Fraction(TWO_THIRDS))
 
-Pair = tuple[Vec, Vec]  # an unevaluated sum: a number and what it lost, twice the digits
+Pair = tuple[Vec, Vec]  # an unevaluated sum of a number and its rounding error
 
 
 @vector_math
@@ -39,7 +39,7 @@ def rsqrt(x: Vec) -> Vec:
 
 
 def power_single(x: Vec, y: Vec) -> Vec:
-    """x**y for finite x > 0 in float32, by way of float64: 2**-30 left where 2**-24 is needed."""
+    """x**y for finite x > 0 in float32, by float64: error 2**-30, where 2**-24 is needed."""
     wide, exponent = x.convert("fpext", "double"), y.convert("fpext", "double")
     e, m = split_exponent(wide)
     s = (m - 1.0) / (m + 1.0)
@@ -65,7 +65,7 @@ def halves(x: Vec) -> Pair:
 
 
 def product(a: Vec, b: Vec) -> Pair:
-    """a * b and its rounding error (Dekker); not by a fused operation, which x86-64-v2 lacks."""
+    """a * b and its rounding error (Dekker); without a fused operation, which x86-64-v2 lacks."""
     p = a * b
     (ah, al), (bh, bl) = halves(a), halves(b)
     return p, fma(al, bl, fma(al, bh, fma(ah, bl, fma(ah, bh, -p))))
@@ -120,7 +120,7 @@ def power_double(x: Vec, y: Vec) -> Vec:
 def power(x: Vec, y: Vec) -> Vec:
     """x**y with C's results for zeros, infinities and negative bases.
 
-    float32 goes by way of float64; float64 carries the logarithm to 2**-65.
+    float32 is computed in float64; float64 uses the logarithm to 2**-65.
     """
     a = absolute(x)
     finite = power_single(a, y) if x.scalar == "float" else power_double(a, y)

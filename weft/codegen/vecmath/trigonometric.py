@@ -79,8 +79,8 @@ def digits_of_two_over_pi(x: Vec) -> Reg:
 def reduce_angle(x: Vec) -> tuple[Vec, Vec]:
     """The quadrant n (its low bits) and r, both in 64 bits; |r| <= pi/4.
 
-    Lanes that are huge take the slow way. float32 is reduced in float64 too: a few instructions
-    more than short pieces in float32 would take, and r comes out correctly rounded.
+    Huge lanes take the slow path. float32 is reduced in float64 too: a few instructions more than
+    short pieces in float32 would take, and r comes out correctly rounded.
     """
     pieces, digits, split = table.HALF_PI["double"], len(table.TWO_OVER_PI), True
     if x.scalar == "float":
@@ -113,7 +113,7 @@ def sin(x: Vec) -> Vec:
 
 @vector_math
 def cos(x: Vec) -> Vec:
-    """Cosine: the sine one quadrant on."""
+    """Cosine: the sine one quadrant later."""
     return sine_in_quadrant(x, 1)
 
 

@@ -1,9 +1,9 @@
 """Arithmetic on vectors of any width as Python operators that write LLVM IR.
 
 No algorithm may rely on a fused multiply-add being exact: `fma` is `llvm.fmuladd`, one instruction
-where the target has it and a multiplication and an addition where it has not (x86-64-v2), never a
-call of a library. Every width and the scalar form do the same operations, so a result depends
-neither on the number of lanes nor on an element's position.
+if the target has it, else a multiplication and an addition (x86-64-v2), never a library call. Every
+width and the scalar form do the same operations, so a result depends neither on the number of lanes
+nor on an element's position.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weft.codegen.vecmath.coefficients import Coefficients
 
 @dataclass(frozen=True)
 class Format:
-    """An IEEE binary format by its numbers."""
+    """An IEEE binary format in numbers."""
 
     integer: str  # LLVM type of the same size
     width: int  # bits
@@ -52,7 +52,7 @@ OPCODES = {  # operator: (floating, integer)
 
 @dataclass(frozen=True, eq=False)
 class Vec:
-    """A value under construction: one number or a vector of numbers, integers or truth values."""
+    """A value under construction: a scalar or a vector of numbers, integers or booleans."""
 
     f: Builder
     reg: Reg
@@ -69,7 +69,7 @@ class Vec:
 
     @property
     def format(self) -> Format:
-        """The format of a floating value."""
+        """The format of a floating-point value."""
         return FORMATS[self.scalar]
 
     def like(self, value: float) -> Vec:
@@ -77,7 +77,7 @@ class Vec:
         return Vec(self.f, constant(value, self.reg.type))
 
     def pick(self, table: Coefficients) -> tuple[float, ...]:
-        """The entries of a table for this type."""
+        """The entry of a table for this type."""
         return table[self.scalar]
 
     def _binary(self, operator: str, x: Vec | float, y: Vec | float) -> Vec:
@@ -159,7 +159,7 @@ class Vec:
         return self._logic("xor", Vec(self.f, Reg(self.reg.type, _all_ones(self))))
 
     def convert(self, opcode: str, scalar: str) -> Vec:
-        """A conversion instruction, such as `bitcast` or `fpext`, to another type of lanes."""
+        """Converts the lanes by an instruction such as `bitcast` or `fpext`."""
         type_ = vector(scalar, self.lanes)
         return Vec(self.f, self.f.emit(type_, f"{opcode} {self.reg} to {type_}"))
 
@@ -178,7 +178,7 @@ def _all_ones(x: Vec) -> str:
 
 
 def vector_math(rule: Callable[..., Vec]) -> Callable[..., Reg]:
-    """Turn a function on `Vec` into one on a builder and registers."""
+    """Turns a function on `Vec` into one on a builder and registers."""
 
     @functools.wraps(rule)
     def emit(f: Builder, *args: Reg) -> Reg:
@@ -196,7 +196,7 @@ def intrinsic(name: str, *args: Vec) -> Vec:
 
 
 def fma(x: Vec, y: Vec | float, z: Vec | float) -> Vec:
-    """x * y + z, fused where the target can."""
+    """x * y + z, fused if the target can."""
     a = y if isinstance(y, Vec) else x.like(y)
     b = z if isinstance(z, Vec) else x.like(z)
     return intrinsic("fmuladd", x, a, b)
@@ -215,7 +215,7 @@ def select(condition: Vec, x: Vec, y: Vec | float) -> Vec: ...
 @overload
 def select(condition: Vec, x: float, y: Vec) -> Vec: ...
 def select(condition: Vec, x: Any, y: Any) -> Vec:
-    """x where the condition holds, else y; one of them may be a number."""
+    """x if the condition holds, else y; one of them may be a number."""
     a = x if isinstance(x, Vec) else y.like(x)
     b = y if isinstance(y, Vec) else a.like(y)
     text = f"select {condition.reg}, {a.reg}, {b.reg}"
@@ -243,7 +243,7 @@ def with_sign(x: Vec, sign: Vec) -> Vec:
 
 
 def whole(n: Vec) -> Vec:
-    """A small integer (below 2**22 in magnitude) as a floating value, in two instructions."""
+    """A small integer (below 2**22 in magnitude) as a floating-point value, in two instructions."""
     format_ = FORMATS["float" if n.scalar == "i32" else "double"]
     return (n + format_.magic_bits).as_float() - format_.magic
 
@@ -257,7 +257,7 @@ def power_of_two(n: Vec) -> Vec:
 def scale(x: Vec, n: Vec) -> Vec:
     """x * 2**n for x near 1: in two factors, so that it may overflow or become subnormal.
 
-    Multiplied, not added to the exponent, because that could turn NaN into a number.
+    It multiplies instead of adding to the exponent, which could turn NaN into a number.
     """
     half = n >> 1
     return x * power_of_two(half) * power_of_two(n - half)
@@ -267,7 +267,7 @@ Vecs = tuple[Vec, ...]
 
 
 def rarely(condition: Vec, usual: Vecs, compute: Callable[[], Vecs]) -> Vecs:
-    """`compute()` in the lanes where the condition holds, skipped when it holds in none."""
+    """`compute()` in the lanes where the condition holds; skipped if it holds in none."""
     f = condition.f
     lanes = condition.lanes
     some = condition.reg

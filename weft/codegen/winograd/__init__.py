@@ -1,1 +1,1 @@
-"""Convolutions by Winograd's minimal filtering: transform, multiply, transform back."""
+"""Convolutions by Winograd's minimal filtering: transform, multiply, inverse transform."""

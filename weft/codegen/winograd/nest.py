@@ -1,4 +1,4 @@
-"""The loops of a convolution by transforms.
+"""The loops of a Winograd convolution.
 
 chunk           a block of squares; a group of panels, or all of them in turn
   (source)      its windows transformed into this thread's scratch, if not done before
@@ -27,14 +27,14 @@ from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 SIZE = float32.size
 Place = tuple[Reg, Reg | None]
-"""First column of a vector of results, and which lanes there are if not all."""
+"""First column of a vector of results, and which lanes exist if not all."""
 
 
 def launch_winograd(
     problem: Correlation, plan: Plan, target: Target, operands: tuple[Argument, Argument],
     sink: Summing,
 ) -> tuple[Launch, ...]:  # fmt: skip
-    """The launches: weights transformed, perhaps the source, then products and results."""
+    """The launches: weight transform, source transform if separate, then matmuls and results."""
     source, weights = operands
     first, transformed = launch_weights(problem, plan, target, weights)
     before = [first]
@@ -98,7 +98,7 @@ class _Nest:
             self._group(source, loop.index, first, count)
 
     def _group(self, source: Reg, group: Reg, first: Reg, count: Reg) -> None:
-        """Products of a block by a group of panels, then its results in their columns."""
+        """Multiplies a block by a group of panels, then computes its results in their columns."""
         b, plan = self.b, self.plan
         start = b.mul(group, plan.group)
         panels: Reg = integer(plan.group)
@@ -114,7 +114,7 @@ class _Nest:
                 self._results(place, b.add(first, square.index), column)
 
     def _multiply(self, source: Reg, point: Reg, panel: Reg, own: Reg, count: Reg) -> None:
-        """All squares of the block at one point by one panel."""
+        """All squares of the block at one point times one panel."""
         b, plan, tile, depth = self.b, self.plan, self.tile, self.problem.depth
         weights = b.add(b.mul(panel, plan.points), point)
         right = Right(
@@ -188,7 +188,7 @@ class _Nest:
     def _store_part(
         self, square: list[list[Reg]], pixel: Reg, place: Place, rooms: list[Reg]
     ) -> None:
-        """A square that hangs over the edge, by way of memory."""
+        """Stores a square that extends beyond the edge, through memory."""
         b, lanes = self.b, self.tile.lanes
         column, mask = place
         flat = [value for row in square for value in row]

@@ -1,4 +1,4 @@
-"""How a convolution by transforms is cut, and whether it is worth its transforms."""
+"""The blocking of a Winograd convolution, and whether it pays for its transforms."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from weft.codegen.winograd.transform import POINTS, Transform, transform
 from weft.ir.dtype import float32
 
 OUTPUTS: Final = (2, 4)
-"""Squares of results, along either axis."""
+"""Output tile sizes, along either axis."""
 LINE: Final = 64
 TILE_COST: Final = 30
-"""Cycles that a tile of sums costs beside its multiply-adds."""
+"""Overhead cycles of a tile of sums beside its multiply-adds."""
 BLOCKS: Final = 8
-"""Least blocks of tiles to give whole ones to threads; fewer are shared by panels."""
+"""Minimum blocks of tiles to give whole ones to threads; with fewer, panels are divided."""
 LEAST_FLOPS: Final = 5e7
-"""Below this, some 0.4 ms, the gain is not worth two more kernels and the rounding errors."""
+"""Minimum time to save: below some 0.4 ms it is not worth two more kernels and rounding errors."""
 DIRECT_SHARE: Final = 0.85
-"""Share of the peak that the direct kernel reaches on these layers."""
+"""Fraction of the peak that the direct kernel reaches on these layers."""
 FAR: Final = 6.0
-"""Bytes a cycle from beyond L2, for one core of those that share it."""
+"""Bytes per cycle from beyond L2, for one core of those that share it."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """One convolution by F(m x m, r x r).
 
-    Results are cut into squares of m x m, which are counted row by row through all images. A block
-    of `tiles` squares is multiplied at a time: by `group` panels of columns, for each of the points
-    in turn, so that the products of a chunk stay in L2. Where there are blocks enough each
-    transforms its source itself; else (`staged`) all is transformed before, and panels are shared.
+    Results are cut into squares of m x m, counted row by row through all images. A block of `tiles`
+    squares is multiplied at a time, by `group` panels of columns, for each of the points in turn,
+    so that the products of a chunk stay in L2. If there are enough blocks, each transforms its own
+    source; else (`staged`) all of it is transformed before, and panels are divided.
     """
 
     transform: Transform
@@ -51,7 +51,7 @@ class Plan:
 
     @property
     def points(self) -> int:
-        """Products of a square: one for each pair of points."""
+        """Multiplications of a square: one for each pair of points."""
         return self.transform.points**2
 
     @property
@@ -71,11 +71,11 @@ class Plan:
 
     @property
     def chunks(self) -> int:
-        """Parts that may run at the same time."""
+        """Parts that may run concurrently."""
         return self.blocks * (self.groups if self.staged else 1)
 
     def source_pitch(self, depth: int) -> int:
-        """Bytes between squares of one point: a line to spare keeps rows apart in cache sets."""
+        """Bytes between squares of one point: a spare line keeps rows in different cache sets."""
         lanes, size = self.tile.lanes, self.tile.dtype.size
         return ceil_div(depth, lanes) * lanes * size + LINE
 
@@ -94,7 +94,7 @@ class Plan:
 
 
 def sizes(problem: Correlation, target: Target) -> tuple[int, ...]:
-    """The squares of results that minimal filtering may take: none where it does not apply."""
+    """The output tile sizes that minimal filtering may use: none if it does not apply."""
     first, down, across = problem.axes
     applies = (
         problem.groups == 1
@@ -110,19 +110,19 @@ def sizes(problem: Correlation, target: Target) -> tuple[int, ...]:
 
 
 def _neighbours(axis: Axis) -> int:
-    """How many neighbours of the source a result position meets, if it does so at all."""
+    """How many adjacent source positions a result reads, if they are adjacent."""
     plain = axis.stride == axis.step == axis.dilation == 1 and len(axis.phases) == 1
     return axis.phases[0].taps if plain and len(axis.order) == axis.phases[0].taps else 0
 
 
 @functools.lru_cache(maxsize=256)
 def plan_of(problem: Correlation, target: Target, kept: bool = False) -> Plan | None:
-    """The best plan, or nothing where the direct kernel is expected to win.
+    """The best plan, or nothing if the direct kernel is expected to be faster.
 
     Depends on shapes and target only, never on threads.
 
     Args:
-        kept: whether transformed weights are kept between runs.
+        kept: whether transformed weights are cached between runs.
     """
     plans = [candidate(problem, target, outputs, kept) for outputs in sizes(problem, target)]
     if not plans:
@@ -147,7 +147,7 @@ def candidate(problem: Correlation, target: Target, outputs: int, kept: bool = F
     panels = ceil_div(problem.columns, vectors * lanes)
     form = transform(outputs, problem.taps[-1])
     best: tuple[float, Plan] | None = None
-    for rows in range(most_rows(target, vectors), 0, -1):  # of equal ones the first
+    for rows in range(most_rows(target, vectors), 0, -1):  # the first of equal ones
         tile = Tile(rows, vectors, lanes, float32)
         whole = Plan(form, tile, images, down, across, total, 1, panels, staged=False)
         if best is not None and _least(problem, whole, kept) > best[0]:
@@ -158,7 +158,7 @@ def candidate(problem: Correlation, target: Target, outputs: int, kept: bool = F
             most = target.l2 * 5 // 8 // (form.points**2 * group * tile.columns * 4)
             most = max(rows, min(most, total + rows - 1))
             by_blocks = {ceil_div(total, t): t for t in range(most // rows * rows, 0, -rows)}
-            for blocks, tiles in reversed(by_blocks.items()):  # the smallest of as many blocks
+            for blocks, tiles in reversed(by_blocks.items()):  # the smallest for as many blocks
                 staged = blocks < BLOCKS
                 plan = Plan(form, tile, images, down, across, tiles, group, panels, staged)
                 cost = cycles(problem, plan, target, kept)
@@ -169,7 +169,7 @@ def candidate(problem: Correlation, target: Target, outputs: int, kept: bool = F
 
 
 def cycles(problem: Correlation, plan: Plan, target: Target, kept: bool) -> float:
-    """About the cycles of one core, were it alone; `kept` weights are there, transformed."""
+    """Estimated cycles on one core; `kept` weights are transformed already."""
     tile, points = plan.tile, plan.points
     last = plan.total - (plan.blocks - 1) * plan.tiles
     down = (plan.blocks - 1) * ceil_div(plan.tiles, tile.rows) + ceil_div(last, tile.rows)
@@ -187,13 +187,13 @@ def cycles(problem: Correlation, plan: Plan, target: Target, kept: bool) -> floa
 
 
 def _least(problem: Correlation, plan: Plan, kept: bool) -> float:
-    """What no blocking with the plan's tile is below."""
+    """A lower bound for any blocking with the plan's tile."""
     down = ceil_div(plan.total, plan.tile.rows)
     return _arithmetic(problem, plan, down, kept) + problem.bytes / FAR
 
 
 def _arithmetic(problem: Correlation, plan: Plan, down: int, kept: bool) -> float:
-    """Cycles of products, in `down` tiles a panel and point, and of the transforms."""
+    """Cycles of matmuls, in `down` tiles per panel and point, and of the transforms."""
     tile, points, depth = plan.tile, plan.points, problem.depth
     step = max(tile.rows * tile.vectors, tile.rows + tile.vectors, 8) / 2
     product = points * down * plan.panels * (step * depth + TILE_COST)

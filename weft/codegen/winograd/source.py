@@ -11,11 +11,11 @@ from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 PARTS = 8
-"""Parts of a block where the source is transformed before."""
+"""Parts of a block if the source is transformed before."""
 
 
 def windows_of(problem: Correlation, plan: Plan) -> Windows:
-    """The windows that a convolution's squares read; their transforms have all channels in one."""
+    """The windows that a convolution's squares read; a transform covers all channels."""
     _, down, across = problem.axes
     return Windows(
         plan.transform.source, (integer(plan.down), integer(plan.across)), plan.transform.outputs,
@@ -27,7 +27,7 @@ def windows_of(problem: Correlation, plan: Plan) -> Windows:
 
 
 def launch_source(problem: Correlation, plan: Plan, source: Argument) -> tuple[Launch, Scratch]:
-    """The launch that transforms all of the source, and where its blocks lie."""
+    """The launch that transforms all of the source, and the layout of its blocks."""
     b = kernel_builder()
     scratch = Scratch(plan.blocks * plan.points * plan.source_point(problem.depth))
     x, to = b.argument(0), b.argument(1)

@@ -1,4 +1,4 @@
-"""Winograd's transforms as data: Cook and Toom's construction, and the code of one transform.
+"""Winograd's transforms as data: the Cook-Toom construction, and the code of a transform.
 
 `m` outputs of a correlation with `r` taps need `n = m + r - 1` multiplications instead of `m * r`:
 
@@ -37,8 +37,9 @@ POINTS: Final[dict[int, tuple[Fraction, ...]]] = {
         Fraction(-2),
     ),
 }  # fmt: skip
-"""Finite points by the number of all. Around 1 powers grow least, and these are exact in binary:
-rounding errors are half those of 0, 1, -1, 2, -2 (7.8e-7 against 1.6e-6 on 64 channels)."""
+"""Finite points, by the number of all. Around 1 powers grow least, and these are exact in
+binary: rounding errors are half those of 0, 1, -1, 2, -2 (7.8e-7 against 1.6e-6 on 64 channels).
+"""
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,10 @@ class Transform:
 
     @property
     def growth(self) -> float:
-        """How much larger than the output the sum of absolute terms may be, along one axis.
+        """Bound on the sum of absolute terms relative to the output, along one axis.
 
-        Rounding errors grow by as much at worst along each axis; on random data, where errors are
-        as often up as down, in two dimensions by about this number (not its square).
+        In the worst case rounding errors grow by this factor along each axis; on random data, where
+        errors are as often up as down, in two dimensions by about this factor (not its square).
         """
         inner = [
             sum(map(abs, g), Fraction(0)) * sum(map(abs, b), Fraction(0))
@@ -73,7 +74,7 @@ class Transform:
 
 @functools.cache
 def transform(outputs: int, taps: int) -> Transform:
-    """F(outputs, taps) by Cook and Toom's construction.
+    """F(outputs, taps) by the Cook-Toom construction.
 
     Raises:
         KeyError: no points are listed for `outputs + taps - 1`.
@@ -104,11 +105,11 @@ def _from_roots(roots: Sequence[Fraction]) -> tuple[Fraction, ...]:
 
 @dataclass(frozen=True)
 class _Scheme:
-    """How a product with a matrix is computed.
+    """How to multiply by a matrix.
 
     Attributes:
-        summed: pairs of values of which the sum and the difference are made, after the values.
-        rows: the matrix on all of these.
+        summed: pairs of values whose sum and difference are computed first, after the values.
+        rows: the matrix applied to all of these.
         shared: pairs of rows, and what they share: a sum, and one that they add with factors
             `factor` and `-factor`.
     """
@@ -137,7 +138,7 @@ def _scheme(matrix: Matrix) -> _Scheme:
 
 
 def apply(b: Builder, matrix: Matrix, values: Sequence[Reg]) -> list[Reg]:
-    """Write `matrix @ values`: sums of equal vectors, sharing what pairs of points share."""
+    """Writes `matrix @ values`: sums of vectors that share what pairs of points have in common."""
     scheme, values = _scheme(matrix), list(values)
     for j, k in scheme.summed:
         total = b.binary("fadd", values[j], values[k])
@@ -152,7 +153,7 @@ def apply(b: Builder, matrix: Matrix, values: Sequence[Reg]) -> list[Reg]:
 
 
 def _pairs(lines: list[list[Fraction]]) -> list[tuple[int, int]]:
-    """Pairs of lines equal up to signs, with some of either kind; each line in one at most."""
+    """Pairs of lines equal up to signs, with some of either sign; each line is in at most one."""
     found: list[tuple[int, int]] = []
     for i, x in enumerate(lines):
         for k in range(i + 1, len(lines)):
@@ -170,7 +171,7 @@ def _entries(line: list[Fraction]) -> int:
 
 
 def _sum(b: Builder, row: Sequence[Fraction], values: Sequence[Reg]) -> Reg:
-    """`row @ values`, beginning with an entry that needs no multiplication if there is one."""
+    """`row @ values`, starting with an entry that needs no multiplication if there is one."""
     terms = [(c, v) for c, v in zip(row, values, strict=True) if c]
     terms.sort(key=lambda term: term[0] != 1)
     (factor, value), *others = terms

@@ -1,11 +1,11 @@
-"""The gradient of a convolution by its weights, F(r x r, m x m).
+"""The weight gradient of a convolution, F(r x r, m x m).
 
-Squares of the cotangent g are the taps here, the weights the outputs: windows of x and squares
-of g are taken apart into points, and for each point channels x columns are summed over all windows,
-a matrix product. Few sums, each 16 to 64 numbers long, are put together at the end.
+Here squares of the cotangent g play the taps, and the weights the outputs. Windows of x and squares
+of g are transformed, and for each point channels x columns are summed over all windows, a matmul.
+The few sums, 16 to 64 numbers each, are transformed back at the end.
 
-Windows are taken in rounds: those of a round stay in the caches between the launches that take
-them apart and the one that multiplies. A chunk of a product is one point.
+Windows are processed in rounds, which stay in cache between the launches that transform them and
+the one that multiplies. A chunk of a matmul is one point.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 SIZE = float32.size
 CHUNKS: Final = 16
-"""Least chunks of a round when its windows are taken apart: of a panel, or of parts of it."""
+"""Minimum chunks of a round's transforms: panels, or parts of them."""
 ROUND: Final = 3
 """Bytes of a round, in L2 of one core: 4 MB took 10 to 30% less time than 25 MB."""
 DIRECT_SHARE: Final = 0.7
-"""Share of the peak that the direct kernel reaches on these layers."""
+"""Fraction of the peak that the direct kernel reaches on these layers."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class WeightPlan:
 
     @property
     def points(self) -> int:
-        """Products of a window."""
+        """Multiplications of a window."""
         return self.transform.points**2
 
     @property
@@ -100,7 +100,7 @@ class WeightPlan:
 
 
 def plan_of(problem: Correlation, target: Target) -> WeightPlan | None:
-    """The best plan for the weights of a convolution, or nothing where direct is better."""
+    """The best plan for the weights of a convolution, or nothing if direct is faster."""
     plans = [candidate(problem, target, outputs) for outputs in sizes(problem, target)]
     if not plans:
         return None
@@ -114,7 +114,7 @@ def plan_of(problem: Correlation, target: Target) -> WeightPlan | None:
 def candidate(problem: Correlation, target: Target, outputs: int) -> WeightPlan:
     """The plan for squares of `outputs` x `outputs`.
 
-    A round's windows of one point of x and a panel of g fill half of L2 at most; all its windows a
+    A round's windows of one point of x and a panel of g fill at most half of L2; all its windows a
     few L2, but no less than the sums, which each round reads and writes. Rows of the tile divide
     the panel, so that both operands lie in panels of the same width.
     """
@@ -138,7 +138,7 @@ def candidate(problem: Correlation, target: Target, outputs: int) -> WeightPlan:
 
 
 def cycles(plan: WeightPlan) -> float:
-    """About the cycles of one core, were it alone."""
+    """Estimated cycles on one core."""
     problem, tile = plan.problem, plan.tile
     depth, columns = plan.panels(problem.depth), plan.panels(problem.columns)
     products = plan.points * depth * columns * tile.columns / tile.rows
@@ -154,7 +154,7 @@ def cycles(plan: WeightPlan) -> float:
 def launch_weight_gradient(
     plan: WeightPlan, operands: tuple[Argument, Argument], sink: Sink
 ) -> tuple[Launch, ...]:
-    """The launches: for each round both operands and their products; then the weights."""
+    """The launches: for each round both transforms and the matmul; then the weights."""
     return _WeightGradient(plan, sink).launches(operands)
 
 
@@ -204,7 +204,7 @@ class _WeightGradient:
         return ceil_div(CHUNKS, self.plan.panels(channels))
 
     def _numbers(self, extents: tuple[int, int], channels: int) -> tuple[int, ...]:
-        """What a kernel that takes windows apart needs to know of an operand."""
+        """What a transform kernel needs to know of an operand."""
         plan, parts = self.plan, self._parts(channels)
         return (
             *plan.grid, *extents, channels, plan.panel_bytes, plan.point_bytes(channels), parts,
@@ -212,7 +212,7 @@ class _WeightGradient:
         )  # fmt: skip
 
     def _apart(self, matrix: Matrix, low: tuple[int, int], channels: int) -> str:
-        """The kernel that takes a round's windows apart; a chunk is a part of them, of one panel.
+        """The kernel that transforms a round's windows; a chunk is a part of them, of one panel.
 
         So the lines that it writes at a time are one of each point, and follow each other.
         """
@@ -237,7 +237,7 @@ class _WeightGradient:
         return b.module()
 
     def _products(self) -> str:
-        """The kernel that adds a round's products of one point to the sums."""
+        """The kernel that adds a round's matmul of one point to the sums."""
         b, plan, tile = kernel_builder(), self.plan, self.tile
         x, g, sums = (b.argument(slot) for slot in range(3))
         count, fresh = b.argument(3, "i64"), b.argument(4, "i64")
@@ -275,7 +275,7 @@ class _WeightGradient:
         return b.module()
 
     def _finish(self) -> Launch:
-        """The launch that puts the weights together; a chunk is one channel."""
+        """The launch that transforms the sums to weights; a chunk is one channel."""
         b, plan, problem, lanes = kernel_builder(), self.plan, self.problem, self.tile.lanes
         sums, side = b.argument(0), range(plan.transform.points)
         self.sink.bind(b, 1)

@@ -20,7 +20,7 @@ SIZE = float32.size
 def launch_weights(
     problem: Correlation, plan: Plan, target: Target, weights: Argument
 ) -> tuple[Launch, Scratch]:
-    """The launch that transforms all weights, and where they lie."""
+    """The launch that transforms all weights, and their layout."""
     return _Weights(problem, plan, target).launch(weights)
 
 
@@ -90,7 +90,7 @@ class _Weights:
             self._store(values, goal)
 
     def _order(self) -> list[int]:
-        """Taps in memory, in the order in which they meet ascending source positions."""
+        """The order of taps in memory that gives ascending source positions."""
         _, rows, columns = self.problem.axes
         return [y * len(columns.order) + x for y in rows.order for x in columns.order]
 
@@ -103,7 +103,7 @@ class _Weights:
             self.b.store(value, self.b.offset(to, i * point), SIZE)
 
     def _turn(self, source: Reg, step: Reg, column: Reg, steps: Reg, room: Reg) -> None:
-        """Copy the square of each tap, steps along vectors in memory, turned."""
+        """Transposes the square of each tap if steps run along vectors in memory."""
         b, problem, lanes = self.b, self.problem, self.lanes
         pitch = problem.depth * SIZE
         base = b.offset(source, b.mul(column, pitch))

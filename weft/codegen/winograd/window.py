@@ -1,11 +1,11 @@
-"""Windows of an image taken apart into points, written inside a kernel.
+"""Transforms windows of an image, as code inside a kernel.
 
-The places of a window come from a table of pointers, made once a window, in which places outside
-the image point at zeros. The transform along either axis is a loop, by way of memory: written out
-it would be most of the kernel, and takes more registers than there are.
+The addresses of a window come from a table of pointers, made once per window, in which positions
+outside the image point at zeros. The transform along either axis is a loop through memory: unrolled
+it would be most of the kernel, and need more registers than there are.
 
-Each point is a stream of its own, more of them than a processor foresees: lines of the next window
-are asked for while this one is stored.
+Each point is a stream of its own, more than hardware prefetching follows: lines of the next window
+are prefetched while this one is stored.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from weft.ir.dtype import float32
 
 SIZE = float32.size
 PLACES = 8
-"""Places of a window whose addresses are computed at a time."""
+"""Positions of a window whose addresses are computed at a time."""
 LEAST_ZEROS = 4096
-"""Bytes of zeros in a kernel, so that kernels for few channels are the same."""
+"""Bytes of zeros in a kernel; fixed, so that kernels for few channels are equal."""
 Channels = tuple[Reg, Reg]
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of an NHWC image: where they are read, what becomes of them, where it is written.
+    """Windows of an NHWC image: how they are read, transformed and written.
 
-    Window (i, j) begins at `step * i + low`, and likewise across; there are `grid` of them an
+    Window (i, j) begins at `step * i + low`, and likewise across; there are `grid` of them per
     image. A point of it goes to panels of `panel` channels.
     """
 
-    matrix: Matrix  # points x places of a window, along either axis
+    matrix: Matrix  # points x positions of a window, along either axis
     grid: tuple[Reg, Reg]
     step: int
     low: tuple[int, int]
@@ -50,12 +50,12 @@ class Windows:
 
     @property
     def side(self) -> int:
-        """Places along an axis."""
+        """Positions along an axis."""
         return len(self.matrix[0])
 
 
 def zeros_for(channels: int) -> int:
-    """Bytes of zeros for places outside the image."""
+    """Bytes of zeros for positions outside the image."""
     return max(LEAST_ZEROS, 1 << (channels * SIZE - 1).bit_length())
 
 
@@ -67,7 +67,7 @@ def square_at(b: Builder, grid: tuple[Reg, Reg], index: Reg) -> tuple[Reg, Reg, 
 
 
 class WindowTransform:
-    """Writes the transform of windows; made at the entry of a kernel."""
+    """Writes the transform of windows; created at the entry of a kernel."""
 
     def __init__(self, b: Builder, windows: Windows) -> None:
         self.b = b
@@ -92,7 +92,7 @@ class WindowTransform:
     def write(
         self, source: Reg, to: Reg, first: Reg, count: Reg, channels: Channels | None = None
     ) -> None:
-        """Transform `count` windows from number `first` on; they follow each other in `to`.
+        """Transforms `count` windows from number `first` on to contiguous places in `to`.
 
         Args:
             channels: first and end, the first one divisible by lanes; all if not given.
@@ -110,7 +110,7 @@ class WindowTransform:
             self._channels(b.offset(to, b.mul(loop.index, windows.window_bytes)), channels)
 
     def _fill(self, start: Reg, at: tuple[Reg, Reg]) -> None:
-        """Make the table for the window at row and column `at` of its image."""
+        """Fills the table for the window at row and column `at` of its image."""
         b = self.b
         wide = [b.splat(x, PLACES) for x in (start, self.zeros, *at, *self.windows.extents)]
         type_ = wide[0].type
