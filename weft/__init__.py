@@ -41,7 +41,7 @@ _MODULES = (
     "linalg", "metrics", "models", "nn", "numpy", "ops", "optim", "scipy", "signal", "sparse",
     "special", "tf1", "train", "utils",
 )  # fmt: skip
-# Functions that PyTorch offers without the name of their module, too
+# Functions that PyTorch also offers without the name of their module
 _FUNCTIONAL = (
     "adaptive_avg_pool1d", "alpha_dropout", "avg_pool1d", "bilinear",
     "binary_cross_entropy_with_logits", "channel_shuffle", "conv1d", "conv2d", "conv3d",
@@ -70,7 +70,7 @@ _METHODS = {"weft.fft": ("istft", "stft"), "weft.special": ("igamma", "igammac",
 
 
 def _api() -> Any:
-    """The define-by-run front end, which then knows where to find what lies above it."""
+    """The define-by-run front end, told where to find the modules above it."""
     api: Any = sys.modules.get("weft.eager.functions.api")
     if api is None or not hasattr(api.Tensor, "stft"):
         interchange = importlib.import_module("weft.eager.tensor.interchange.interchange")
@@ -84,7 +84,7 @@ def _api() -> Any:
 
 
 def _method(module: str, name: str) -> Any:
-    """A tensor's method that is a function of a module, which its first call loads."""
+    """A tensor method that is a module's function; its first call loads the module."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
         return getattr(importlib.import_module(module), name)(self, *args, **options)

@@ -1,4 +1,4 @@
-"""Mixed precision under the names that PyTorch has for it: `wf.amp.autocast`, `wf.amp.GradScaler`.
+"""Mixed precision under PyTorch's names: `wf.amp.autocast`, `wf.amp.GradScaler`.
 
 >>> import weft as wf
 >>> with wf.amp.autocast("cpu", dtype=wf.bfloat16):

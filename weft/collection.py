@@ -1,4 +1,4 @@
-"""Python's collector of cycles, told to wait while many objects are made that stay."""
+"""Pauses Python's cyclic garbage collector while many long-lived objects are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class _Waits:
-    """Who wants it to wait, in any thread."""
+    """Whoever wants it paused, in any thread."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -32,7 +32,7 @@ class _Waits:
                 gc.enable()
 
     def after_fork(self) -> None:
-        """In a child, nobody else is in the middle of anything."""
+        """Resets the count: in a child, no other thread is inside."""
         if self.depth and self.enabled:
             gc.enable()
         self.lock, self.depth = threading.Lock(), 0
@@ -45,9 +45,9 @@ if hasattr(os, "register_at_fork"):
 
 @contextlib.contextmanager
 def collection_waits() -> Iterator[None]:
-    """A block without collections of cycles: compiling leaves few, and looks at all it has made.
+    """A block without cyclic collections, which find few cycles in a compilation.
 
-    That is a tenth of its time. Where collection is off, it stays off.
+    Pausing saves a tenth of a compilation's time. If collection is off, it stays off.
 
     >>> import gc
     >>> with collection_waits():

@@ -71,7 +71,7 @@ def _one_of(*texts: str) -> Callable[[str], str]:
 
 
 def _cache_folder() -> str:
-    """Where caches lie on this system; an empty text where there is no home folder."""
+    """Where caches lie on this system; an empty string without a home folder."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):  # others are to be ignored
         home = os.path.expanduser("~")  # itself, where a user has none
@@ -208,7 +208,7 @@ def get(name: str) -> Setting:
 
 
 def change(name: str, value: Setting) -> None:
-    """Set a knob for all threads, from now on.
+    """Sets a knob for all threads, from now on.
 
     Raises:
         ConfigError: an unknown knob, or a value that it does not take.
@@ -217,7 +217,7 @@ def change(name: str, value: Setting) -> None:
 
 
 def _checked(settings: Mapping[str, Setting]) -> dict[str, Setting]:
-    """Settings as their knobs take them."""
+    """Settings converted to their knobs' types."""
     found: dict[str, Setting] = {}
     for name, value in settings.items():
         if name not in KNOBS:
@@ -230,7 +230,7 @@ def _checked(settings: Mapping[str, Setting]) -> dict[str, Setting]:
 
 @contextlib.contextmanager
 def override(**settings: Setting) -> Iterator[None]:
-    """Set knobs for the duration of a `with` block, in this thread only.
+    """Sets knobs for the duration of a `with` block, in this thread only.
 
     Raises:
         ConfigError: an unknown knob, or a value that it does not take.

@@ -1,9 +1,9 @@
 """The exception tree: every error Weft raises on purpose derives from `WeftError`.
 
 Each class also derives from the built-in exception that a NumPy or PyTorch user would expect, so
-`except ValueError` keeps working. Messages say: operation, expectation, actual, the user's line.
-NumPy's own is where it is raised (`weft.ops.boundary.state.LinAlgError`): compiler processes, which
-know these here, do without NumPy.
+`except ValueError` keeps working. Messages have: operation, expectation, actual value, the user's
+line. NumPy's own is defined where it is raised (`weft.ops.boundary.state.LinAlgError`): compiler
+processes import this module and do without NumPy.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class WeftError(Exception):
     """Base class of all errors raised by Weft.
 
     Attributes:
-        node: the name of the node that failed, where one did.
-        serial: the number of the recorded call that failed, where one did.
-        nameless: whether the message lacks the operation, for the function that the user called to
-            put its name in front.
+        node: the name of the failed node, if any.
+        serial: the number of the failed recorded call, if any.
+        nameless: whether the message lacks the operation; the function that the user called
+            prepends its name.
     """
 
     node: str | None = None
@@ -28,20 +28,20 @@ class WeftError(Exception):
     nameless: bool = False
 
     def entitle(self, name: str, line: str) -> None:
-        """Put an operation in front of a nameless message, and the user's line behind it."""
+        """Prepends an operation to a nameless message, and appends the user's line."""
         text = str(self)
         self.args = (f"{name}: {text}{'' if text.endswith(line) else line}",)
         self.nameless = False
 
 
 def nameless(error: E) -> E:
-    """An error of what many operations share: its message does not know in which of them it is."""
+    """An error of code that many operations share, whose message does not know the operation."""
     error.nameless = True
     return error
 
 
 class ConfigError(WeftError, ValueError):
-    """An unknown knob or a value that the knob does not take."""
+    """An unknown knob, or a value that the knob does not accept."""
 
 
 class ShapeError(WeftError, ValueError, RuntimeError):
@@ -49,11 +49,11 @@ class ShapeError(WeftError, ValueError, RuntimeError):
 
 
 class UnknownShapeError(ShapeError):
-    """A shape is needed that is not known yet."""
+    """A shape that is needed is not known yet."""
 
 
 class ArgumentError(WeftError, ValueError, RuntimeError):
-    """An argument that is none of those that the operation takes."""
+    """An argument that the operation does not accept."""
 
 
 class AliasError(WeftError, ValueError, RuntimeError):
@@ -69,21 +69,21 @@ class DTypeError(WeftError, TypeError, RuntimeError):
 
 
 class KindError(DTypeError, AttributeError):
-    """An argument of a kind that lacks what the operation looks for in it."""
+    """An argument of a type that lacks a required attribute."""
 
 
 class UnknownKeyError(ArgumentError, KeyError):
-    """A key or a name that is none of those there are."""
+    """An unknown key or name."""
 
-    __str__ = BaseException.__str__  # KeyError's puts the message between quotes
+    __str__ = BaseException.__str__  # KeyError's puts the message in quotes
 
 
 class TooLargeError(ArgumentError, OverflowError):
-    """A number that is too large for what it is to be."""
+    """A number that is too large for its purpose."""
 
 
 class SubscriptError(DTypeError, IndexError):
-    """Something between brackets that is no subscript."""
+    """An invalid subscript."""
 
 
 class GraphError(WeftError, ValueError, RuntimeError):
@@ -103,7 +103,7 @@ class OutOfRangeError(WeftError, IndexError, RuntimeError):
 
 
 class DivisionError(WeftError, ZeroDivisionError, RuntimeError):
-    """Whole numbers are divided by 0."""
+    """Integer division by zero."""
 
 
 class ClosedError(WeftError, RuntimeError):
@@ -115,19 +115,19 @@ class UserOpError(WeftError, RuntimeError):
 
 
 class NotDifferentiableError(WeftError, TypeError, RuntimeError):
-    """A gradient was asked through an operation that has none."""
+    """A gradient was requested through an operation that has none."""
 
 
 class GradientError(WeftError, RuntimeError):
-    """A backward pass that cannot be: nothing to differentiate, or its graph is gone."""
+    """An impossible backward pass: nothing to differentiate, or its graph is freed."""
 
 
 class TracerError(WeftError, TypeError, RuntimeError):
-    """A value was looked at that a traced function's argument only stands for."""
+    """The value of a traced function's argument was requested, which is only a placeholder."""
 
 
 class UndefinedRuleError(GradientError, NotImplementedError):
-    """A function of the user's own that lacks its forward or backward function, or its tangents."""
+    """A user-defined function lacks its forward or backward function, or its tangents."""
 
 
 class TreeError(WeftError, ValueError, RuntimeError):
@@ -135,23 +135,23 @@ class TreeError(WeftError, ValueError, RuntimeError):
 
 
 class OptimizerError(WeftError, ValueError):
-    """An optimiser's option that makes no sense, or parameters that it cannot change."""
+    """An invalid optimizer option, or parameters that it cannot change."""
 
 
 class StateError(WeftError, RuntimeError):
-    """A state dict whose keys or shapes are not those of the module that is to load it."""
+    """A state dict whose keys or shapes do not match the module that loads it."""
 
 
 class CompileError(WeftError, RuntimeError):
-    """The code generator or LLVM refused a kernel; the process goes on."""
+    """The code generator or LLVM rejected a kernel; the process continues."""
 
 
 class NoCompilerError(CompileError):
-    """No compiler process can be had; front ends interpret programs then."""
+    """No compiler process is available; front ends interpret programs then."""
 
 
 class OutOfMemoryError(WeftError, MemoryError, RuntimeError):
-    """The memory that a program needs cannot be had."""
+    """The memory that a program needs is not available."""
 
 
 class MismatchError(WeftError, AssertionError):
@@ -159,7 +159,7 @@ class MismatchError(WeftError, AssertionError):
 
 
 class GradcheckError(MismatchError, RuntimeError):
-    """A derivative that `gradcheck` has found wrong."""
+    """`gradcheck` found a wrong derivative."""
 
 
 class DataError(WeftError, ValueError):
@@ -171,23 +171,23 @@ class NewerFormatError(DataError):
 
 
 class CheckpointError(WeftError, RuntimeError):
-    """A checkpoint that cannot be written, or does not belong to what is to be restored."""
+    """A checkpoint that cannot be written, or does not match the objects to restore."""
 
 
 class FileError(WeftError, OSError):
-    """A path that is no file: a folder, a device, a pipe."""
+    """A path that is not a regular file: a folder, a device, a pipe."""
 
 
 class WorkerError(WeftError, RuntimeError):
-    """A worker process that died, or that gave no result in time."""
+    """A worker process that died, or did not answer in time."""
 
 
 class DistributedError(WeftError, RuntimeError):
-    """What processes do together cannot be done: one failed, left or disagrees, or there is no MPI.
+    """A collective failed: a process failed, left or disagrees, or there is no MPI.
 
     See `weft.distributed`.
     """
 
 
 class DistributedTimeoutError(DistributedError, TimeoutError):
-    """Another process has not answered in time."""
+    """Another process did not answer in time."""

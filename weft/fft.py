@@ -39,10 +39,10 @@ __all__ = [
 
 
 def _numbers(name: str, x: Any) -> Any:
-    """A tensor whose integers become PyTorch's default type.
+    """A tensor, with integers converted to PyTorch's default type.
 
     Raises:
-        DTypeError: numbers of half precision, which have no complex ones.
+        DTypeError: half precision, which has no complex type.
     """
     lazy = lazy_of(x)
     dtype = lazy.type.dtype
@@ -53,14 +53,14 @@ def _numbers(name: str, x: Any) -> Any:
 
 
 def _axes(name: str, input: Any, s: Any, dim: Any) -> tuple[Any, Any]:
-    """Sizes and axes, each as a tuple or none at all.
+    """Sizes and axes, each as a tuple or `None`.
 
     Raises:
-        ShapeError: an axis that is named twice.
+        ShapeError: an axis is named twice.
     """
     sizes, axes = ((v,) if isinstance(v, int) else v for v in (s, dim))
     if axes is not None:
-        axes_of(name, axes, len(dims_of(input)))  # NumPy's may come again, PyTorch's not
+        axes_of(name, axes, len(dims_of(input)))  # NumPy allows repeated axes, PyTorch does not
     return sizes, axes
 
 
@@ -114,9 +114,9 @@ irfftn: Final = _several(transforms.irfftn)
 
 
 def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """The (real) transform along several axes of numbers that mirror each other.
+    """The (real) transform along several axes of numbers with Hermitian symmetry.
 
-    The last one of the axes has the first half of them, and `s` says of what.
+    The last axis has only the first half of them; `s` gives the full size.
     """
     return irfftn(conj(as_tensor(input)), s, dim, transforms.other_norm("hfftn", norm))
 
@@ -137,7 +137,7 @@ def ihfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = No
 
 
 def fftshift(input: Any, dim: Any = None) -> Tensor:
-    """The frequency 0 moved to the middle of axes (all, if none are given)."""
+    """Moves frequency 0 to the middle of axes (all, if none are given)."""
     found: Any = transforms.fftshift(input, axes=dim)
     return found
 
@@ -149,13 +149,13 @@ def ifftshift(input: Any, dim: Any = None) -> Tensor:
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of the results of `fft`, of samples `d` apart."""
+    """The frequencies of the results of `fft`, for samples `d` apart."""
     check_table("fftfreq", (n,), float64)
     return _frequencies(np.fft.fftfreq(n, d), dtype)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of the results of `rfft`, of samples `d` apart."""
+    """The frequencies of the results of `rfft`, for samples `d` apart."""
     check_table("rfftfreq", (n // 2 + 1,), float64)
     return _frequencies(np.fft.rfftfreq(n, d), dtype)
 
@@ -167,7 +167,7 @@ def _frequencies(found: Any, dtype: Any) -> Tensor:
     return wrap(leaf(found.astype(kind.numpy)))
 
 
-# Of pieces of a signal
+# Short-time transforms
 
 
 def stft(
@@ -175,25 +175,24 @@ def stft(
     window: Any = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
     onesided: bool | None = None, return_complex: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Fourier transforms of pieces of a signal, each `hop_length` after the one before.
+    """The short-time Fourier transform: of frames of a signal, `hop_length` apart.
 
     Args:
         input: shape (samples,) or (signals, samples).
         hop_length: a quarter of `n_fft` by default.
-        window: `win_length` weights (ones), zeros to both sides up to `n_fft`.
-        center: whether piece t lies around sample `t * hop_length`, with the signal continued at
-            its ends as `pad_mode` says: "reflect", "replicate", "circular" or "constant" (zeros).
-        normalized: whether to divide by the root of `n_fft`.
-        onesided: whether to leave out frequencies that follow from others; the default where signal
-            and window are real.
-        return_complex: if false, real and imaginary parts lie along a last axis.
+        window: `win_length` weights (ones by default), padded with zeros on both sides to `n_fft`.
+        center: whether frame t is centered at sample `t * hop_length`, with the signal padded at
+            its ends by `pad_mode`: "reflect", "replicate", "circular" or "constant" (zeros).
+        normalized: whether to divide by the square root of `n_fft`.
+        onesided: whether to omit redundant frequencies; the default if signal and window are real.
+        return_complex: if false, real and imaginary parts are a last axis.
 
     Returns:
-        Shape (..., frequencies, pieces).
+        Shape (..., frequencies, frames).
 
     Raises:
-        DTypeError: `onesided`, of complex numbers.
-        ShapeError: lengths that do not fit.
+        DTypeError: `onesided` of complex numbers.
+        ShapeError: lengths do not fit.
     """
     x = _numbers("stft", input)
     hop = n_fft // 4 if hop_length is None else hop_length
@@ -227,16 +226,16 @@ def istft(
     window: Any = None, center: bool = True, normalized: bool = False,
     onesided: bool | None = None, length: int | None = None, return_complex: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The signal of which `stft` gave the transforms; arguments as there.
+    """The inverse of `stft`; arguments as there.
 
     Args:
-        length: of the signal, which is cut or, with a warning, continued by zeros.
+        length: of the signal, which is cut or, with a warning, padded with zeros.
         return_complex: whether the signal is complex, as it is with a complex window.
 
     Raises:
-        DTypeError: numbers that are not complex, or a complex window of a real signal.
-        ShapeError: lengths that do not fit.
-        UserOpError: when computed, samples for which all weights are 0.
+        DTypeError: input that is not complex, or a complex window of a real signal.
+        ShapeError: lengths do not fit.
+        UserOpError: at run time, samples for which all weights are 0.
     """
     dims = dims_of(input)
     if not lazy_of(input).type.dtype.is_complex:
@@ -287,7 +286,7 @@ _MODES: Final = ("constant", "reflect", "replicate", "circular")
 
 
 def _check_continued(count: int, size: int, mode: str) -> None:
-    """Refuse to continue a signal by `size` samples at both ends that it does not have."""
+    """Raises if the signal is too short to be padded by `size` samples at both ends."""
     least = {"constant": 0, "replicate": 1, "circular": size, "reflect": size + 1}.get(mode)
     if least is None or count < least:
         known = f"one of {', '.join(_MODES)}" if least is None else repr(mode)

@@ -1,7 +1,7 @@
-"""Ctrl-C, where a half-done deed would be seen: it waits until the deed is done.
+"""Defers Ctrl-C until an operation that must not be interrupted halfway is done.
 
 Nor is it lost in a finalizer (`__del__`, a callback of `weakref`), whose exceptions Python only
-prints: importing this module sets a hook that has the signal come again right behind it.
+prints: importing this module sets a hook that sends the signal again right after it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from functools import partial
 from types import FrameType, TracebackType
 from typing import Any, Final
 
-# What `signal` wraps takes 0.3 us where `signal` takes 7: it makes no enumerations of handlers.
+# What `signal` wraps takes 0.3 us where `signal` takes 7, because it makes enumerations.
 _plain: Final[Any] = sys.modules.get("_signal", signal)
 _set: Final[Any] = _plain.signal
 _get: Final[Any] = _plain.getsignal
 
 _NAMES = ("SIGINT", "SIGALRM", "SIGTERM")
 SIGNALS: Final = tuple([int(getattr(signal, name)) for name in _NAMES if hasattr(signal, name)])
-"""Those whose handlers raise exceptions, by habit: Ctrl-C, time limits, polite ends."""
+"""Signals whose handlers usually raise exceptions: Ctrl-C, time limits, termination."""
 
 
 class Uninterrupted:
-    """A block at whose end Ctrl-C has its effect, if it came inside; for the main thread.
+    """A block that defers Ctrl-C to its end; for the main thread.
 
     >>> with Uninterrupted():
     ...     signal.raise_signal(signal.SIGINT)
@@ -48,7 +48,7 @@ class Uninterrupted:
                     if callable(handler):  # else the process ignores it, or ends
                         self._before.append((number, handler))
                         _set(number, self._note)
-            except BaseException:  # of one that is not held off yet
+            except BaseException:  # of a signal that is not deferred yet
                 self._restore()
                 raise
 
@@ -62,7 +62,7 @@ class Uninterrupted:
             self._tell()
 
     def _restore(self) -> None:
-        """Put the handlers back; a signal that comes now may raise before one is."""
+        """Restores the handlers; a signal that comes now may raise first."""
         while self._before:
             try:
                 _set(*self._before[-1])
@@ -72,7 +72,7 @@ class Uninterrupted:
                 raise
 
     def _tell(self) -> None:
-        """Have the effect of what came."""
+        """Handles the signals that came."""
         if self._came:
             try:
                 signal.raise_signal(self._came.pop(0))
@@ -84,7 +84,7 @@ class Uninterrupted:
             self._came.append(number)
 
     def outer(self, number: int) -> tuple[bool, Any]:
-        """Whether a signal came, which is forgotten; and the handler outside of this block."""
+        """Whether a signal came, which is then cleared; and the handler outside of this block."""
         came = number in self._came
         if came:
             self._came.remove(number)
@@ -92,7 +92,7 @@ class Uninterrupted:
 
 
 def have_effect() -> None:
-    """Let signals that wait have their effect now: in the midst of what may be given up.
+    """Handles deferred signals now, at a point where the work may be abandoned.
 
     >>> with Uninterrupted():
     ...     signal.raise_signal(signal.SIGINT)
@@ -113,23 +113,23 @@ def have_effect() -> None:
 
 
 class AgainBehindFinalizers:
-    """A `sys.unraisablehook`: a signal that a finalizer would lose comes again behind it.
+    """A `sys.unraisablehook` that sends a signal lost in a finalizer again.
 
     Args:
-        other: what is told all other exceptions.
+        other: the hook for all other exceptions.
     """
 
     def __init__(self, other: Callable[[sys.UnraisableHookArgs], object]) -> None:
         self._other = other
         # A signal that comes in a call is handled at its end, which is still in here, and lost
-        # again. Python does not look for signals behind a subscript: here is one that sends them.
+        # again. Python does not check for signals after a subscript: here is one that sends them.
         self._send: dict[int, defaultdict[int, Any]] = {
             number: defaultdict(partial(_thread.interrupt_main, number))  # pyright: ignore
             for number in SIGNALS
         }
 
     def __call__(self, lost: sys.UnraisableHookArgs, /) -> None:
-        """Send the signal again if it is one's; else tell the other hook."""
+        """Sends the signal again if the exception is a signal's; else calls the other hook."""
         number = _signal_of(lost)
         if number is None:
             self._other(lost)
@@ -140,7 +140,7 @@ class AgainBehindFinalizers:
 
 
 def _signal_of(lost: sys.UnraisableHookArgs) -> int | None:
-    """The signal whose handler raised an exception, if one did."""
+    """The signal whose handler raised an exception, if any."""
     if threading.get_ident() != threading.main_thread().ident:
         return None
     codes, trace = list[Any](), lost.exc_traceback

@@ -74,10 +74,10 @@ __all__ = [
 
 
 def cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
-    """The vector product of vectors of 3 elements along an axis; other axes broadcast.
+    """The cross product of vectors of 3 elements along an axis; other axes broadcast.
 
     Raises:
-        OutOfRangeError: an axis that there is not.
+        OutOfRangeError: no such axis.
         ShapeError: other sizes, or tensors of different ranks.
     """
     ranks = len(dims_of(input)), len(dims_of(other))
@@ -90,12 +90,12 @@ def cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
 
 
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The `offset`-th diagonals of matrices, a view."""
+    """The `offset`-th diagonals of matrices, as a view."""
     return any_diagonal(A, offset, dim1, dim2)
 
 
 def vander(x: Any, N: Any = None) -> Tensor:
-    """Powers of each element from 0 on, along a new last axis; as many as elements, or `N`."""
+    """Powers of each element from 0 on, along a new last axis; `N` of them, or one per element."""
     dims = dims_of(x) or (1,)
     count = dims[-1] if N is None else integer("vander", N)
     found = columns_of_powers(reshape(x, -1), count, increasing=True)
@@ -103,11 +103,11 @@ def vander(x: Any, N: Any = None) -> Tensor:
 
 
 def multi_dot(tensors: Sequence[Any]) -> Tensor:
-    """The product of matrices in the order of fewest multiplications.
+    """The matrix product of a chain, in the order with the fewest multiplications.
 
     Raises:
         DTypeError: matrices of several dtypes.
-        ShapeError: fewer than two, or other ranks: the outer ones may be vectors.
+        ShapeError: fewer than two, or wrong ranks: only the first and last may be vectors.
     """
     kinds = {lazy_of(x).type.dtype: None for x in tensors}
     if len(kinds) > 1:
@@ -128,7 +128,7 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
 
 
 def _cheapest(sizes: tuple[int, ...]) -> dict[tuple[int, int], int]:
-    """After which matrix to cut each stretch of a chain (Cormen et al., "Algorithms", 15.2)."""
+    """Where to split each part of a chain (Cormen et al., "Algorithms", 15.2)."""
     count = len(sizes) - 1
     cost: dict[tuple[int, int], float] = {(i, i): 0 for i in range(count)}
     cuts: dict[tuple[int, int], int] = {}

@@ -1,4 +1,4 @@
-"""How much memory there is: for this process at all, and at this moment."""
+"""How much memory there is: for this process in total, and free now."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import resource
 from pathlib import Path
 from typing import Final
 
-# Where the system writes what a group of processes (a container) may have
+# Files in which the system states the limit of a process group (a container)
 _GROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def capacity() -> int:
-    """Bytes that this process can have at most, however little others take."""
+    """Maximum bytes that this process can have, however little others take."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return _installed() if limit == resource.RLIM_INFINITY else min(limit, _installed())
 
 
 @functools.cache
 def _installed() -> int:
-    """Bytes of the machine, or of the part of it that the process may have."""
+    """Bytes of the machine, or of the process's part of it."""
     found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for path in _GROUPS:
         try:
@@ -32,7 +32,7 @@ def _installed() -> int:
 
 
 def available() -> int | None:
-    """Bytes that the system can give without swapping, where it says so."""
+    """Bytes that the system can provide without swapping, if known."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:

@@ -1,7 +1,7 @@
-"""What a launcher says of this process: its number on its host, and the cores that are its own.
+"""This process's place, as told by a launcher: its number on its host, and its cores.
 
 Read from the environment: MPICH's, Open MPI's and PMIx's launchers and Slurm's `srun` each have
-names of their own. No MPI is loaded here.
+their own names. No MPI is loaded here.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 
 MARK: Final = "LAUNCHED_BY_WEFT"
-"""In the environment of a job of `weft launch`: a folder of its own, where failures are noted."""
+"""Environment variable in a job of `weft launch`: a folder of its own, where failures are noted."""
 KEPT: Final = "KEPT_BY_WEFT"
-"""In that of a job that may start again: a folder that stays until it has ended for good."""
+"""The same in a job that may restart: a folder that stays until it has ended for good."""
 PINNED: Final = "PINNED_BY_WEFT"
-"""In it: whether each rank is to keep to its share of the cores, or does so already."""
+"""The same: whether each rank is to pin itself to its share of the cores, or has done so."""
 ASKED, DONE = "1", "done"
 _OPEN_MPI: Final = ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE")
 LAUNCHERS: Final = (
@@ -26,9 +26,9 @@ LAUNCHERS: Final = (
     ("PMIX_RANK", *_OPEN_MPI),
     ("OMPI_COMM_WORLD_RANK", *_OPEN_MPI),
 )
-"""What launchers of MPI say in the environment: rank; rank on the host, number of those there."""
+"""Environment variables of MPI launchers: rank; rank on the host, number of ranks there."""
 SIZES: Final = (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
-"""The names of rank and number of ranks."""
+"""Environment variables of the rank and the number of ranks."""
 _REPEATED: Final = re.compile(r"(\d+)(?:\(x(\d+)\))?")
 
 
@@ -38,14 +38,14 @@ def launched() -> bool:
 
 
 def local_rank(env: Mapping[str, str] | None = None) -> int:
-    """This process's number among those on its host, as the launcher says; 0 if it does not."""
+    """This process's number among those on its host, by the launcher; 0 if unknown."""
     found = os.environ if env is None else env
     names = [*[names[1] for names in LAUNCHERS], "SLURM_LOCALID"]
     return next((int(found[name]) for name in names if name in found), 0)
 
 
 def local_size(env: Mapping[str, str] | None = None) -> int:
-    """How many processes there are on this host, as the launcher says; 1 if it does not."""
+    """How many processes there are on this host, by the launcher; 1 if unknown."""
     found = os.environ if env is None else env
     names = [names[2] for names in LAUNCHERS]
     return next((int(found[name]) for name in names if name in found), _of_slurm(found))
@@ -77,7 +77,7 @@ def _of_slurm(env: Mapping[str, str]) -> int:
 
 
 def tasks_without_mpi(env: Mapping[str, str] | None = None) -> int:
-    """How many tasks `srun` has started with nothing for MPI to find each other by; 1 if none."""
+    """How many tasks `srun` has started without any MPI bootstrap; 1 if none."""
     found = os.environ if env is None else env
     if any(names[0] in found for names in LAUNCHERS):
         return 1
@@ -85,7 +85,7 @@ def tasks_without_mpi(env: Mapping[str, str] | None = None) -> int:
 
 
 def cores() -> list[int]:
-    """The cores that this process may run on, those that share a package or a core side by side."""
+    """The cores that this process may run on, those of one package or core adjacent."""
     if not hasattr(os, "sched_getaffinity"):
         return list(range(os.cpu_count() or 1))
     return sorted(os.sched_getaffinity(0), key=_place)
@@ -102,9 +102,9 @@ def _place(core: int) -> tuple[int, int, int]:
 
 
 def core_count() -> int:
-    """How many cores this process may take: its share of those that all on the host may run on.
+    """How many cores this process may use: its share of the host's cores that all may run on.
 
-    A launcher that gives each process cores of its own has divided them already.
+    A launcher that pins each process to cores of its own has divided them already.
     """
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     count = count or 1
@@ -120,13 +120,13 @@ def is_crowded() -> bool:
 
 
 def pin(threads: int) -> list[int]:
-    """Keep to this process's share of the host's cores, where `weft launch` asks for that.
+    """Pins this process to its share of the host's cores, if `weft launch` asks for that.
 
     Args:
-        threads: those of the process; it is left alone if it has more than the share.
+        threads: threads of the process; nothing is pinned if it has more than the share.
 
     Returns:
-        The cores; none if it was left alone.
+        The cores; none if nothing is pinned.
     """
     asked = os.environ.get(PINNED) == ASKED and hasattr(os, "sched_setaffinity")
     share = _share(cores(), local_rank(), local_size())
@@ -151,6 +151,6 @@ def _share(all_cores: list[int], rank: int, size: int) -> list[int]:
 
 
 def _threads() -> Iterator[int]:
-    """Those of this process, as Linux numbers them."""
+    """The threads of this process, as Linux numbers them."""
     for folder in Path("/proc/self/task").glob("[0-9]*"):
         yield int(folder.name)

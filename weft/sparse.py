@@ -1,12 +1,12 @@
-"""Sparse matrices in compressed rows (CSR), and reductions of rows by segments.
+"""Sparse CSR matrices (compressed sparse row), and segment reductions.
 
 >>> import weft as wf
 >>> edges = wf.tensor([0, 2, 2, 0])  # whom each of four messages goes to
 >>> wf.sparse.segment_sum(wf.tensor([1.0, 2.0, 3.0, 4.0]), edges, 3)
 tensor([5., 0., 5.])
 
-Every row is summed in the order of its entries by one thread, so that results are bitwise equal on
-any number of threads. Kernels are native, and gradients are products and sums of the same kinds.
+One thread sums a row, in the order of its entries, so that results are bitwise equal on any number
+of threads. Kernels are native, and gradients use the same kernels.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _softmax(x: Value, ids: Value, *, size: int, is_sorted: bool) -> Value:
 
 
 def _segments(name: str, data: Any, ids: Any, size: int | None) -> int:
-    """How many segments there are, after checks of what is known before anything is computed."""
+    """The number of segments, after checks of what is known before running."""
     if not lazy_of(ids).type.dtype.is_integer:
         kind = lazy_of(ids).type.dtype
         raise DTypeError(f"{name}: expected ids of integers, got {kind}{at_user_line()}")
@@ -99,7 +99,7 @@ segment_min: Final = _reduction("segment_min", "min", "The smallest of each colu
 def segment_softmax(
     data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False
 ) -> Tensor:
-    """Each column's softmax over the rows of one id; arguments as of `segment_sum`.
+    """The softmax of each column over the rows of one id; arguments as in `segment_sum`.
 
     Example:
         >>> import weft as wf
@@ -110,7 +110,7 @@ def segment_softmax(
     return _softmax(data, segment_ids, size=size, is_sorted=indices_are_sorted)
 
 
-# Compressed rows
+# CSR matrices
 
 
 @recorded(differentiable=False)
@@ -120,7 +120,7 @@ def _ordered(ids: Value, *, size: int) -> tuple[Value, Value]:
 
 
 def csr_order(ids: Any, size: int) -> tuple[Tensor, Tensor]:
-    """Compressed rows of ids in any order: where each id's positions begin, and the positions.
+    """Sorts ids, stably, into CSR form: row pointers, and the positions of each id.
 
     Args:
         ids: (n), integers in [0, size).
@@ -138,7 +138,7 @@ def _rows(indptr: Value, *, size: int) -> Value:
 
 
 def csr_rows(indptr: Any, size: int) -> Tensor:
-    """The row of each of `size` entries, int32: what `csr_order` sorted."""
+    """The row of each of `size` entries, int32: the ids that `csr_order` sorted."""
     return _rows(indptr, size=int(size))
 
 
@@ -149,7 +149,7 @@ def _product(indptr: Value, indices: Value, values: Value, x: Value) -> Value:
 
 
 def csr_matmul(indptr: Any, indices: Any, values: Any, x: Any) -> Tensor:
-    """The product of a sparse matrix and a dense one: y[r] = sum of values[e] * x[indices[e]].
+    """The matmul of a CSR matrix and a dense one: y[r] = sum of values[e] * x[indices[e]].
 
     Args:
         indptr: (rows + 1); the entries of row `r` are `indptr[r]` to `indptr[r + 1]`.
@@ -158,8 +158,8 @@ def csr_matmul(indptr: Any, indices: Any, values: Any, x: Any) -> Tensor:
         x: (columns, ...).
 
     Raises:
-        ShapeError: shapes that do not fit each other.
-        OutOfRangeError: when computed, a column that `x` has no row for, or a wrong `indptr`.
+        ShapeError: shapes do not match.
+        OutOfRangeError: at run time, a column without a row in `x`, or an invalid `indptr`.
     """
     return _product(indptr, indices, values, x)
 
@@ -170,7 +170,7 @@ def _sampled(indptr: Value, indices: Value, left: Value, right: Value) -> Value:
 
 
 class SparseCSR(NamedTuple):
-    """A sparse matrix in compressed rows, as `sparse_csr_tensor` makes it."""
+    """A sparse CSR matrix, as made by `sparse_csr_tensor`."""
 
     indptr: Any
     indices: Any
@@ -178,7 +178,7 @@ class SparseCSR(NamedTuple):
     shape: tuple[int, int]
 
     def crow_indices(self) -> Any:
-        """Where each row begins, and the end of the last one."""
+        """The row pointers: where each row begins, and the end of the last one."""
         return self.indptr
 
     def col_indices(self) -> Any:
@@ -190,7 +190,7 @@ class SparseCSR(NamedTuple):
         return self.data
 
     def to_dense(self) -> Tensor:
-        """The whole matrix; entries of one place are added."""
+        """The dense matrix; duplicate entries are added."""
         rows, columns = self.shape
         places = csr_rows(self.indptr, dims_of(self.indices)[0]).long() * columns + self.indices
         return _reduction("to_dense", "sum", "")(self.data, places, rows * columns).reshape(
@@ -204,16 +204,16 @@ class SparseCSR(NamedTuple):
 def sparse_csr_tensor(
     crow_indices: Any, col_indices: Any, values: Any, size: tuple[int, int]
 ) -> SparseCSR:
-    """A sparse matrix in compressed rows.
+    """A sparse CSR matrix.
 
     Args:
-        crow_indices: (rows + 1), where each row begins, and the number of entries.
+        crow_indices: (rows + 1), where each row begins, then the number of entries.
         col_indices: (entries), the column of each.
         values: (entries), of a floating type.
         size: rows and columns.
 
     Raises:
-        ShapeError: arguments that do not fit each other.
+        ShapeError: arguments do not match.
 
     Example:
         >>> import weft as wf
@@ -234,15 +234,15 @@ def sparse_csr_tensor(
 
 
 def tensor_of(x: Any) -> Any:
-    """`x`, as a tensor if it is none."""
+    """`x` as a tensor."""
     return x if hasattr(x, "lazy") else tensor(x)
 
 
 def mm(sparse: SparseCSR, dense: Any) -> Tensor:
-    """The product of a sparse matrix and a dense one, (columns, n) or (columns).
+    """The matmul of a sparse matrix and a dense one, (columns, n) or (columns).
 
     Raises:
-        ShapeError: not as many rows as the sparse matrix has columns.
+        ShapeError: the dense matrix has not one row per column of the sparse one.
     """
     _check_columns("mm", sparse, dims_of(dense))
     return csr_matmul(sparse.indptr, sparse.indices, sparse.data, dense)
@@ -259,7 +259,7 @@ def _check_columns(name: str, sparse: SparseCSR, dims: tuple[int, ...]) -> None:
 def sampled_addmm(
     input: SparseCSR, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
 ) -> SparseCSR:
-    """`beta * input + alpha * (mat1 @ mat2)` where `input` has entries.
+    """`beta * input + alpha * (mat1 @ mat2)` at the entries of `input`.
 
     Args:
         mat1: (rows, n).

@@ -141,7 +141,7 @@ def multigammaln(input: Any, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of `p` dimensions.
 
     Raises:
-        DTypeError: no dimensions.
+        DTypeError: `p` is less than 1.
     """
     if p < 1:
         raise DTypeError(f"multigammaln: expected p of at least 1, got {p}{at_user_line()}")

@@ -9,7 +9,7 @@ def positive(text: str) -> int:
     """An integer from 1.
 
     Raises:
-        ArgumentTypeError: it is less.
+        ArgumentTypeError: it is smaller.
     """
     value = int(text)
     if value < 1:

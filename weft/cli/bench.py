@@ -37,7 +37,7 @@ from weft.runtime.measurement.profile import (
 from weft.transport.tally import Span
 from weft.version import __version__
 
-WARM_UP: Final = 2  # steps after the first: an optimiser's state is new in the first one
+WARM_UP: Final = 2  # steps after the first, in which an optimizer's state is new
 LEAST: Final = 3  # timed steps
 PROFILED: Final = 3  # steps
 WIDTH: Final = 160  # columns of a table that goes into a file
@@ -45,7 +45,7 @@ WIDTH: Final = 160  # columns of a table that goes into a file
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for."""
+    """The command line's options."""
 
     model: str
     batch: int | None = None
@@ -60,7 +60,7 @@ class Options:
     threads: int | None = None
 
     def again(self) -> tuple[str, ...]:
-        """The command line that asks for the same."""
+        """A command line with the same options."""
         words = ["-m", "weft", "bench", self.model, "--seconds", str(self.seconds)]
         words += ["--dtype", self.dtype, "--ranks", str(self.ranks)]
         words += [] if self.batch is None else ["--batch", str(self.batch)]
@@ -71,7 +71,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run of the benchmark found; one line of JSON."""
+    """The result of a benchmark; one line of JSON."""
 
     framework: str
     model: str
@@ -86,7 +86,7 @@ class Result:
 
 
 def bench(options: Options) -> int:
-    """Do what the command line asks for, and print what was found; what to exit with.
+    """Runs the command and prints its result; returns the exit code.
 
     Raises:
         ConfigError: there is no such model, or ranks cannot divide the batch.
@@ -107,7 +107,7 @@ def bench(options: Options) -> int:
 
 
 def run(options: Options) -> None:
-    """The same, of this rank."""
+    """The same on this rank."""
     work = workload(options.model)
     batch = options.batch or (1 if options.inference else work.batch)
     wf.manual_seed(0)
@@ -121,13 +121,13 @@ def run(options: Options) -> None:
 
 
 def mode_of(options: Options) -> str:
-    """How the network is run, as one word."""
+    """The mode of the network, as one word."""
     parts = ["inference" if options.inference else "eager"]
     return "_".join(parts if options.dtype == "float32" else [*parts, options.dtype])
 
 
 def measure(step: Callable[[], Any], model: nn.Module, options: Options, batch: int) -> Result:
-    """Take steps for as long as asked."""
+    """Takes steps for the requested time."""
     work = workload(options.model)
     first = _seconds(step)
     for _ in range(WARM_UP):
@@ -159,7 +159,7 @@ def _seconds(step: Callable[[], Any]) -> float:
 
 
 def report(result: Result, options: Options) -> None:
-    """Print a line of JSON, or a short table; of several ranks, the first does."""
+    """Prints a line of JSON, or a short table; of several ranks, the first does."""
     cost = dist.communication_profile() if options.ranks > 1 else None
     if not ranks.is_first():
         return
@@ -192,19 +192,19 @@ def _ranks_and_threads() -> str:
 
 @dataclass(frozen=True)
 class Profiled:
-    """The profile of a step, beside what the machine could do meanwhile."""
+    """The profile of a step, beside the machine's peaks at that time."""
 
     title: str
     profile: Profile
     peak: Peak
-    covered_ns: float  # of the traced step: how long any kernel was at work
+    covered_ns: float  # of the traced step: how long any kernel was running
     traced_ns: float
     runs: list[Run]  # of the traced step
     spans: list[Span]  # of communication, of that step
 
 
 def profile(step: Callable[[], Any], options: Options, batch: int) -> Profiled:
-    """Take a few steps with clocks, between measurements of the peaks."""
+    """Takes a few steps with clocks, between measurements of the peaks."""
     for _ in range(1 + WARM_UP):
         step()
     meter = Meter(int(config.get("threads")))
@@ -216,7 +216,7 @@ def profile(step: Callable[[], Any], options: Options, batch: int) -> Profiled:
             step()
             taken.append((time.perf_counter_ns() - start, runs, spans))
         meter.take()
-    # All ranks show the same step: that in which the first was fastest.
+    # All ranks show the same step: the one in which the first was fastest.
     times = np.array([one[0] for one in taken])
     total, runs, spans = taken[ranks.chosen(int(times.argmin()))]
     found = profile_steps([runs for _, runs, _ in taken], total)
@@ -225,7 +225,7 @@ def profile(step: Callable[[], Any], options: Options, batch: int) -> Profiled:
 
 
 def report_profile(found: Profiled, options: Options) -> None:
-    """Print the table or its JSON, and write the trace."""
+    """Prints the table or its JSON, and writes the trace."""
     if options.trace:
         rank = ranks.rank_number()
         name = f"rank {rank}: {found.title}" if options.ranks > 1 else found.title
@@ -249,7 +249,7 @@ def report_profile(found: Profiled, options: Options) -> None:
 
 
 def profile_table(found: Profiled) -> Table:
-    """A line for each kernel."""
+    """One line per kernel."""
     rows = found.profile.rows
     busy = sum(row.busy_ns for row in rows) or 1.0
     table = Table(title=f"{found.title}: {found.profile.total_ns / 1e6:.2f} ms", box=None)
@@ -288,5 +288,5 @@ def _row_as_json(row: Row, peak: Peak) -> dict[str, Any]:
 
 
 def _console() -> Console:
-    """Names of kernels are long: what is no terminal gets wide lines."""
+    """Names of kernels are long: files get wide lines."""
     return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)

@@ -13,7 +13,7 @@ from weft.cli.workload import DTYPES, WORKLOADS
 
 
 def declare(one: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
+    """Adds the arguments."""
     one.add_argument("model", metavar="MODEL", help=", ".join(WORKLOADS))
     one.add_argument("--batch", type=positive, help="examples in a step, of all ranks together")
     one.add_argument("--seconds", type=float, default=15.0, help="how long to measure")

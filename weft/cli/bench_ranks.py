@@ -1,4 +1,4 @@
-"""What `weft bench --ranks` adds: a job of several ranks, and what communication costs each."""
+"""What `weft bench --ranks` adds: a job of several ranks, and the cost of communication."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from weft.transport.tally import Span
 
 
 def joined(model: nn.Module) -> nn.Module:
-    """The model, whose gradients are averaged over ranks where there are several."""
+    """The model; with several ranks its gradients are averaged over them."""
     return nn.parallel.DistributedDataParallel(model) if rank_count() > 1 else model
 
 
 def rank_count() -> int:
-    """How many ranks there are."""
+    """The number of ranks."""
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
@@ -41,7 +41,7 @@ def share(batch: int) -> int:
     """This rank's part of a batch.
 
     Raises:
-        ConfigError: it cannot be divided.
+        ConfigError: the batch cannot be divided.
     """
     if batch % rank_count():
         raise ConfigError(f"expected a batch that {rank_count()} ranks divide, got {batch}")
@@ -49,7 +49,7 @@ def share(batch: int) -> int:
 
 
 def agreed(more: bool) -> bool:
-    """Rank 0's answer, on all ranks: they take the same number of steps."""
+    """Rank 0's answer, on all ranks, so that they take the same number of steps."""
     return bool(chosen(int(more)))
 
 
@@ -64,7 +64,7 @@ def chosen(number: int) -> int:
 
 @contextlib.contextmanager
 def spans() -> Iterator[list[Span]]:
-    """Inside, calls that ranks make together are recorded into the list."""
+    """Records collectives inside into the list."""
     found: list[Span] = []
     joined_job = session.current()
     if joined_job is None:
@@ -79,7 +79,7 @@ def spans() -> Iterator[list[Span]]:
 
 
 def merged(trace: dict[str, Any]) -> dict[str, Any]:
-    """The traces of all ranks as one, on rank 0's clock."""
+    """The traces of all ranks merged, on rank 0's clock."""
     if rank_count() == 1:
         return trace
     dist.barrier()
@@ -88,7 +88,7 @@ def merged(trace: dict[str, Any]) -> dict[str, Any]:
     dist.all_gather_object(every, own)
     events: list[Any] = []
     for each in every:
-        # Hosts have clocks of their own; they have left the barrier at about the same time.
+        # Hosts have different clocks; all ranks have left the barrier at about the same time.
         late = 0 if each["host"] == every[0]["host"] else each["now"] - every[0]["now"]
         for event in each["trace"]["traceEvents"]:
             if "ts" in event:

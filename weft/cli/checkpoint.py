@@ -16,11 +16,11 @@ from weft.errors import DataError
 from weft.ir.shape import show as shape_text
 
 Array = np.ndarray[Any, Any]
-LONGEST_VALUE: Final = 60  # letters
+LONGEST_VALUE: Final = 60  # characters
 
 
 def declare(one: argparse.ArgumentParser) -> None:
-    """Add the command's own commands."""
+    """Adds the subcommands."""
     deeds = one.add_subparsers(dest="deed", required=True)
     for name, run, told in (
         ("ls", _list, "the checkpoints in a folder"),

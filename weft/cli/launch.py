@@ -1,7 +1,7 @@
 """`weft launch -n 2 SCRIPT`: several processes of one program, on this machine or on several.
 
-MPI's own launcher starts them. What is added here: a fair number of threads for each, their output
-with the rank in front of every line, and that nothing is left behind when one of them fails.
+MPI's own launcher starts them. This adds a fair number of threads for each, output lines prefixed
+with the rank, and a cleanup when one of them fails.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from weft.errors import ConfigError, DistributedError
 from weft.placement import ASKED, KEPT, MARK, PINNED
 
 END_SECONDS: Final = 5.0
-"""How long a job that is to stop has for it, before it is killed."""
+"""Seconds that a job has to stop before it is killed."""
 _KILLS: Final = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT})
 _CHATTER: Final = (
     b"=" * 40, b"=   ", b"YOUR APPLICATION TERMINATED WITH", b"This typically refers to a problem",
     b"Please see the FAQ page for debugging",
 )  # fmt: skip
-"""What MPICH's launcher says when a rank was killed."""
+"""What MPICH's launcher prints when a rank was killed."""
 _SPLIT: Final = re.compile(rb"\x1e(\d+)\x1f")
 
 
@@ -44,9 +44,9 @@ class Job:
         command: Python's arguments: a script and its own, or `-m` and a module.
         ranks: number of processes.
         hosts: `a:2,b:2`, machines and how many ranks each takes; this one if empty.
-        threads: of each rank; what its share of the cores allows if `None`.
+        threads: of each rank; by its share of the cores if `None`.
         prefix: whether lines of output begin with the rank.
-        restarts: how often all ranks are started again after one has failed.
+        restarts: how often all ranks are restarted after one has failed.
         pin: whether each rank keeps to its share of its host's cores.
     """
 
@@ -60,7 +60,7 @@ class Job:
 
 
 def launch(job: Job) -> int:
-    """Run a job to its end; what the launcher is to exit with.
+    """Runs a job to its end; returns the exit code.
 
     Raises:
         DistributedError: no launcher of MPI is installed.
@@ -71,10 +71,10 @@ def launch(job: Job) -> int:
 
 
 def _restarting(job: Job, arguments: Sequence[str], kept: str) -> int:
-    """Run a job, again where it fails; its last code.
+    """Runs a job, restarting it after failures; returns its last exit code.
 
     Args:
-        kept: a folder for what is to outlive a failure.
+        kept: a folder for files that outlive a failure.
     """
     for left in range(job.restarts, -1, -1):
         with tempfile.TemporaryDirectory(prefix="weft-job-") as folder:
@@ -86,7 +86,7 @@ def _restarting(job: Job, arguments: Sequence[str], kept: str) -> int:
 
 
 def _run(job: Job, arguments: Sequence[str], folder: str, kept: str) -> tuple[int, bool]:
-    """Run a job once; its code, and whether it was asked to stop."""
+    """Runs a job once; returns its exit code, and whether it was asked to stop."""
     process = subprocess.Popen(
         arguments, env=_environment(job, folder, kept), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -108,9 +108,9 @@ def _run(job: Job, arguments: Sequence[str], folder: str, kept: str) -> tuple[in
 
 
 def _told(code: int, failed: bool) -> int:
-    """What to exit with; MPI's launcher gives the number of the signal that killed a rank.
+    """The exit code; MPI's launcher returns the number of the signal that killed a rank.
 
-    It also kills those that are left when one has failed, which is no news.
+    It also kills the remaining ranks when one has failed, which is not reported.
     """
     if failed:
         return 1
@@ -122,7 +122,7 @@ def _told(code: int, failed: bool) -> int:
 
 
 def _launcher(job: Job) -> list[str]:
-    """MPI's launcher, that of the wheel before others, and its options."""
+    """MPI's launcher, preferring the wheel's, and its options."""
     wheel = Path(sysconfig.get_path("scripts")) / "mpiexec"
     found = str(wheel) if wheel.exists() else shutil.which("mpiexec")
     if found is None:
@@ -141,9 +141,9 @@ def _places(hosts: str) -> int:
 
 
 def _environment(job: Job, folder: str, kept: str) -> Mapping[str, str]:
-    """That of the ranks; MPI's launcher hands it on to other hosts, too.
+    """The environment of the ranks; MPI's launcher passes it to other hosts, too.
 
-    How many cores there are for a rank is found out by itself, on its host.
+    Each rank finds out its number of cores by itself, on its host.
     """
     own = {"PYTHONUNBUFFERED": "1", MARK: folder}
     if job.restarts:
@@ -157,9 +157,10 @@ def _environment(job: Job, folder: str, kept: str) -> Mapping[str, str]:
 
 @contextlib.contextmanager
 def _stopping(process: subprocess.Popen[bytes]) -> Iterator[list[float]]:
-    """Hand Ctrl-C and polite ends on to the job; kill it where it does not end then.
+    """Forwards Ctrl-C and SIGTERM to the job; kills it if it does not end then.
 
-    Gives when it was asked to, each time."""
+    Yields the times at which it was asked to stop.
+    """
     asked: list[float] = []
 
     def stop(number: int, frame: Any) -> None:
@@ -181,16 +182,16 @@ def _stopping(process: subprocess.Popen[bytes]) -> Iterator[list[float]]:
 
 
 def _kill(folder: str) -> None:
-    """Kill whatever of the job is left on this machine."""
+    """Kills whatever is left of the job on this machine."""
     mark = f"{MARK}={folder}".encode()
     for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile, or is somebody else's
+        with contextlib.suppress(OSError):  # it has ended meanwhile, or belongs to somebody else
             if mark in (process / "environ").read_bytes().split(b"\0"):
                 os.kill(int(process.name), signal.SIGKILL)
 
 
 def _pass_on(source: IO[bytes], target: IO[str], prefix: bool) -> None:
-    """Print the ranks' output by whole lines, with the rank in front."""
+    """Prints the ranks' output in whole lines, with the rank in front."""
     lines = Lines(prefix)
     while data := source.read1(1 << 16):  # pyright: ignore[reportAttributeAccessIssue]
         for line in lines.take(data):
@@ -202,7 +203,7 @@ def _pass_on(source: IO[bytes], target: IO[str], prefix: bool) -> None:
 
 
 class Lines:
-    """Puts lines of several ranks together from pieces that come in any order.
+    """Assembles lines of several ranks from interleaved pieces.
 
     Example:
         >>> lines = Lines()
@@ -215,11 +216,11 @@ class Lines:
     def __init__(self, prefix: bool = True) -> None:
         self._prefix = prefix
         self._begun: dict[int, bytes] = {}
-        self._rank = -1  # whose piece comes; -1 the launcher's own
-        self._tail = b""  # may be the begin of a mark
+        self._rank = -1  # rank of the current piece; -1 for the launcher
+        self._tail = b""  # may be the beginning of a mark
 
     def take(self, data: bytes) -> list[str]:
-        """Lines that are whole now."""
+        """The lines that are complete now."""
         data = self._tail + data
         cut = data.rfind(b"\x1e")
         open_mark = cut >= 0 and b"\x1f" not in data[cut:] and len(data) - cut < 16
@@ -247,7 +248,7 @@ class Lines:
         return f"[{rank}] {text}\n" if self._prefix and rank >= 0 else f"{text}\n"
 
     def rest(self) -> list[str]:
-        """Lines that were never ended."""
+        """Unfinished lines."""
         return [self._line(rank, text) for rank, text in self._begun.items() if text]
 
 

@@ -9,7 +9,7 @@ from weft.cli.launch import Job, command_of, launch
 
 
 def declare(one: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
+    """Adds the arguments."""
     one.add_argument("-n", dest="ranks", type=positive, required=True, help="processes")
     one.add_argument(
         "--hosts", default="",

@@ -24,14 +24,14 @@ COMMANDS: Final = {
         "look into checkpoints: Weft's, safetensors, PyTorch's, TensorFlow's",
     ),
 }
-"""By name: the module whose `declare` adds the arguments, and what the command does.
+"""By name: the module whose `declare` adds the arguments, and a description.
 
-Only that of the given command is loaded: `weft launch` starts without what training needs.
+Only the given command's module is loaded: `weft launch` starts without what training needs.
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; what the process is to exit with."""
+    """Runs the command; returns the exit code."""
     texts = sys.argv[1:] if arguments is None else list(arguments)
     given = _parser(texts).parse_args(texts)
     try:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser(texts: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of all commands, whole for the one that is given."""
+    """The parser of all commands, complete for the given one."""
     parser = argparse.ArgumentParser(prog="weft", description="Weft's commands.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (module, about) in COMMANDS.items():

@@ -1,4 +1,4 @@
-"""Six networks as their users would train them: eager modules, a loss, an optimiser, no more.
+"""Six networks as their users would train them: eager modules, a loss, an optimizer, no more.
 
 They are the six workloads of Paszke et al., "PyTorch: An Imperative Style, High-Performance Deep
 Learning Library", 2019, table 1, on random data.
@@ -30,10 +30,10 @@ class Workload:
     Attributes:
         make: the network.
         batch: examples in a step.
-        unit: what `throughput` counts, of which an example has `items`.
-        data: a batch: the network's arguments, and what the loss compares with.
-        loss: of outputs and that.
-        optimize: the optimiser of a network.
+        unit: what `throughput` counts; an example has `items` of them.
+        data: a batch: the network's arguments, and the targets of the loss.
+        loss: of outputs and targets.
+        optimize: the optimizer of a network.
     """
 
     make: Callable[[], nn.Module]
@@ -104,9 +104,9 @@ def workload(name: str) -> Workload:
 def training_step(
     work: Workload, model: nn.Module, batch: int, dtype: str = "float32"
 ) -> Callable[[], float]:
-    """One step of training on the same random batch; it gives the loss."""
+    """One step of training on the same random batch; returns the loss."""
     inputs, labels = work.data(batch)
-    synchronize()  # making the data is no part of a step
+    synchronize()  # making the data is not part of a step
     optimiser = work.optimize(model)
 
     def step() -> float:

@@ -1,4 +1,4 @@
-"""Checksums by a native kernel, where the processor multiplies polynomials."""
+"""Checksums by a native kernel, if the processor has carry-less multiplication."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from weft.passes.launch import Kernel
 from weft.runtime.compilation.compiler import compile_kernels
 from weft.runtime.memory.address import address_of
 
-Update = Callable[[Any, int], int]  # (contiguous bytes, the state before) -> the state behind
+Update = Callable[[Any, int], int]  # (contiguous bytes, old state) -> new state
 _WIDE: Final = "+avx512f,+avx512vl,+pclmul,+vpclmulqdq"
 _NARROW: Final = "+sse4.1,+pclmul"
 _found: Final[dict[int, Update | None]] = {}
 
 
 def crc_update(polynomial: int, worthwhile: bool = True) -> Update | None:
-    """What updates a CRC by bytes in memory, letting other Python threads run; `None` without one.
+    """A function that updates a CRC by bytes in memory, releasing the GIL; `None` without a kernel.
 
     Args:
         polynomial: reflected.
-        worthwhile: whether to compile it now, if that has not been done.
+        worthwhile: whether to compile the kernel now, if that has not been done.
     """
     if worthwhile and polynomial not in _found:
         _found[polynomial] = _made(polynomial)

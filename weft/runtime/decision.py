@@ -1,8 +1,8 @@
-"""Decisions: the few integers among what follows from feeds that a program's shapes depend on.
+"""Decisions: the few integers computed from feeds on which a program's shapes depend.
 
-Where an array is as long as the longest of many lengths that are fed, a program is made for each
-longest length, not for each set of lengths. What is longest, a small program computes before the
-step. Which value is asked for next may depend on the values before it: decisions are a tree.
+If an array is as long as the longest of many fed lengths, a program is compiled for each longest
+length, not for each set of lengths. A small program computes it before the step. Which value is
+needed next may depend on the values before it: decisions form a tree.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from weft.runtime.finish import finish, specialized
 from weft.runtime.memory.state import State
 
 Array = np.ndarray[Any, Any]
-MOST: Final = 1024  # after one decision; forgotten all at once, so that nothing is kept in order
+MOST: Final = 1024  # after one decision; cleared all at once, so that no order is kept
 
 
 class Decision:
-    """What must be known next for the shapes of a step.
+    """The next values that the shapes of a step depend on.
 
     Args:
-        needed: what the pass that gives each value its shape asked for.
+        needed: the values that `specialize` asked for.
     """
 
     def __init__(self, needed: ValuesNeededError, request: Request, threads: int) -> None:
@@ -52,7 +52,8 @@ class Decisions:
     """The decisions of a function.
 
     Attributes:
-        first: by the shapes of feeds; empty where values decide nothing, as steps ask.
+        first: first decision by the shapes of feeds; empty if values decide nothing, which steps
+            test.
     """
 
     def __init__(self, request: Request, threads: int) -> None:
@@ -62,7 +63,7 @@ class Decisions:
     def values(
         self, shapes: Hashable, arrays: Sequence[Array], state: State
     ) -> tuple[Hashable, ...]:
-        """What is decided for these feeds, as a key."""
+        """The decided values for these feeds, as a key."""
         key: list[Hashable] = []
         decision = self.first.get(shapes)
         while decision is not None:
@@ -77,10 +78,10 @@ class Decisions:
         arrays: Sequence[Array],
         state: State,
     ) -> Step:
-        """The step for feeds like these.
+        """The specialized step for such feeds.
 
         Args:
-            variables: types of variables whose declared shape leaves something open.
+            variables: types of variables whose declared shape is partly unknown.
         """
         places, key = self.first, shapes
 

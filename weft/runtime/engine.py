@@ -1,4 +1,4 @@
-"""What front ends call: a function of a graph, compiled once per signature of its feeds.
+"""A graph as a function, compiled once per signature of its feeds; front ends call it.
 
 >>> import numpy as np
 >>> from weft import ops
@@ -48,14 +48,14 @@ __all__ = ["Function", "State"]
 Array = np.ndarray[Any, Any]
 Signature = tuple[Any, ...]
 MOST_PROGRAMS: Final = 256
-"""Of one function: then the one that was not used for longest goes; it comes back from disk."""
+"""Per function; beyond it the least recently used is dropped, and reloaded from disk."""
 
 
 class Function:
     """A graph as a function from feeds and a state to fetches.
 
     Args:
-        graph: where the nodes are.
+        graph: the graph of the nodes.
         fetches: values to return.
         targets: nodes to run for their effect.
         feeds: values that the caller will provide, in this order; any value of the graph.
@@ -78,7 +78,7 @@ class Function:
         self.request = Request(graph, (*fetches, *computed), tuple(targets), tuple(feeds))
         self.threads = int(config.get("threads")) if threads is None else threads
         self._lock = new_lock()
-        self._programs: OrderedDict[Signature, Executable] = OrderedDict()  # last used, last
+        self._programs: OrderedDict[Signature, Executable] = OrderedDict()  # least recent first
         self._oracles: dict[Executable, Oracle] = {}
         self._decisions = Decisions(self.request, self.threads)
         self._flexible = _flexible_variables(self.request)
@@ -129,7 +129,7 @@ class Function:
             return program.run(arrays, state)
 
     def program(self, arrays: Sequence[Array], state: State) -> Executable:
-        """The program that a call with these feeds runs, compiled if need be."""
+        """The program that a call with these feeds runs, compiled if needed."""
         signature: Signature = tuple([(a.shape, a.dtype) for a in arrays])
         if self._decisions.first or self._flexible:
             signature = self._detailed(signature, arrays, state)
@@ -143,7 +143,7 @@ class Function:
     def _touch(self, signature: Signature) -> None:
         try:  # on every step: `suppress` would take ten times as long
             self._programs.move_to_end(signature)
-        except KeyError:  # another thread has just put it away
+        except KeyError:  # another thread has just removed it
             return
 
     def profile(self, arrays: Sequence[Array], state: State, runs: int = 5) -> str:
@@ -151,7 +151,7 @@ class Function:
         return self.program(arrays, state).profile(arrays, state, runs)
 
     def _detailed(self, plain: Signature, arrays: Sequence[Array], state: State) -> Signature:
-        """With shapes of variables that leave them open, and the values that decide shapes."""
+        """The key with shapes of variables declared without, and the values that decide shapes."""
         shapes = self._shapes(plain, state)
         return *shapes, *self._decisions.values(shapes, arrays, state)
 
@@ -197,12 +197,12 @@ class Function:
 
 
 def _is_pure(node: Node) -> bool:
-    """Whether a target only computes: it is computed all the same, and not handed out."""
+    """Whether a target has no effect: it is computed, but not returned."""
     return not isinstance(op_of(node).lower, Boundary) and not is_hosted(node)
 
 
 def _flexible_variables(request: Request) -> tuple[str, ...]:
-    """Variables whose declared shape leaves something open."""
+    """Variables whose declared shape is partly unknown."""
     found = dict.fromkeys(
         str(node.attrs["key"])
         for node in request.graph.nodes

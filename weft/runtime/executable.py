@@ -1,4 +1,4 @@
-"""A recipe made runnable: kernels compiled, arena mapped, addresses bound."""
+"""A recipe made executable: kernels compiled, arena mapped, addresses bound."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from weft.transform.interpreter import located
 Array = np.ndarray[Any, Any]
 
 
-AHEAD_NS: Final = 200_000.0  # a shorter rest is not worth it
+AHEAD_NS: Final = 200_000.0  # leaving earlier is not worth it for a shorter rest
 
 
 class Departure(NamedTuple):
-    """Where a caller may leave a program."""
+    """Where a caller may return before the program has finished."""
 
     leave: int  # the segment
-    feeds: frozenset[int]  # positions of those that are read later
+    feeds: frozenset[int]  # positions of feeds that are read later
     done: frozenset[str]  # variables that are not touched later
 
 
@@ -57,7 +57,7 @@ class Executable:
         self, recipe: Recipe, whole: Callable[[], Blueprint], threads: int,
         target: Target | None = None, watch: Stopwatch | None = None,
     ) -> None:  # fmt: skip
-        """With `whole`, the blueprint is made once more if somebody asks for more than a run."""
+        """With `whole`, the blueprint is recomputed if more than a run is requested."""
         self._whole = whole
         watch = watch or Stopwatch()
         functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
@@ -103,7 +103,7 @@ class Executable:
         self._counters = recipe.counters
         self._state: State | None = None
         self._version = -1
-        self._sizes: Sequence[int] | None = None  # those that the program is set to
+        self._sizes: Sequence[int] | None = None  # those that the program is bound to
         self._bound: list[Array] = []  # the state's arrays, kept alive while their addresses are
         self._fetches = [fetch(self._memory, place, kind) for place, kind in recipe.fetches]
         self._debug = int(config.get("debug")) >= 2
@@ -112,12 +112,12 @@ class Executable:
 
     @functools.cached_property
     def blueprint(self) -> Blueprint:
-        """All about the program, as people want to know."""
+        """Everything about the program, for inspection."""
         return self._whole()
 
     @property
     def step(self) -> Step:
-        """What it computes, simplified."""
+        """The simplified step that it computes."""
         return self.blueprint.step
 
     # -- building
@@ -136,7 +136,7 @@ class Executable:
     # -- running
 
     def run(self, arrays: Sequence[Array], state: State) -> list[Any]:
-        """Run the step once.
+        """Runs the step once.
 
         Raises:
             UninitializedError: a variable is read that has no value.
@@ -168,15 +168,15 @@ class Executable:
         departure: Departure | None = None,
         extents: Sequence[int] | None = None,
     ) -> None:
-        """Run the step once on memory that the caller owns; for programs without fetches.
+        """Runs the step once on the caller's memory; for programs without fetches.
 
         Args:
             arrays: the feeds.
             memories: C-contiguous arrays of the variables' types, by key.
-            fresh: whether the lasting feeds are what they were at the last run.
-            moved: feeds from this one on are the very arrays of the last run; `None`: none are.
-            departure: where to leave it to the team, if anywhere: see `departure`.
-            extents: what follows from the sizes of this run, where the program is for many.
+            fresh: whether the lasting feeds are the same as in the last run.
+            moved: feeds from this one on are the same arrays as in the last run; `None`: none are.
+            departure: where to return and leave the rest to the team, if anywhere: see `departure`.
+            extents: values of the extents in this run, for a program of many sizes.
 
         Raises:
             OutOfRangeError: an index is out of bounds; no variable has changed.
@@ -187,7 +187,7 @@ class Executable:
             held = self._feed(arrays, moved)
             for variable, number in self._variables:
                 addresses[number] = address_of(memories[variable.key])
-            self._version = -1  # what a state had bound is bound no more
+            self._version = -1  # a state's variables are no longer bound
             kept = self._prepare(fresh)
             if extents is not None and extents is not self._sizes:
                 program.resize(extents)
@@ -206,7 +206,7 @@ class Executable:
             raise self._out_of_range(fault)
 
     def departure(self, wanted: tuple[str, ...]) -> Departure | None:
-        """Where the caller may leave that waits for these variables; `None` if it does not pay."""
+        """Where a caller that waits for these variables may return; `None` if it does not pay."""
         ends = None if self.prelude is not None or self._debug else self.program.ends
         if ends is None:
             return None
@@ -221,7 +221,7 @@ class Executable:
         )
 
     def _prepare(self, fresh: bool) -> Array | None:
-        """Compute what follows from lasting feeds alone, unless it is there; where it lies."""
+        """Computes what depends on lasting feeds alone, if outdated; returns its place."""
         memory, prelude = self._kept_memory, self.prelude
         if prelude is None or (memory is not None and fresh):
             return memory
@@ -238,11 +238,11 @@ class Executable:
         return memory
 
     def forget(self) -> None:
-        """Let go of what the prelude computed."""
+        """Drops the results of the prelude."""
         self._kept_memory = None
 
     def _feed(self, arrays: Sequence[Array], moved: int | None = None) -> Sequence[Array]:
-        """Tell the program where the feeds are; the arrays to keep until the step is over."""
+        """Binds the feeds; returns the arrays to keep until the step is over."""
         addresses = self.program.addresses
         held = arrays
         for index, number in self._feeds:
@@ -256,7 +256,7 @@ class Executable:
         return held
 
     def _recorded(self) -> Fault | None:
-        """Run the step with clocks, and print or tell where its time went."""
+        """Runs the step with clocks, and prints or reports where its time went."""
         recording = self.program.record()
         if self._debug:
             print(summarise(self.program, [recording]), file=sys.stderr)
@@ -266,7 +266,7 @@ class Executable:
 
     @functools.cached_property
     def _works(self) -> list[str]:
-        """What each call computes; kept, as 20 ms of a profiled step would go to it."""
+        """What each call computes; cached, as it would cost a profiled step 20 ms."""
         return [work_of(placed.group) for placed in self.blueprint.calls]
 
     def profile(self, arrays: Sequence[Array], state: State, runs: int = 5) -> str:
@@ -279,7 +279,7 @@ class Executable:
         return f"{found}\n\n{arena_map(self.blueprint.arena, self.blueprint.names)}"
 
     def _bind(self, state: State) -> None:
-        """Tell the program where the variables of a state are."""
+        """Binds the variables of a state."""
         for key in self._kept:
             if key not in state:
                 self._initialise(key, state)
@@ -293,7 +293,7 @@ class Executable:
         self._version, self._bound = state.version, bound
 
     def _initialise(self, key: str, state: State) -> None:
-        """Start a counter at 0; anything else had to have a value.
+        """Starts a counter at 0; other variables must have a value.
 
         Raises:
             UninitializedError: names the variable and the user's line.
@@ -314,7 +314,7 @@ class Executable:
         return located(OutOfRangeError(say(node, fault.position, fault.value)), node)
 
     def brief(self) -> str:
-        """How much is run, in a few words."""
+        """The size of the program, in a few words."""
         calls = self.program.calls
         kernels = {c.function for c in calls if isinstance(c.function, Kernel)}
         return f"{len(calls)} calls of {len(kernels)} kernels, arena {self.arena.size:,} B"
@@ -331,7 +331,7 @@ class Executable:
 
 
 def show_kernels(kernels: Iterable[Kernel], target: Target) -> None:
-    """Print new kernels as `WEFT_DEBUG` asks: from 5 as LLVM IR, from 6 as assembly too."""
+    """Prints new kernels as `WEFT_DEBUG` asks: from 5 as LLVM IR, from 6 as assembly too."""
     level = int(config.get("debug"))
     for kernel in kernels:
         if level < 5 or kernel.ir in _shown or not kernel.ir:

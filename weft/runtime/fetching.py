@@ -1,4 +1,4 @@
-"""How results leave a program: each fetch is a function that copies its value after a run."""
+"""Results of a program: each fetch is a function that copies its value after a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.runtime.memory.views import ProgramMemory
 
 
 def fetch(memory: ProgramMemory, place: Place, kind: TensorType) -> Callable[[], Any]:
-    """A function that gives a fresh copy of a result; a NumPy scalar where the rank is 0."""
+    """A function that returns a fresh copy of a result; a NumPy scalar for rank 0."""
     if is_stack(kind.shape):
         read = memory.reader(place, kind)
         return lambda: read().copy()

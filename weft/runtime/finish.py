@@ -1,6 +1,6 @@
-"""From a request to its program: taken from disk, where this very step was compiled before.
+"""From a specialized step to its program: loaded from disk if it was compiled before.
 
-This is the one place of the runtime from which the compiler's stages are run.
+Only this module of the runtime runs the compiler's stages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from weft.runtime.recipe import Recipe, dump, load, recipe_of
 
 Array = np.ndarray[Any, Any]
 
-SHOW_GRAPHS = 3  # the level of WEFT_DEBUG from which on somebody watches programs in the making
+SHOW_GRAPHS = 3  # the WEFT_DEBUG level from which compilation is always shown
 
 
 @collection_waits()
@@ -47,13 +47,13 @@ def finish(
 
     Args:
         step: what `weft.passes.specialize` returned.
-        threads: how many it will run on; what it computes does not depend on that.
-        fetches: how many of the step's are handed out, where not all are.
-        extents: what its sizes follow from, where it is for many; it is simplified then.
+        threads: how many threads it will run on; results do not depend on it.
+        fetches: how many of the step's fetches are returned, if not all.
+        extents: the extents of a step for many sizes, which is simplified already.
 
     Raises:
-        CompileError: there is no kernel for something, or LLVM refused one.
-        NoCompilerError: there is no compiler process.
+        CompileError: there is no kernel for something, or LLVM rejected one.
+        NoCompilerError: no compiler process is available.
     """
     watch, target = Stopwatch(), current()
     key = _key(step, threads, target, extents)
@@ -74,11 +74,11 @@ def specialized(
     variables: Mapping[str, TensorType],
     decide: Callable[[ValuesNeededError], Mapping[Value, Array]],
 ) -> Step:
-    """The step for feeds like these.
+    """The specialized step for such feeds.
 
     Args:
-        variables: types of variables whose declared shape leaves something open.
-        decide: gives what shapes are said to depend on.
+        variables: types of variables whose declared shape is partly unknown.
+        decide: computes the values that shapes depend on.
     """
     types = [TensorType(as_dtype(a.dtype), a.shape) for a in arrays]
     decided: dict[Value, Array] = {}
@@ -90,7 +90,7 @@ def specialized(
 
 
 def as_it_is(step: Step, threads: int) -> Executable:
-    """The program of a simplified step, compiled here and kept nowhere."""
+    """The program of a simplified step, compiled without the disk cache."""
     blueprint = pipeline.plan(step, Generator(current()), threads)
     return Executable(recipe_of(blueprint), lambda: blueprint, threads)
 
@@ -121,7 +121,7 @@ def _kept(
 
     try:
         return Executable(_trimmed(recipe, fetches), whole, threads, target, watch)
-    except CompileError:  # a kernel went
+    except CompileError:  # a kernel was evicted
         return None
 
 
@@ -130,7 +130,7 @@ def _made(
     watch: Stopwatch, extents: Extents | None,
 ) -> Executable:  # fmt: skip
     compiler.demand()
-    driver.prestart()  # where nothing is cached, compilers start while we plan
+    driver.prestart()  # with a cold cache, compilers start while we plan
     if extents is None:
         step = pipeline.optimize(step)
         watch.lap("passes")

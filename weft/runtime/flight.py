@@ -1,8 +1,9 @@
-"""Programs that go on after their caller has left, and the locks that a fork waits for.
+"""Asynchronous execution: programs that continue after their caller has returned; locks around
+fork.
 
-A caller may leave once the value that it waits for is done; the team's threads do the rest. Whoever
-is to touch memory of such a program has to `land` it first: it helps until the program is done. At
-most one program is aloft.
+A caller may return once the value that it waits for is computed; the team's threads do the rest.
+Whoever accesses memory of such a program has to `land` it first, which helps until the program is
+done. At most one program is in flight.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ PATIENCE_SECONDS: Final = 5.0
 
 
 class Flight(NamedTuple):
-    """A program that may be aloft."""
+    """A program that may be in flight."""
 
-    finish: Callable[[], object]  # do the rest, if there is any; may be called again
+    finish: Callable[[], object]  # finishes the rest, if any; may be called again
     done: frozenset[int]  # identities of arrays that it is done with
-    held: object  # keeps alive what it works on
+    held: object  # keeps alive the memory that it uses
 
 
 OUTER, STEP, LANDING, LEAF = range(4)
-"""Ranks of locks: who holds one may wait for those of higher ranks only."""
+"""Ranks of locks: a thread that holds one may only wait for higher ranks."""
 _locks: Final[weakref.WeakKeyDictionary[Any, int]] = weakref.WeakKeyDictionary()
 _held: list[Any] = []
 
 
 def new_lock(rank: int = OUTER) -> Any:
-    """A reentrant lock that a fork waits for, so that a child never finds it held."""
+    """A reentrant lock that fork waits for, so that a child never finds it held."""
     lock = threading.RLock()
     _locks[lock] = rank
     return lock
@@ -43,17 +44,17 @@ def new_lock(rank: int = OUTER) -> Any:
 
 _aloft: Final[list[Flight]] = []
 landing: Final = new_lock(LANDING)
-"""Held by whoever starts a program that may be left, and by whoever lands it."""
+"""Held to start a program that may be left in flight, and to land it."""
 
 
 def land() -> None:
-    """Finish the program that was left, if there is one."""
+    """Finishes the program in flight, if there is one."""
     if _aloft:
         _land()
 
 
 def land_for(identity: int) -> None:
-    """Finish the program that was left, if it may work on the array with this `id`."""
+    """Finishes the program in flight, if it may use the array with this `id`."""
     for flight in _aloft:  # another thread may land it meanwhile
         if identity not in flight.done:
             _land()
@@ -67,20 +68,20 @@ def _land() -> None:
 
 
 def begin(flight: Flight) -> None:
-    """Say that a program is about to start which may be left; `landing` is held."""
+    """Marks a program that may be left in flight as started; `landing` is held."""
     _land()
     _aloft.append(flight)
 
 
 def end() -> None:
-    """Say that it was not left; `landing` is held."""
+    """Marks it as finished by its caller; `landing` is held."""
     _aloft.clear()
 
 
 def _hold_all() -> None:
-    """Let running steps end, and no other begin, if that takes no longer than it should."""
+    """Waits for running steps and blocks new ones, within a time limit."""
     deadline = time.monotonic() + PATIENCE_SECONDS
-    with Uninterrupted():  # whoever gets a lock here gives it back
+    with Uninterrupted():  # everyone who gets a lock here gives it back
         for lock, _ in sorted(_locks.items(), key=_rank):
             if lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
                 _held.append(lock)
@@ -111,5 +112,5 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=_release_all,
         after_in_child=_after_fork_in_child,
     )
-# A daemon thread's step must not call into Python, nor use the team, while both are taken down.
+# A daemon thread's step must not call Python or use the team while both shut down.
 atexit.register(_hold_all)

@@ -1,4 +1,4 @@
-"""Operations that a step computes by calling Python: on arrays that are the program's memory."""
+"""Operations that call Python in a step, on arrays that are the program's memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs without a compiler: where Python alone knows a shape, and where no compiler can be had."""
+"""Runs without a compiler: if only Python can tell a shape, or no compiler is available."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.transform.interpreter import Memory, evaluate
 
 
 class Interpreted:
-    """The same as the engine's `Function`, node by node over the NumPy references: slow."""
+    """Like the engine's `Function`, but slow: node by node on the NumPy references."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Interpreted:
         self._feeds = tuple(feeds)
 
     def __call__(self, arrays: Sequence[Any], state: State) -> list[Any]:
-        """Run one step; the state changes only if all of it succeeds."""
+        """Runs one step; the state changes only if all of it succeeds."""
         with state.lock:
             return self._run(arrays, state)
 

@@ -1,4 +1,4 @@
-"""`WEFT_REFERENCE=1`: every value of a step compared with the NumPy reference."""
+"""`WEFT_REFERENCE=1`: compares every value of a step with the NumPy reference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Oracle:
         self._program = as_it_is(watched, threads)
 
     def compare(self, arrays: Sequence[Array], state: State) -> None:
-        """Check each node on the inputs that it really had; the state does not change.
+        """Checks each node on its actual inputs; the state does not change.
 
         Raises:
             MismatchError: names the first node in order whose values differ, and the user's line.
@@ -64,7 +64,7 @@ class Oracle:
         for node in graph.nodes:
             if op_of(node) is CONSTANT:
                 found[node.outputs[0]] = node.attrs["value"].array
-            elif op_of(node) is variable:  # one without a value is a counter, or the run refuses
+            elif op_of(node) is variable:  # one without a value is a counter, or the run raises
                 kind = node.types[0]
                 zeros = np.zeros(known(kind.shape), kind.dtype.numpy)
                 found[node.outputs[0]] = state.get(node.attrs["key"], zeros)
@@ -72,7 +72,7 @@ class Oracle:
 
 
 def _is_effect(node: Node) -> bool:
-    """Whether to call it a second time would be another call."""
+    """Whether calling it a second time would have another effect."""
     op = op_of(node)
     return op is host_call or op.facts.ordered or op.facts.late
 
@@ -89,13 +89,13 @@ def check(value: Value, want: Array, got: Array, inputs: Sequence[Array]) -> Non
     """
     if value.dtype.is_floating:
         a, b = want.astype(np.float64), got.astype(np.float64)
-        # Where terms may cancel, errors are relative to the terms, not to what is left of them.
+        # If terms may cancel, errors are relative to the terms, not to their sum.
         scale = max(
             map(_largest, (want, *inputs)) if op_of(value.node).facts.cancels else [_largest(want)]
         )
         tolerance = max([_tolerance(value), *map(_blur, inputs)])
         smallest = float(np.finfo(np.float64 if value.dtype.size == 8 else np.float32).tiny)
-        margin = tolerance * scale + smallest  # less than that counts as zero in a step
+        margin = tolerance * scale + smallest  # smaller numbers are flushed to zero in a step
         same = np.isclose(b, a, rtol=tolerance, atol=margin, equal_nan=True)
     else:
         same = want == got
@@ -108,14 +108,14 @@ def check(value: Value, want: Array, got: Array, inputs: Sequence[Array]) -> Non
 
 
 def _tolerance(value: Value) -> float:
-    """Relative to the largest value: that of the type, or of the transforms that computed it."""
+    """Relative to the largest value; by the type, or the transforms that computed it."""
     growth = error_growth(value.node, current())
     transforms = 8 * float(np.finfo(np.float32).eps) * growth if growth else 0.0
     return max(TOLERANCE[value.dtype.name], transforms)
 
 
 def _blur(array: Array) -> float:
-    """How far an input may be from what a kernel took for it: one not yet rounded to half."""
+    """How far an input may be from what a kernel used: one not yet rounded to half precision."""
     return TOLERANCE[array.dtype.name] if array.dtype.name in ("float16", "bfloat16") else 0.0
 
 

@@ -1,8 +1,7 @@
-"""What a program is made of once it is compiled, as data: on disk, it spares the next process all
-of planning, lowering and compiling.
+"""A compiled program as data: on disk, it spares the next process all planning and compiling.
 
-The bytes are a length, JSON, and the contents of constants; kernels are named by the keys of their
-object code, which is kept beside it (`weft.runtime.compilation.cache`).
+The bytes are a length, JSON, and the contents of constants. Kernels are referred to by the keys of
+their object code, which is stored beside it (`weft.runtime.compilation.cache`).
 """
 
 from __future__ import annotations
@@ -36,19 +35,19 @@ from weft.passes.control.record import Cursor, Kind, Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
 from weft.runtime.execution.call import Argument, Call, External, InArena, Place
 
-MOST_CONSTANTS: Final = 64 << 20  # bytes: a program with more of them is not kept
+MOST_CONSTANTS: Final = 64 << 20  # bytes: a program with more of them is not stored
 _LENGTH: Final = 8
 _INDEX: Final = "extent"
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that a run needs.
+    """Everything that a run needs.
 
     Attributes:
         calls: in order; `unbound` stands for a call into Python.
         prelude: calls that come before the first step, as in `Blueprint`.
-        arena: bytes.
+        arena: size in bytes.
         kept: variables whose value before the step is used.
         counters: those among them that start at 0.
     """
@@ -63,12 +62,12 @@ class Recipe:
 
 
 def unbound() -> None:
-    """Stands for a call into Python, until there is memory for it to work on."""
+    """Stands for a call into Python until its memory is known."""
     raise WeftError("program: a call into Python was not bound")
 
 
 def recipe_of(blueprint: Blueprint) -> Recipe:
-    """What a run of a blueprint needs."""
+    """The recipe of a blueprint."""
     calls, prelude = (
         tuple([_call(number, placed) for number, placed in enumerate(side)])
         for side in (blueprint.calls, blueprint.prelude)
@@ -85,7 +84,7 @@ def _call(number: int, placed: Placed) -> Call:
     launch, args, host = placed.launch, placed.args, is_host(placed)
     if placed.steer is not None:
         return Call(placed.steer, args, ())
-    if launch.check and not host:  # the integer after the cell tells which call found a fault
+    if launch.check and not host:  # the integer after the cell tells which call reported a fault
         tag = args.index(ERROR) + 1
         args = (*args[:tag], number, *args[tag + 1 :])
     return Call(
@@ -100,11 +99,11 @@ def _call(number: int, placed: Placed) -> Call:
 def dump(
     recipe: Recipe, key_of: Callable[[Kernel], str], extents: Extents | None = None
 ) -> bytes | None:
-    """A recipe as bytes; `None` where it calls Python or holds too much.
+    """A recipe as bytes; `None` if it calls Python or is too large.
 
     Args:
-        key_of: under which key the object code of a kernel is kept.
-        extents: what numbers follow from that differ from run to run.
+        key_of: the cache key of a kernel's object code.
+        extents: the extents of integers that differ from run to run.
     """
     arrays = [source.array for source in recipe.externals if isinstance(source, Constant)]
     functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
@@ -195,7 +194,7 @@ def load(data: bytes, extents: Extents | None = None) -> Recipe:
     """The recipe that `dump` wrote.
 
     Args:
-        extents: as they were before the recipe was made.
+        extents: extents as they were before the recipe was made.
     """
     size = int.from_bytes(data[:_LENGTH], "little")
     made: list[Extent] = []

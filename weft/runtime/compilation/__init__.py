@@ -1,1 +1,1 @@
-"""From kernels to machine code: the cache on disk, the compilers, the names of programs."""
+"""From kernels to machine code: the cache on disk, the compilers, the keys of programs."""

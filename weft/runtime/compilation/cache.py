@@ -1,9 +1,9 @@
-"""Compiled kernels, and programs made of them, on disk, shared by all processes of a user.
+"""A disk cache of compiled kernels and programs, shared by all processes of a user.
 
-Every one is a file: a header, a checksum, the object code or the recipe. Files appear by renaming,
-so nobody sees half of one; whatever is damaged or not ours is ignored and replaced. What others
-could have written is not run, what is not the cache's is not touched, and a folder that cannot be
-used costs speed, never a result.
+Each entry is a file: a header, a checksum, the object code or the recipe. Files are written under a
+temporary name and renamed, so nobody sees a partial one; a damaged or foreign file is ignored and
+replaced. Code that others could have written is not run, files that are not the cache's are not
+touched, and a folder that cannot be used costs speed, never a result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HEADER: Final = len(FORMAT) + 2 * _DIGEST
 _DAY: Final = 86400.0
 _HOUR: Final = 3600.0
 MARK: Final = "CACHEDIR.TAG"
-"""The file that tells this cache's folder from others, and backups to leave it out."""
+"""The file that marks this cache's folder, and tells backups to skip it."""
 _MARK_TEXT: Final = b"""Signature: 8a477f597d28d172789f06886806bc55
 # Weft's compiled kernels and programs. See https://bford.info/cachedir/.
 """
@@ -40,7 +40,7 @@ _TEMPORARY: Final = re.compile(r"[0-9a-f]{16}\w{8}\.tmp")
 
 
 def digest(*parts: str) -> str:
-    """A name for what the parts determine together."""
+    """A hash that identifies the parts together."""
     text = hashlib.sha256(FORMAT)
     for part in parts:
         data = part.encode()
@@ -50,10 +50,10 @@ def digest(*parts: str) -> str:
 
 
 class Cache:
-    """The entries in one folder. No method raises because of the file system.
+    """The entries in one folder. File system errors are never raised.
 
     Args:
-        folder: made if it is missing; an empty text stands for none.
+        folder: created if missing; an empty string for none.
         limit: bytes.
     """
 
@@ -67,7 +67,7 @@ class Cache:
         self._lock = threading.Lock()
 
     def load(self, key: str) -> bytes | None:
-        """What is stored under `key`, if it is there and whole."""
+        """The data stored under `key`, if present and undamaged."""
         if not self._ready():
             return None
         path = self._path(key)
@@ -87,15 +87,15 @@ class Cache:
             return None
         if time.time() - modified > _DAY:
             with contextlib.suppress(OSError):
-                os.utime(path)  # eviction takes what was not used for longest
+                os.utime(path)  # eviction removes what was least recently used
         return code
 
     def holds(self, key: str) -> bool:
-        """Whether there is an entry under `key`; `load` tells whether it is whole."""
+        """Whether there is an entry under `key`; only `load` checks it for damage."""
         return self._ready() and os.path.exists(self._path(key))
 
     def store(self, entries: dict[str, bytes]) -> None:
-        """Store each under its key."""
+        """Stores each under its key."""
         if not entries or self._full or not self._ready():
             return
         try:
@@ -108,13 +108,13 @@ class Cache:
         with self._lock:
             if self._trimmed:
                 return
-            self._trimmed = True  # once a process: listing a full folder takes milliseconds
+            self._trimmed = True  # once per process: listing a full folder takes milliseconds
         self.trim()
 
     def trim(self) -> None:
-        """Remove the entries that were not used for longest, down to nine tenths of the limit.
+        """Removes the least recently used entries, down to nine tenths of the limit.
 
-        What writers that were killed have left goes as well.
+        Also removes temporary files of writers that were killed.
         """
         found: list[tuple[float, int, str]] = []
         for file, status in self._own():
@@ -133,7 +133,7 @@ class Cache:
             excess -= size
 
     def _own(self) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
-        """The files in the folder that have names of the cache's; it touches no others."""
+        """The files in the folder whose names are the cache's; it touches no others."""
         with contextlib.suppress(OSError), os.scandir(self.folder) as files:
             for file in files:
                 if _is_own(file.name) and file.is_file(follow_symlinks=False):
@@ -159,7 +159,7 @@ class Cache:
                 raise
 
     def _ready(self) -> bool:
-        """Whether the folder is there and safe; entries are code that this process will run."""
+        """Whether the folder exists and is safe: this process will run its code."""
         if self._usable is None:
             try:
                 reason = self._refusal()
@@ -172,14 +172,14 @@ class Cache:
         return self._usable
 
     def _refusal(self) -> str | None:
-        """Why the folder is not used, if it is not."""
+        """Why the folder is not used, or `None`."""
         if not self._named:
             return "there is no home folder"
         _make(self.folder)
         return distrust(self.folder) or self._foreign()
 
     def _foreign(self) -> str | None:
-        """What shows that the folder is not the cache's; one that may become so is marked."""
+        """What shows that the folder is not the cache's; marks one that may become it."""
         mark = self.folder / MARK
         try:
             with _opened(mark) as file:
@@ -187,9 +187,9 @@ class Cache:
             return None if ours else f"its {MARK} is another program's"
         except FileNotFoundError:
             others = [name for name in os.listdir(self.folder) if not _is_own(name)]
-        if others and MARK not in others:  # another process may just have marked it
+        if others and MARK not in others:  # another process may have just marked it
             return f"it holds {min(others)!r}, which is not the cache's"
-        with contextlib.suppress(OSError):  # where nothing can be written, entries can be read
+        with contextlib.suppress(OSError):  # a read-only folder still serves entries
             self._write(mark, _MARK_TEXT)
         return None
 
@@ -206,13 +206,13 @@ def _is_own(name: str) -> bool:
 
 
 def _opened(path: Path) -> FileIO:
-    """A file to be read, which is no link and does not keep its reader waiting."""
+    """Opens a regular file for reading; no link, and nothing that blocks."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     return FileIO(os.open(path, flags))
 
 
 def _make(folder: Path) -> None:
-    """Make a folder for this user alone, and what it lies in."""
+    """Makes a folder for this user alone, and its parents."""
     if not folder.is_dir():
         _make(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A compiler process as its parent sees it: jobs go in, object code comes out."""
+"""A compiler process, seen from its parent: jobs go in, object code comes out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
 
 
 class Job(NamedTuple):
-    """A kernel to be compiled: its key in the cache, its final symbol, its text."""
+    """A kernel to compile: its key in the cache, its final symbol, its text."""
 
     key: str
     symbol: str
@@ -34,11 +34,11 @@ class Job(NamedTuple):
 
 
 class Died(Exception):
-    """A compiler process ended without an answer; its exit code is the argument."""
+    """A compiler process ended without an answer; the argument is its exit code."""
 
 
 def _messages() -> IO[bytes]:
-    """Where LLVM says why it aborts; nowhere if there is no room for a file."""
+    """A file for LLVM's abort messages; none if there is no room for a file."""
     try:
         return tempfile.TemporaryFile()
     except OSError:
@@ -46,7 +46,7 @@ def _messages() -> IO[bytes]:
 
 
 def folders() -> list[str]:
-    """Where llvmlite and its needs lie."""
+    """Import folders of llvmlite and its dependencies."""
     return list(dict.fromkeys((str(llvm.FOLDER), sysconfig.get_paths()["purelib"])))
 
 
@@ -54,7 +54,7 @@ class Child:
     """One compiler process."""
 
     def __init__(self) -> None:
-        """Start it.
+        """Starts it.
 
         Raises:
             NoCompilerError: the system refuses.
@@ -78,12 +78,12 @@ class Child:
         assert self.process.stdin is not None and self.process.stdout is not None
         self._input = self.process.stdin
         self.output: Final = self.process.stdout
-        self.job: Job | None = None  # what it works on
-        with contextlib.suppress(AttributeError, OSError):  # a whole request fits: no waiting
+        self.job: Job | None = None  # the current job
+        with contextlib.suppress(AttributeError, OSError):  # a whole request fits: no blocking
             fcntl.fcntl(self._input, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
     def send(self, job: Job) -> None:
-        """Hand over a job.
+        """Sends a job.
 
         Raises:
             OSError: the process has ended.
@@ -95,11 +95,11 @@ class Child:
         self._input.flush()
 
     def receive(self) -> bytes:
-        """The object code of the job at hand.
+        """The object code of the current job.
 
         Raises:
-            CompileError: LLVM refused the kernel; the process is fine.
-            Died: the process is not.
+            CompileError: LLVM rejected the kernel; the process is fine.
+            Died: the process has ended.
         """
         assert self.job is not None
         head = self.output.read(ANSWER.size)
@@ -115,7 +115,7 @@ class Child:
         return body
 
     def last_words(self) -> str:
-        """What the process said before it died."""
+        """What the process wrote before it died."""
         self._messages.seek(0)
         lines = self._messages.read().decode(errors="replace").strip().splitlines()
         last = lines[-1] if lines else "it said nothing"
@@ -133,7 +133,7 @@ class Child:
         self.forget()
 
     def forget(self) -> None:
-        """Close the pipes; the process ends by itself."""
+        """Closes the pipes; the process then ends by itself."""
         for pipe in (self._input, self.output, self._messages):
             with contextlib.suppress(OSError):
                 pipe.close()

@@ -1,6 +1,6 @@
 """From kernels to addresses: looked up in memory, then on disk, else compiled by child processes.
 
-LLVM holds one lock for everything in a process and aborts the process on some errors. So kernels
+LLVM holds one lock for everything in a process, and aborts the process on some errors. So kernels
 are compiled in a few child processes that stay for a while; the parent only links.
 """
 
@@ -29,11 +29,11 @@ from weft.runtime.compilation.notice import tell
 MAX_CHILDREN: Final = 8  # each takes 60 MB
 PATIENCE_SECONDS: Final = 5.0
 REST_SECONDS: Final = 60.0
-"""After no compiler process could be had, none is tried for so long."""
+"""Seconds to wait before starting compiler processes again after that failed."""
 _FAULTS: Final = frozenset(
     {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
 )
-"""Signals of LLVM's own making; any other is somebody's kill, as of a system without memory."""
+"""Signals that LLVM raises itself; any other is a kill from outside, as by the OOM killer."""
 
 
 class Compiler:
@@ -42,8 +42,8 @@ class Compiler:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._children: list[Child] = []
-        self._queue: dict[str, Job] = {}  # what no child works on yet
-        self._results: dict[str, bytes | CompileError] = {}  # what nobody has taken yet
+        self._queue: dict[str, Job] = {}  # jobs that no child works on yet
+        self._results: dict[str, bytes | CompileError] = {}  # results that nobody has taken yet
         self._retried: set[str] = set()
         self._linked: dict[str, int] = {}
         self._caches: dict[str, Cache] = {}
@@ -54,7 +54,7 @@ class Compiler:
 
     @property
     def available(self) -> bool:
-        """Whether compiler processes can be had, as far as is known."""
+        """Whether compiler processes are available, as far as is known."""
         return time.monotonic() >= self._rested
 
     def compile(self, kernels: Iterable[Kernel], target: Target) -> dict[Kernel, int]:
@@ -77,7 +77,7 @@ class Compiler:
                 return
             if key not in self._linked and not self.cache().holds(key):
                 self._enqueue(_job(key, kernel, target))
-            with contextlib.suppress(NoCompilerError):  # told to who waits for the kernel
+            with contextlib.suppress(NoCompilerError):  # reported to whoever waits for the kernel
                 self._advance(0.0)
 
     def knows(self, kernel: Kernel, target: Target) -> bool:
@@ -86,7 +86,7 @@ class Compiler:
         return key in self._linked or self.cache().holds(key)
 
     def cache(self) -> Cache:
-        """What is kept between processes."""
+        """The disk cache, shared between processes."""
         folder = str(config.get("cache"))
         found = self._caches.get(folder)
         return found or self._caches.setdefault(folder, Cache(folder))
@@ -117,7 +117,7 @@ class Compiler:
             self._linked[key] = addresses[jobs[key].symbol]
 
     def _build(self, jobs: dict[str, Job], cache: Cache) -> dict[str, bytes]:
-        """Wait for all jobs; those that were begun for nobody are given up."""
+        """Waits for all jobs; prefetched jobs that nobody waits for are dropped."""
         self.demand()
         self._queue = {key: job for key, job in self._queue.items() if key in jobs}
         for job in jobs.values():
@@ -140,7 +140,7 @@ class Compiler:
             self._queue[job.key] = job
 
     def _advance(self, patience: float | None) -> None:
-        """Keep the children at work, and take what they have done.
+        """Keeps the children busy, and takes their results.
 
         Args:
             patience: how many seconds to wait for an answer; `None` for as long as it takes.
@@ -150,17 +150,17 @@ class Compiler:
                 self._hand_out()
             busy = {child.output.fileno(): child for child in self._children if child.job}
             ready = _ready(busy, patience)
-            with Uninterrupted():  # a child whose answer is read in part would be misunderstood
+            with Uninterrupted():  # a child whose answer is partly read would be out of sync
                 for number in ready:
                     self._take(busy[number])
                 self._hand_out()
         except BaseException:
-            # Ctrl-C: what the busy ones are about to say is for nobody.
+            # Ctrl-C: answers of busy children would go to nobody.
             self._drop_busy()
             raise
 
     def _hand_out(self) -> None:
-        """Give every idle child the largest job that is left."""
+        """Gives every idle child the largest remaining job."""
         if not self._queue:
             return
         at_work = sum([child.job is not None for child in self._children])
@@ -171,7 +171,7 @@ class Compiler:
                 self._feed(child, self._queue.pop(key))
 
     def _take(self, child: Child) -> None:
-        """Receive the answer of a child that gives one, or has died."""
+        """Receives a child's answer, or handles its death."""
         job = child.job
         assert job is not None
         try:
@@ -182,7 +182,7 @@ class Compiler:
             (code,) = death.args
             said = child.last_words()
             self._remove(child)
-            # An abort is LLVM's. Anything else may be somebody's kill: once more.
+            # An abort is LLVM's. Anything else may be a kill from outside: try once more.
             ours = -code in _FAULTS and "out of memory" not in said
             if (ours and code == -signal.SIGABRT) or job.key in self._retried:
                 self._retried.discard(job.key)
@@ -195,7 +195,7 @@ class Compiler:
                 self._queue[job.key] = job
 
     def _feed(self, child: Child, job: Job) -> None:
-        """Give a child a job; one that has ended meanwhile is replaced."""
+        """Gives a child a job; replaces a child that has ended."""
         try:
             child.send(job)
         except OSError:
@@ -221,7 +221,7 @@ class Compiler:
         return child
 
     def demand(self) -> None:
-        """Refuse at once what would wait for a compiler process in vain.
+        """Raises at once if no compiler process is available.
 
         Raises:
             NoCompilerError: none could be had lately.
@@ -230,7 +230,7 @@ class Compiler:
             raise NoCompilerError("no compiler process could be had lately")
 
     def _refusal(self, reason: str) -> NoCompilerError:
-        """The error, told once; nobody is to try again for a while."""
+        """The error, reported once; blocks further tries for a while."""
         self._rested = time.monotonic() + REST_SECONDS
         if not self._told:
             self._told = True
@@ -238,12 +238,12 @@ class Compiler:
         return NoCompilerError(reason)
 
     def prestart(self, count: int) -> None:
-        """Have `count` children running, or as many as the system allows.
+        """Starts children until `count` run, or as many as the system allows.
 
         Raises:
-            NoCompilerError: that is none.
+            NoCompilerError: none could be started.
         """
-        with self._lock, Uninterrupted():  # who but its caller knows of a child just started
+        with self._lock, Uninterrupted():  # only its caller knows a child that has just started
             for child in [child for child in self._children if not child.alive and not child.job]:
                 self._children.remove(child)
                 child.forget()
@@ -256,9 +256,9 @@ class Compiler:
                     return
 
     def close(self) -> None:
-        """End the child processes; the next compilation starts new ones.
+        """Ends the child processes; the next compilation starts new ones.
 
-        Those that a daemon thread keeps busy end by themselves, when their pipes close.
+        Children busy for a daemon thread end by themselves, when their pipes close.
         """
         with Uninterrupted():
             if self._lock.acquire(timeout=PATIENCE_SECONDS):
@@ -268,17 +268,17 @@ class Compiler:
                 self._lock.release()
 
     def before_fork(self) -> None:
-        """Let a compilation end: the forked child gets a consistent linker."""
+        """Lets a compilation finish, so that the forked child gets a consistent linker."""
         with Uninterrupted():
             self._held = self._lock.acquire(timeout=PATIENCE_SECONDS)
 
     def after_fork_in_parent(self) -> None:
-        """Undo `before_fork`."""
+        """Undoes `before_fork`."""
         if self._held:
             self._lock.release()
 
     def after_fork_in_child(self) -> None:
-        """The compiler processes belong to the parent."""
+        """Drops the compiler processes, which belong to the parent."""
         self._lock = threading.RLock()
         for child in self._children:
             child.process.returncode = 0  # not our child: never wait for it
@@ -288,10 +288,10 @@ class Compiler:
 
 
 def _ready(files: Collection[int], patience: float | None) -> list[int]:
-    """Which of some files may be read; waits so many seconds until one may be."""
+    """Which of some files are readable; waits up to that many seconds for one."""
     if not files:
         return []
-    poll = select.poll()  # `select` takes no file beyond the 1024th of a process
+    poll = select.poll()  # `select` cannot handle file descriptors from 1024 on
     for number in files:
         poll.register(number, select.POLLIN)
     return [number for number, _ in poll.poll(None if patience is None else patience * 1000)]
@@ -311,7 +311,7 @@ def _fatal(job: Job, code: int, said: str) -> CompileError:
 
 
 def key_of(kernel: Kernel, target: Target) -> str:
-    """Under which key the object code of a kernel is kept."""
+    """The cache key of a kernel's object code."""
     return kernel.key or digest(llvm.version(), target.cpu, target.features, kernel.digest)
 
 
@@ -326,21 +326,21 @@ if hasattr(os, "register_at_fork"):
 
 
 def compile_kernels(kernels: Iterable[Kernel], target: Target) -> dict[Kernel, int]:
-    """The addresses of kernels, which stay good for the life of the process.
+    """The addresses of kernels, valid for the life of the process.
 
     Equal IR is compiled once. Safe to call from several threads; they take turns.
 
     Raises:
-        CompileError: LLVM refused a kernel or died of it; the message names the kernel.
+        CompileError: LLVM rejected a kernel or aborted; the message names the kernel.
         NoCompilerError: no compiler process could be started, or all were killed.
     """
     return _compiler.compile(kernels, target)
 
 
 def begin(kernel: Kernel, target: Target) -> None:
-    """Have a kernel compiled while the caller does other things, before `compile_kernels`.
+    """Starts compiling a kernel in the background, before `compile_kernels`.
 
-    Unless there is nothing to do. Takes 50 us.
+    Does nothing if it is compiled already. Takes 50 us.
     """
     _compiler.begin(kernel, target)
 
@@ -351,7 +351,7 @@ def available() -> bool:
 
 
 def demand() -> None:
-    """Refuse at once what would be planned for a compiler that cannot be had.
+    """Raises at once, before planning, if no compiler is available.
 
     Raises:
         NoCompilerError: none could be had lately.
@@ -360,16 +360,16 @@ def demand() -> None:
 
 
 def cache() -> Cache:
-    """What is kept between processes: object code, and whatever else leads to it."""
+    """The disk cache of object code and programs."""
     return _compiler.cache()
 
 
 def prestart(witness: Kernel, target: Target) -> None:
-    """Start the compiler processes now, if `witness` shows that nothing was compiled here before.
+    """Starts the compiler processes now, if `witness` is not in the cache.
 
     Takes 3 ms; the processes are ready 50 ms later, and compile `witness` first.
     """
     if _compiler.available and not _compiler.knows(witness, target):
-        with contextlib.suppress(NoCompilerError):  # told to who waits for a kernel
+        with contextlib.suppress(NoCompilerError):  # reported to whoever waits for a kernel
             _compiler.prestart(_child_count())
         _compiler.begin(witness, target)

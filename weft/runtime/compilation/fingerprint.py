@@ -1,4 +1,4 @@
-"""A name for all that decides a program: its graph, the machine, and this very compiler."""
+"""The cache key of a program: its graph, the machine, and this very compiler."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from weft.runtime.compilation.cache import digest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DECISIVE: Final = ("ir", "ops", "transform", "passes", "codegen", "runtime")
-"""Packages that have a part in how a graph becomes a program."""
+"""Packages that take part in compiling a graph."""
 
 
 def fingerprint(step: Step, threads: int, target: Target) -> str | None:
-    """Equal for steps that become the same program; `None` where something in it has no text.
+    """The key of a step, equal for steps with equal programs; `None` if some part has no text form.
 
-    Names and lines of the user's do not count, but names of variables and the order of feeds do.
+    Node names and source lines do not count, but names of variables and the order of feeds do.
     """
     feeds = {
         name: f"{i}{' lasting' * (name in step.lasting)} " for i, name in enumerate(step.feeds)
@@ -40,7 +40,7 @@ def fingerprint(step: Step, threads: int, target: Target) -> str | None:
 
 
 def _nodes(nodes: Sequence[Node], outputs: Sequence[Value], feeds: Mapping[str, str]) -> str | None:
-    """Nodes in order and what they give, as text, if there is one."""
+    """Nodes in order and their types, as text, if there is one."""
     number: dict[Value, int] = {}
     lines: list[str] = []
     for node in nodes:
@@ -64,7 +64,7 @@ _UNKNOWN: Final = "\0"
 
 
 def _text(value: Any) -> str:
-    """An attribute as text, which ends in `_UNKNOWN` where it has none."""
+    """An attribute as text, which ends in `_UNKNOWN` if it has none."""
     if isinstance(value, DType):
         return value.name
     if isinstance(value, Function):
@@ -86,7 +86,7 @@ def _text(value: Any) -> str:
 
 @functools.cache
 def _compiler() -> str:
-    """This compiler: the text of its modules, and the versions of what it is made with."""
+    """This compiler: the source of its modules, and the versions of its dependencies."""
     text = hashlib.blake2b()
     for package in DECISIVE:
         for path in _modules(ROOT / package):
@@ -99,7 +99,7 @@ def _compiler() -> str:
 
 
 def _modules(folder: str | Path) -> Iterator[str]:
-    """The Python files in a folder and those below, in an order that is always the same."""
+    """The Python files in a folder and below, in a fixed order."""
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             if entry.is_dir():

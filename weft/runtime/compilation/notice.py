@@ -1,4 +1,4 @@
-"""Notices of what runs slower than it could, a line each."""
+"""Warnings about what runs slower than it could, one line each."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import warnings
 
 
 def tell(text: str) -> None:
-    """Warn without the line of source that a warning shows: it would be Weft's own."""
+    """Warns without a source line, which would be one of Weft's own."""
     warnings.warn_explicit(text, RuntimeWarning, "<weft>", 1)

@@ -1,4 +1,4 @@
-"""Whether code that lies in files can only have been put there by this user, or by root."""
+"""Whether code in files can only have been written by this user or by root."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def distrust(folder: Path) -> str | None:
-    """Why somebody else may have put files into a folder, or may yet; `None` where nobody could.
+    """Why another user may have written, or may write, files in a folder; `None` if none can.
 
-    As OpenSSH's `StrictModes`, up to the root; where only owners remove what is theirs (`/tmp`),
-    others may write to what the folder lies in.
+    As OpenSSH's `StrictModes`, up to the root; parents with the sticky bit (`/tmp`) may be writable
+    by others.
 
     Args:
-        folder: without links on the way.
+        folder: a path without links.
 
     Raises:
-        OSError: the folder is not there, or out of reach.
+        OSError: the folder is missing or not accessible.
     """
     for path in (folder, *folder.parents):
         status = os.lstat(path)
@@ -34,7 +34,7 @@ def distrust(folder: Path) -> str | None:
 
 
 def is_trusted(file: int) -> bool:
-    """Whether an open file is one that only this user, or root, can have written."""
+    """Whether an open file can only have been written by this user or root."""
     status = os.fstat(file)
     regular = stat.S_ISREG(status.st_mode)
     return regular and _is_ours(status) and not status.st_mode & _OTHERS

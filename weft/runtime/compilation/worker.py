@@ -27,7 +27,7 @@ IDLE_SECONDS: Final = 60.0
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until there are no more."""
+    """Answers requests until there are no more."""
     from weft.codegen import llvm  # noqa: PLC0415 - the path to it is set up by `main`
     from weft.errors import CompileError  # noqa: PLC0415
 
@@ -46,17 +46,17 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def main(folders: list[str]) -> None:
-    """Set up imports and pipes, then serve; `folders` are where llvmlite and its needs lie."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # an abort is expected, its memory of no use
+    """Sets up imports and pipes, then serves; `folders` have llvmlite and its dependencies."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # an abort is expected, its core dump useless
     sys.path.extend(folders)
-    # A bare package in place of weft/__init__.py, which would import NumPy.
+    # A bare package instead of weft/__init__.py, which would import NumPy.
     package = types.ModuleType("weft")
     package.__path__ = [str(Path(__file__).resolve().parents[2])]
     sys.modules["weft"] = package
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
-    os.dup2(2, 1)  # whatever LLVM prints must not mix with the answers
+    os.dup2(2, 1)  # LLVM's output must not mix with the answers
     serve(requests, answers)
 
 

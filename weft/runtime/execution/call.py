@@ -1,4 +1,4 @@
-"""What a program is made of: calls of kernels and Python functions, on places in memory."""
+"""The calls of a program: kernels and Python functions with their arguments' places in memory."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class NativeCall:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One kernel, one Python function, or a record of where the program goes on, on places.
+    """A call of a kernel or a Python function, or a control-flow record, with argument places.
 
     `writes` are the positions in `args` that are written, scratch memory among them. A call with
     `check` may set the error cell; one with `guard` ends the program if it is set, so that what
-    follows (the assignment of variables) does not happen.
+    follows (assignments to variables) does not happen.
 
-    A Python function takes nothing, runs on the thread that called `run`, and may raise: kernels up
-    to the next guard still run, then `run` raises. None runs once another has raised, or a kernel
-    has set the error cell.
+    A Python function takes no arguments, runs on the thread that called `run`, and may raise:
+    kernels up to the next guard still run, then `run` raises. None runs once another has raised,
+    or a kernel has set the error cell.
     """
 
     function: Kernel | Callable[[], None] | Steer
@@ -55,7 +55,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """A readable name."""
         if isinstance(self.function, Kernel):
             return self.function.name
         if isinstance(self.function, NativeCall):
@@ -66,17 +66,17 @@ class Call:
 
     @property
     def traffic(self) -> float:
-        """Bytes read and written: as the kernel says, else each argument once."""
+        """Bytes read and written: the kernel's estimate, else each argument once."""
         return self.bytes or sum(a.size for a in self.args if isinstance(a, InArena | External))
 
 
 def estimate_ns(call: Call) -> float:
-    """A guess, on the low side, of a call's time on one thread: 100 GFLOP/s and 20 GB/s."""
+    """Estimated time on one thread, rather too low: 100 GFLOP/s and 20 GB/s."""
     return max(call.flops / 100, call.traffic / 20)
 
 
 UNKNOWN_ITERATIONS: Final = 16
-"""How often a loop is thought to run of which nobody knows."""
+"""Assumed iterations of a loop whose number is unknown."""
 
 
 def iterations(calls: Sequence[Call]) -> list[float]:

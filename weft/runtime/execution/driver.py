@@ -24,15 +24,15 @@ TIMED: Final = 4
 WAKE: Final = 8
 """Flag of a segment that wakes sleeping threads: enough work is left for them."""
 CONTROL: Final = 16
-"""Flag of a record of control flow, which stands where others have a function."""
+"""Flag of a control-flow record, which has no function."""
 
 UNDERSTAFFED: Final = -(1 << 63)
-"""What `run` gives, having done nothing, if the team has fewer threads than the program wants."""
+"""Returned by `run` without doing anything if the team has too few threads for the program."""
 
 PAUSED: Final = UNDERSTAFFED + 1
-"""What `run` gives if a loop takes long: called again, it goes on."""
+"""Returned by `run` if a loop takes long: the next call continues."""
 PATIENCE_NS: Final = 50_000_000
-"""After so long a program with loops comes back, so that Ctrl-C has its effect."""
+"""Time after which a program with loops returns, so that Ctrl-C takes effect."""
 
 MAX_THREADS: Final = 256
 
@@ -59,7 +59,7 @@ RECORD: Final = np.dtype(
 
 
 class ProgramTable(ctypes.Structure):
-    """What the driver sees of a program (`%Program`)."""
+    """The driver's view of a program (`%Program`)."""
 
     _fields_ = [
         ("calls", ctypes.c_void_p), ("call_count", ctypes.c_int64),
@@ -75,9 +75,9 @@ class ProgramTable(ctypes.Structure):
 
 
 TEAM_BYTES: Final = (6 + MAX_THREADS) * 64 + 64 + 128
-TEAM_THREADS: Final = 5 * 64  # where `%Team` keeps how many threads look for work,
+TEAM_THREADS: Final = 5 * 64  # the address in `%Team` of the number of threads that look for work,
 TEAM_SPIN: Final = 5 * 64 + 16  # how many times a thread looks before it sleeps,
-TEAM_PROCESSORS: Final = (6 + MAX_THREADS) * 64 + 64  # and where it may run, as bits
+TEAM_PROCESSORS: Final = (6 + MAX_THREADS) * 64 + 64  # and its allowed processors, as bits
 MAX_PROCESSORS: Final = 1024
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}
@@ -124,9 +124,9 @@ define internal void @system_move(ptr %mask) nounwind {
 """
 
 
-# During a step, subnormal numbers count as zero, as in TensorFlow and XLA: arithmetic on them is
-# much slower, and the moments of idle weights decay into them. Python code called from a
-# step runs in the normal mode. Each function gives the mode from before.
+# During a step subnormal numbers are flushed to zero, as in TensorFlow and XLA: arithmetic on them
+# is much slower, and the moments of idle weights decay into them. Python code called from a step
+# runs in the normal mode. Each function returns the mode from before.
 _MXCSR = """
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
@@ -183,7 +183,7 @@ define internal void @float_mode_set(i64 %mode) nounwind {
 
 
 def _floats(machine: str) -> str:
-    """The part of the driver that sets how subnormal numbers are treated."""
+    """The part of the driver that sets the mode for subnormal numbers."""
     access, bits = {"x86_64": (_MXCSR, 0x8040), "aarch64": (_FPCR, 1 << 24)}.get(
         machine, (_NO_MODE, 0)
     )
@@ -214,25 +214,25 @@ def source(system: str = sys.platform, machine: str | None = None) -> str:
 class Entries(NamedTuple):
     """The driver's native functions."""
 
-    run: Any  # (program table) -> state; releases Python's lock
-    run_locked: Any  # the same, holding Python's lock: for short programs without host calls
+    run: Any  # (program table) -> state; releases the GIL
+    run_locked: Any  # the same, holding the GIL: for short programs without host calls
     worker: int  # address of a thread's entry function
     stop: Any  # (team)
-    land: Any  # (program table): does what is left of a step that its caller has left
-    exchange: Any  # (messages that were prepared) -> whether they have arrived; keeps Python's lock
-    meet: Any  # (flags in shared memory) -> whether all are raised; keeps Python's lock
+    land: Any  # (program table): finishes a step that its caller has left
+    exchange: Any  # (prepared messages) -> whether they have arrived; holds the GIL
+    meet: Any  # (flags in shared memory) -> whether all are set; holds the GIL
 
 
 _entries: Entries | None = None
 
 
 def kernel() -> Kernel:
-    """The driver as a kernel, to be compiled along with a program's own."""
+    """The driver as a kernel, compiled along with a program's own."""
     return Kernel("driver", source())
 
 
 def entries() -> Entries:
-    """The native functions, compiled (or taken from the cache) on first use."""
+    """The native functions, compiled (or loaded from the cache) on first use."""
     global _entries
     if _entries is None:
         driver = kernel()
@@ -241,7 +241,7 @@ def entries() -> Entries:
 
 
 def prestart() -> None:
-    """Call this when a program is likely to be wanted soon: on a new machine, compilers start."""
+    """Call it when a program is likely to be compiled soon: starts compilers on a new machine."""
     if _entries is None:
         compiler.prestart(kernel(), current())
 

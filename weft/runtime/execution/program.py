@@ -45,11 +45,11 @@ from weft.transport.session import step_failed
 
 SERIAL_NS: Final = 10_000.0  # shorter programs gain nothing from a second thread
 NEVER: Final = 1 << 62  # more segments than there are
-HOLD_NS: Final = 100_000.0  # shorter programs keep Python's lock
+HOLD_NS: Final = 100_000.0  # shorter programs keep the GIL
 
 
 class Fault(NamedTuple):
-    """What a checking kernel found: see `weft.passes.launch.ERROR`."""
+    """A fault that a checking kernel reported: see `weft.passes.launch.ERROR`."""
 
     tag: int
     position: int
@@ -60,10 +60,10 @@ _HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, 
 
 
 class Program:
-    """Calls in order, bound to an arena and to `externals` addresses that may change between runs.
+    """Calls in order, bound to an arena and to `externals` addresses that change between runs.
 
-    `lock` is to be held from setting addresses to reading results; programs that share state may
-    share a lock. Results do not depend on `threads`; per-thread scratch must be planned for
+    Hold `lock` from setting addresses to reading results; programs that share state may share a
+    lock. Results do not depend on `threads`; per-thread scratch must be planned for
     `program.threads` threads.
     """
 
@@ -113,7 +113,7 @@ class Program:
         self._externals = np.zeros(externals + 1, np.int64)
         self._error = np.zeros(8, np.int64)
         self.addresses = memoryview(cast(Any, self._externals))[:externals]
-        """Where the externals are; all must be set before the first run."""
+        """Addresses of the externals; all must be set before the first run."""
         base = address(self._slots)
         patches: list[tuple[int, int]] = []
         slots = memoryview(cast(Any, self._slots))
@@ -201,7 +201,7 @@ class Program:
             self._steering.in_segments(_segments_of(self.segmented))
 
     def resize(self, values: Sequence[int]) -> None:
-        """Make the next runs be of other sizes.
+        """Sets the sizes of the next runs.
 
         Args:
             values: every extent by its index.
@@ -217,7 +217,7 @@ class Program:
             units["end"][rows] = chunks * (part + 1) // parts
 
     def run(self) -> Fault | None:
-        """Run the step, whole or up to a guard; tell what a checking kernel found.
+        """Runs the step, in full or up to a guard; returns a fault that a checking kernel found.
 
         Raises:
             BaseException: whatever a Python function in the program raised.
@@ -236,11 +236,11 @@ class Program:
         return self._go_on() if state == driver.PAUSED else state
 
     def _go_on(self) -> int:
-        """Run what is left of a step with a long loop, looking in between for Ctrl-C."""
+        """Continues a step with a long loop, checking for Ctrl-C in between."""
         state = driver.PAUSED
         try:
             while state == driver.PAUSED:
-                have_effect()  # where signals wait for the end of a step, this one has none yet
+                have_effect()  # if signals wait for the end of a step, this one has none yet
                 self._tapes.grow()
                 state = self._enter(self._pointer)
         finally:
@@ -249,15 +249,15 @@ class Program:
         return state
 
     def _rewind(self) -> None:
-        """Forget a step that was stopped within a loop."""
+        """Resets a step that was stopped within a loop."""
         self._table.resume_call = self._table.resume_segment = 0
         self._slots[:] = self._untouched
 
     @functools.cached_property
     def _shares(self) -> tuple[Any, ...]:
-        """Units whose chunks differ from run to run: which, their place among how many, the extent.
+        """Units whose chunks differ from run to run: unit, share number, shares, extent.
 
-        The extent is that of the call's number of chunks.
+        The extent is the call's number of chunks.
         """
         assert self.segmented is not None
         owner, counts = self.segmented.owner, self._extents[1]
@@ -270,7 +270,7 @@ class Program:
 
     @functools.cached_property
     def ends(self) -> Ends | None:
-        """When the program is done with what; `None` where nobody may leave it."""
+        """When the program is done with what; `None` if its caller may not leave it."""
         if self.segmented is None or self._callbacks or self._steering.records:
             return None
         last = np.full(len(self._externals) - 1, -1, np.int64)
@@ -286,12 +286,12 @@ class Program:
         return Ends(last, checked, np.append(np.cumsum(times[::-1])[::-1], 0.0))
 
     def run_ahead(self, leave: int, done: frozenset[int], held: object) -> Fault | None:
-        """Run the step up to segment `leave`, and leave the rest to the team.
+        """Runs the step up to segment `leave`, and leaves the rest to the team.
 
         Args:
-            leave: behind what is waited for and all that may find a fault: see `ends`.
+            leave: after everything that is waited for and that may report a fault: see `ends`.
             done: identities of arrays that the rest does not touch.
-            held: what is to be kept alive while the step works on it.
+            held: objects to keep alive while the step uses them.
         """
         with landing:
             begin(Flight(self._finish, done, (held, self)))
@@ -336,7 +336,7 @@ class Program:
         return Fault(*self._error[1:4].tolist())
 
     def record(self) -> Recording:
-        """Run the step once with a clock at every call; costs nothing at other times."""
+        """Runs the step once with a clock at every call; costs nothing at other times."""
         count = len(self.calls) + (len(self.segmented.units) if self.segmented else 0)
         records = np.zeros(count, driver.RECORD)
         tables = [self._units] + ([self.segmented.units] if self.segmented else [])
@@ -358,10 +358,10 @@ class Program:
 
 
 class Ends(NamedTuple):
-    """When a program is done with what, in segments, and what time the rest takes."""
+    """When a program is done with what, in segments, and how long the rest takes."""
 
     externals: np.ndarray[Any, Any]  # the last segment that touches each
-    checks: int  # the last one that may find a fault
+    checks: int  # the last one that may report a fault
     left_ns: np.ndarray[Any, Any]  # from each segment to the end, on one thread
 
 
@@ -373,7 +373,7 @@ def _segments_of(segmented: Segmented) -> list[int]:
 
 
 class Recording(NamedTuple):
-    """One timed step: nanoseconds in all, a record for every unit, the call of each record."""
+    """One timed step: total nanoseconds, a record for every unit, the call of each record."""
 
     total_ns: int
     records: np.ndarray[Any, Any]
@@ -382,7 +382,7 @@ class Recording(NamedTuple):
 
 
 def _extents_of(calls: Sequence[Call], starts: Sequence[int]) -> tuple[Any, Any]:
-    """Where arguments and counts of chunks differ from run to run: (place, index of the extent)."""
+    """Arguments and chunk counts that differ from run to run: (place, index of the extent)."""
     slots = [
         (slot, argument.index)
         for call, start in zip(calls, starts, strict=False)

@@ -1,4 +1,4 @@
-"""Cut a program's calls into units of work, and group those that may run at the same time."""
+"""Divides calls into units of work, and groups calls that may run concurrently."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from weft.runtime.execution import driver
 from weft.runtime.execution.call import Call, External, InArena, estimate_ns, iterations
 
 UNIT_NS: Final = 500.0  # handing work to another core costs 100 to 200 ns
-UNITS_PER_THREAD: Final = 8  # enough for the others to take over from one that is held up
-LONG_NS: Final = 50_000.0  # of a unit: where there are more than that, all wait for the last ones
+UNITS_PER_THREAD: Final = 8  # so that others can take over from a thread that is held up
+LONG_NS: Final = 50_000.0  # of a unit: beyond it, all would wait for the last ones
 WAKE_NS: Final = 10_000.0  # waking takes 3 us here and 10 to 30 there; the next step finds it awake
-MAX_CALLS: Final = 256  # in a segment; the search for conflicts is quadratic in it
+MAX_CALLS: Final = 256  # in a segment; conflict detection is quadratic in it
 
 
 class Segmented(NamedTuple):
-    """A program for the team: its units, its segments, and the call that each unit is part of."""
+    """A program for the team: its units, its segments, and the call of each unit."""
 
     units: np.ndarray[Any, Any]
     segments: np.ndarray[Any, Any]
@@ -37,17 +37,17 @@ class _Open:
 
     def __init__(self) -> None:
         self.calls: list[int] = []
-        self.reads: dict[int, list[_Range]] = {}  # by the space
+        self.reads: dict[int, list[_Range]] = {}  # by memory space
         self.writes: dict[int, list[_Range]] = {}
 
     def admits(self, reads: Sequence[_Range], writes: Sequence[_Range]) -> bool:
-        """Whether a call that reads and writes this may run beside those here."""
+        """Whether a call with these reads and writes may run concurrently with the others."""
         return len(self.calls) < MAX_CALLS and not (
             _meet(reads, self.writes) or _meet(writes, self.writes) or _meet(writes, self.reads)
         )
 
     def add(self, call: int, reads: Sequence[_Range], writes: Sequence[_Range]) -> None:
-        """Take in a call."""
+        """Adds a call."""
         self.calls.append(call)
         for ranges, known in ((reads, self.reads), (writes, self.writes)):
             for each in ranges:
@@ -59,7 +59,7 @@ def _meet(some: Sequence[_Range], others: dict[int, list[_Range]]) -> bool:
 
 
 def group(calls: Sequence[Call]) -> list[list[int]]:
-    """Runs of calls that are independent of each other, in order."""
+    """Runs of independent calls, in order."""
     groups: list[list[int]] = []
     current = _Open()
     for number, call in enumerate(calls):
@@ -80,7 +80,7 @@ def group(calls: Sequence[Call]) -> list[list[int]]:
 
 
 def _is_alone(call: Call) -> bool:
-    """Whether it is a call into Python, or a record of control flow."""
+    """Whether it is a call into Python, or a control-flow record."""
     return not isinstance(call.function, Kernel)
 
 
@@ -88,7 +88,7 @@ def _ranges(call: Call) -> tuple[list[_Range], list[_Range]]:
     reads: list[_Range] = []
     writes: list[_Range] = []
     for position, argument in enumerate(call.args):
-        # An in-place call reads what it writes: a conflict with either is found through the write.
+        # An in-place call reads what it writes: any conflict shows through the write.
         kind = writes if position in call.writes else reads
         if isinstance(argument, InArena):
             kind.append(_Range(0, argument.offset, argument.offset + argument.size))
@@ -98,7 +98,7 @@ def _ranges(call: Call) -> tuple[list[_Range], list[_Range]]:
 
 
 def _parts(chunks: int, cost: float, threads: int) -> int:
-    """How many units a call of `cost` nanoseconds is worth."""
+    """How many units a call of `cost` nanoseconds is divided into."""
     most = max(UNITS_PER_THREAD * threads, int(cost / LONG_NS))
     return max(1, min(chunks, most, int(cost / UNIT_NS)))
 

@@ -1,4 +1,4 @@
-"""The driver's tables for control flow: loops, branches, and arguments that move with loops."""
+"""The driver's tables for control flow: loops, branches, and arguments that advance with loops."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Table = np.ndarray[Any, Any]
 
 
 class Steering:
-    """The records of a program in the driver's form.
+    """The control-flow records of a program, in the driver's format.
 
     Args:
         calls: all calls of the program.
         slots: the table of arguments.
-        starts: where in it the arguments of each call begin.
+        starts: index in it of each call's first argument.
         base: the address of the arena.
-        tapes: rows and room of each tape.
+        tapes: rows and capacity of each tape.
     """
 
     def __init__(
@@ -45,13 +45,13 @@ class Steering:
                 self.records[number] = self._record(number, call.function)
 
     def address_of(self, number: int) -> int:
-        """Where the record lies that is this call."""
+        """The address of the record that is this call."""
         return self._address(self.records[number])
 
     def in_segments(self, segment_of: Sequence[int]) -> None:
-        """Tell the records where they lead among segments; one of a record is its own."""
+        """Converts targets of records to segments; a record has a segment of its own."""
         for table, targets in self._pairs:
-            # What comes behind a record begins a segment.
+            # What follows a record begins a segment.
             table["segment"] = [segment_of[target - 1] + 1 for target in targets]
 
     def _record(self, number: int, steer: Steer) -> Table:

@@ -1,7 +1,7 @@
-"""The process-wide team of native threads that help the caller run a step.
+"""The process-wide native thread pool that helps the caller run a step.
 
-The threads never touch Python. They look for units of work in a block of memory that lives as long
-as the process (see driver.ll), spin briefly, then sleep.
+The threads never run Python. They take units of work from a block of memory that lives as long as
+the process (see driver.ll), spin briefly, then sleep.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from weft.interrupt import Uninterrupted
 from weft.runtime.execution import driver
 from weft.runtime.flight import land
 
-SPIN_TURNS: Final = 20000  # pauses, 0.5 to 1 ms: what an eager step leaves between two programs
-CROWDED_TURNS: Final = 20  # with more threads than cores, the one awaited needs the core
+SPIN_TURNS: Final = 20000  # pauses, 0.5 to 1 ms: the gap between two programs of eager steps
+CROWDED_TURNS: Final = 20  # with more threads than cores, the awaited thread needs the core
 ATTRIBUTE_BYTES: Final = 256  # more than any system's pthread_attr_t
 
 
@@ -38,7 +38,7 @@ def _bits(processors: set[int]) -> bytes:
 
 
 def _attributes(allowed: set[int]) -> Any:
-    """Have a thread start on another processor than the caller's, where it could not run soon."""
+    """Attributes to start a thread on another processor than the caller's, to run soon."""
     if not hasattr(_libc, "pthread_attr_setaffinity_np") or not hasattr(_libc, "sched_getcpu"):
         return None
     others = allowed - {_libc.sched_getcpu()}
@@ -55,7 +55,7 @@ class Team:
     """Threads 1, 2, ... of the process; thread 0 is whoever calls."""
 
     def __init__(self) -> None:
-        # Never freed, as threads look at it to the end; not shared with forked children.
+        # Never freed, as threads read it to the end; not shared with forked children.
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._memory = mmap.mmap(-1, driver.TEAM_BYTES, flags=flags)
         self._bytes = (ctypes.c_char * driver.TEAM_BYTES).from_buffer(self._memory)
@@ -69,13 +69,13 @@ class Team:
 
     @property
     def size(self) -> int:
-        """How many threads may run a program, the caller included."""
+        """How many threads may run a program, including the caller."""
         return self._size.value
 
     def grow(self, threads: int) -> None:
-        """Make sure that the team has `threads` threads.
+        """Makes sure that the team has `threads` threads.
 
-        Where the system refuses a thread, the others do its work.
+        If the system refuses a thread, the others do its work.
         """
         if self._size.value >= threads:
             return
@@ -83,7 +83,7 @@ class Team:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         with Uninterrupted(), self._lock:
             try:
-                # Threads inherit the mask: signals are for Python's threads.
+                # Threads inherit the signal mask: signals are for Python's threads.
                 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
                 crowded = threads > len(_processors())
                 self._spin.value = CROWDED_TURNS if crowded else SPIN_TURNS
@@ -106,7 +106,7 @@ class Team:
             self._workers.append(worker)
 
     def end(self) -> None:
-        """End the threads; whoever still runs a program does so alone."""
+        """Ends the threads; a program that is running continues on its caller alone."""
         with self._lock:
             if self._threads:
                 driver.entries().stop(self.address)
@@ -115,7 +115,7 @@ class Team:
             self._threads.clear()
 
     def stop(self) -> None:
-        """End the threads while no program runs; the next one starts new threads."""
+        """Ends the threads while no program runs; the next one starts new threads."""
         land()
         with Uninterrupted():
             self.end()

@@ -13,16 +13,16 @@ from weft.runtime.measurement.profile import Run
 
 
 class KernelRun(NamedTuple):
-    """A kernel of a program, as it ran.
+    """One run of a kernel.
 
     Attributes:
-        name: of which there is one in a profile, with the program's before it if there are several.
-        kernel: what it computes.
+        name: unique in a profile; prefixed with the program's name if there are several.
+        kernel: name of the kernel.
         work: the shapes that it reads and writes.
         nodes: names of the nodes that it computes, in order.
         inputs: names of the kernels whose results it reads.
-        start: nanoseconds on a clock that all share.
-        end: of its last thread.
+        start: nanoseconds on a clock that all threads share.
+        end: end of its last thread.
         written: bytes.
         traffic: bytes read and written.
         flops: floating-point operations.
@@ -42,11 +42,11 @@ class KernelRun(NamedTuple):
     spans: tuple[tuple[int, int, int], ...]
 
 
-Interval = tuple[int, int, int]  # which memory: the arena is -1; from, to
+Interval = tuple[int, int, int]  # memory space (-1 for the arena), begin, end
 
 
 def kernel_runs(runs: Sequence[Run]) -> list[KernelRun]:
-    """The kernels that ran, program by program in their order."""
+    """The kernels that ran, program by program, in order."""
     found: list[KernelRun] = []
     for number, run in enumerate(runs):
         found += _of_program(run, f"program_{number}/" if len(runs) > 1 else "")
@@ -57,7 +57,7 @@ def _of_program(run: Run, scope: str) -> list[KernelRun]:
     spans = _spans(run)
     nodes = [_nodes(placed) for placed in run.blueprint.calls]
     taken: Counter[str] = Counter()
-    last: dict[Interval, str] = {}  # who wrote it
+    last: dict[Interval, str] = {}  # the last writer
     found: list[KernelRun] = []
     for index, call in enumerate(run.program.calls):
         if index not in spans or isinstance(call.function, Steer):
@@ -80,12 +80,12 @@ def _of_program(run: Run, scope: str) -> list[KernelRun]:
 
 
 def _nodes(placed: Placed) -> tuple[str, ...]:
-    """The names of what a kernel computes, without constants and the like, which read nothing."""
+    """The names of a kernel's nodes, without constants and the like, which read nothing."""
     return () if placed.group is None else tuple([n.name for n in placed.group.nodes if n.inputs])
 
 
 def _spans(run: Run) -> dict[int, list[tuple[int, int, int]]]:
-    """Of each call that ran: its parts."""
+    """The parts of each call that ran."""
     found: dict[int, list[tuple[int, int, int]]] = {}
     records = run.recording.records
     for record, owner in zip(records, run.recording.owner.tolist(), strict=True):

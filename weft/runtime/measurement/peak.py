@@ -1,4 +1,4 @@
-"""What this machine can do at the moment: arithmetic out of registers, traffic with memory."""
+"""Measures this machine's peaks: arithmetic from registers, memory bandwidth."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from weft.runtime.execution.call import Call, InArena
 from weft.runtime.execution.program import Program
 from weft.runtime.memory.arena import Arena
 
-BLOCK: Final = 64 << 20  # bytes read: far more than a second-level cache, or a share of a third
+BLOCK: Final = 64 << 20  # bytes read: far more than L2, or a share of L3
 CHUNK: Final = 256 << 10
 PANEL: Final = 128 << 10  # bytes for the operands and the result of one microkernel
-DEPTH, TIMES = 256, 600  # some 4 ms a core
+DEPTH, TIMES = 256, 600  # some 4 ms per core
 
 
 class Peak(NamedTuple):
-    """10^9 floating-point operations and 10^9 bytes per second, of all threads together."""
+    """Billions of floating-point operations and of bytes per second, all threads together."""
 
     gflops: float
     gbytes: float
 
 
 class Meter:
-    """Measures the peaks whenever it is asked; keep the median of what it found.
+    """Measures the peaks on request; `peak` is the median.
 
-    Arithmetic is the float32 microkernel on operands in the first-level cache, a pair on every
-    thread. Traffic is the better of reading and of copying blocks that no cache holds.
+    Arithmetic is the float32 microkernel on operands in L1, on every thread. Traffic is the faster
+    of reading and copying blocks larger than any cache.
     """
 
     def __init__(self, threads: int) -> None:
@@ -70,7 +70,7 @@ class Meter:
 
 
 def arithmetic(threads: int) -> Program:
-    """The microkernel, again and again on panels of every thread's own; its call knows the work."""
+    """Calls of the microkernel on panels of each thread's own, with their work."""
     kernel, flops = _multiply()
     call = Call(kernel, (InArena(0, PANEL * threads),), (0,), threads, flops=flops * threads)
     functions = compile_kernels([kernel], targets.current())
@@ -92,7 +92,7 @@ def _multiply() -> tuple[Kernel, float]:
 
 
 def _read() -> Kernel:
-    """The sum of each chunk, sixteen sums of it, so that nothing but reading takes time."""
+    """The sum of each chunk in sixteen accumulators, so that only reading takes time."""
     lanes, streams = 16, 4
     b = kernel_builder()
     x, y = b.argument(0), b.argument(1)

@@ -1,4 +1,4 @@
-"""Where the time and the memory of a step went, as tables for people."""
+"""Where the time and the memory of a step went, as readable tables."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from weft.runtime.execution.call import Call
 from weft.runtime.execution.program import Program, Recording
 from weft.runtime.measurement.peak import Peak
 
-COMMUNICATION_TRACK: Final = 1000  # behind those of threads
+COMMUNICATION_TRACK: Final = 1000  # after those of threads
 SHADES: Final = " .:-=+*#%@"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One call, or several calls of the same name, of one step."""
+    """One call of a step, or several calls of the same name."""
 
     name: str
     calls: int
@@ -32,22 +32,22 @@ class Row:
     busy_ns: float  # summed over threads
     flops: float
     bytes: float
-    work: str = ""  # what it computes, where calls are told apart by it
+    work: str = ""  # what it computes, if calls are distinguished by it
 
     @property
     def gflops(self) -> float:
-        """10^9 floating-point operations per second."""
+        """Billions of floating-point operations per second."""
         return self.flops / self.ns if self.ns else 0.0
 
     @property
     def gbytes(self) -> float:
-        """10^9 bytes per second."""
+        """Billions of bytes per second."""
         return self.bytes / self.ns if self.ns else 0.0
 
     def share(self, peak: Peak) -> float:
-        """How much of what the machine can do, of arithmetic or of memory traffic, it reached.
+        """The fraction that it reached of the machine's peak, of arithmetic or of bandwidth.
 
-        Above 1 where operands stay in cache, or where fewer products are needed than counted.
+        Above 1 if operands stay in cache, or if fewer multiplications are needed than counted.
         """
         return max(self.gflops / peak.gflops, self.gbytes / peak.gbytes)
 
@@ -63,7 +63,7 @@ class Profile:
         return self.table()
 
     def table(self, limit: int = 30) -> str:
-        """The most expensive calls, one a line."""
+        """The most expensive calls, one per line."""
         busy = sum(row.busy_ns for row in self.rows) or 1.0
         shown, rest = self.rows[:limit], self.rows[limit:]
         lines = [
@@ -84,7 +84,7 @@ def _rate(value: float) -> str:
 
 
 def measure(program: Program, runs: int = 3) -> Profile:
-    """Run the step `runs` times with clocks, and keep the fastest time of every call.
+    """Runs the step `runs` times with clocks, and keeps the fastest time of every call.
 
     These are real steps: variables change, and `program.lock` must be held.
     """
@@ -114,15 +114,15 @@ def _merged(timed: Iterable[tuple[Call, str, Any]]) -> tuple[Row, ...]:
 
 
 def _ran(recording: Recording) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """The records of units that ran, and the call that each belongs to."""
+    """The records of units that ran, and the call of each."""
     ran = recording.records["start"] > 0
     return recording.records[ran], recording.owner[ran]
 
 
 def _times(recording: Recording, calls: int) -> np.ndarray:
-    """Per call: nanoseconds from first start to last end, and summed over units; how often it ran.
+    """Per call: nanoseconds from first start to last end, and summed over units; number of runs.
 
-    Of one in a loop, instead of the former, the nanoseconds of the busiest thread.
+    For a call in a loop, the first is the time of the busiest thread.
     """
     times = np.zeros((calls, 3))
     records, owner = _ran(recording)
@@ -146,7 +146,7 @@ def _times(recording: Recording, calls: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run of one program, with clocks; `works` tells what each call computes."""
+    """One run of one program with clocks; `works` tells what each call computes."""
 
     program: Program
     works: Sequence[str]
@@ -155,12 +155,12 @@ class Run:
 
 
 watchers: Final[list[Callable[[Run], None]]] = []
-"""Who is told of runs; while there is anyone, programs run with clocks."""
+"""Lists that runs are recorded to; while there is one, programs run with clocks."""
 
 
 @contextlib.contextmanager
 def watch() -> Iterator[list[Run]]:
-    """Inside, every run of a compiled program, in any thread, is recorded into the list."""
+    """Records every run of a compiled program, in any thread, into the list."""
     runs: list[Run] = []
     tell = runs.append
     watchers.append(tell)
@@ -171,7 +171,7 @@ def watch() -> Iterator[list[Run]]:
 
 
 def work_of(group: Group | None, most: int = 3) -> str:
-    """The shapes that a kernel reads and writes, the largest ones where there are many."""
+    """The shapes that a kernel reads and writes; of many, the largest ones."""
     if group is None:
         return ""
     sides = [
@@ -191,8 +191,8 @@ def profile_steps(steps: Sequence[Sequence[Run]], total_ns: float) -> Profile:
     """The fastest time of every call among steps that ran the same programs in the same order.
 
     Args:
-        steps: the runs of each step; those that differ from the last one do not count.
-        total_ns: what a step takes.
+        steps: the runs of each step; those that differ from the last one are ignored.
+        total_ns: time of a step.
     """
     last = [run.program for run in steps[-1]]
     alike = [step for step in steps if [run.program for run in step] == last]
@@ -205,7 +205,7 @@ def profile_steps(steps: Sequence[Sequence[Run]], total_ns: float) -> Profile:
 
 
 def covered_ns(runs: Sequence[Run]) -> float:
-    """How long any kernel was at work."""
+    """How long any kernel was running."""
     spans = np.concatenate(
         [np.stack([r["start"], r["end"]], 1) for run in runs for r in [_ran(run.recording)[0]]]
     )
@@ -218,11 +218,11 @@ def covered_ns(runs: Sequence[Run]) -> float:
 def trace_events(
     runs: Sequence[Run], name: str, process: int = 0, spans: Iterable[tuple[str, int, int]] = ()
 ) -> dict[str, Any]:
-    """What Chrome's and Perfetto's trace viewers show: a track per thread, and one of programs.
+    """A trace for Chrome's and Perfetto's viewers: a track per thread, and one of programs.
 
     Args:
-        process: tells the tracks from those of other processes in the same trace.
-        spans: of communication, each a name, a begin and an end, for a track of their own.
+        process: distinguishes the tracks from those of other processes in the same trace.
+        spans: communication, as name, begin and end, on a track of its own.
     """
     tracks = {"programs": 0}
     events: list[dict[str, Any]] = []
@@ -262,9 +262,9 @@ def _event(name: str, track: int, start: int, end: int, args: dict[str, Any]) ->
 def arena_map(
     plan: Plan, names: Mapping[int, str] | None = None, columns: int = 72, rows: int = 16
 ) -> str:
-    """The arena as a picture: addresses downwards, steps to the right, darker where fuller.
+    """The arena as a text picture: addresses downwards, steps to the right, darker where fuller.
 
-    Below it, the largest buffers with the steps of their lives; `names` by buffer id.
+    Below it, the largest buffers with their live ranges in steps; `names` by buffer id.
     """
     steps = 1 + max((life.last for life in plan.lives.values()), default=0)
     width = min(columns, steps)
@@ -276,7 +276,7 @@ def arena_map(
         life = plan.lives[buffer]
         left, right = life.first * width // steps, life.last * width // steps
         if buffer in guests:
-            left += 1  # at its first step it shares its host's memory
+            left += 1  # at its first step it shares the memory of the buffer that it reuses
         for row in range(int(low), min(rows, int(np.ceil(high)))):
             fill[row, left : right + 1] += min(high, row + 1) - max(low, row)
     shade = np.minimum((fill * (len(SHADES) - 1)).round().astype(int), len(SHADES) - 1)

@@ -6,7 +6,7 @@ import time
 
 
 class Stopwatch:
-    """Laps by name: `print(watch)` tells the milliseconds of each, and of all.
+    """Laps by name: `print(watch)` shows the milliseconds of each, and in total.
 
     >>> watch = Stopwatch()
     >>> watch.lap("planning")
@@ -19,7 +19,7 @@ class Stopwatch:
         self.seconds: dict[str, float] = {}
 
     def lap(self, name: str) -> None:
-        """What went on since the last lap was that."""
+        """Names the time since the last lap."""
         now = time.perf_counter()
         self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
         self._last = now

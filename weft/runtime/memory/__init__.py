@@ -1,1 +1,1 @@
-"""Where programs keep what they compute: arenas, variables, and how much was needed before."""
+"""Memory of programs: arenas, variables, and forecasts of their size."""

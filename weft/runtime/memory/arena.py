@@ -1,7 +1,7 @@
 """One block of memory for all temporaries of a program: mapped once, touched once.
 
-A gigabyte that the system has to find takes half a second of two processors, so it is made resident
-while programs are still loaded or compiled.
+Page faults for a gigabyte take half a second on two processors, so pages are made resident while
+programs are still loaded or compiled.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from weft import config
 from weft.errors import OutOfMemoryError
 from weft.memory import available
 
-HUGE: Final = 2 << 20  # a huge page: fewer misses of the address cache on large arenas
+HUGE: Final = 2 << 20  # a huge page: fewer TLB misses on large arenas
 ALONE: Final = 16 << 20  # bytes that are touched in a few milliseconds
-MOST_THREADS: Final = 8  # then memory is the limit
+MOST_THREADS: Final = 8  # beyond it memory is the limit
 
 
 class Arena:
-    """`size` bytes, zero at first, aligned to 64 bytes at least (in fact to a page).
+    """`size` zeroed bytes, aligned to at least 64 bytes (in fact to a page).
 
-    They are resident once `ready` has returned; nobody may write to them before. The memory is
-    freed with the last reference to the arena or to a view of it.
+    They are resident once `ready` has returned; do not write to them before. The memory is freed
+    with the last reference to the arena or to a view of it.
 
     Raises:
-        OutOfMemoryError: the machine has not that much.
+        OutOfMemoryError: the machine does not have that much.
     """
 
     def __init__(self, size: int) -> None:
@@ -48,7 +48,7 @@ class Arena:
         self.residence = Residence(block, 0, mapped)
 
     def ready(self) -> None:
-        """Wait until every page is there, so that no step pays for a page fault."""
+        """Waits until every page is resident, so that no step pays for a page fault."""
         self.residence.wait()
 
     def view(self, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
@@ -57,10 +57,10 @@ class Arena:
 
 
 def refuse_too_much(size: int, what: str = "arena") -> None:
-    """Say so before the system ends the process.
+    """Raises before the system would end the process.
 
     Raises:
-        OutOfMemoryError: the machine has not that much.
+        OutOfMemoryError: the machine does not have that much.
     """
     left = available()
     if size >= HUGE and left is not None and size > left:
@@ -68,24 +68,24 @@ def refuse_too_much(size: int, what: str = "arena") -> None:
 
 
 def no_room(what: str, size: int) -> str:
-    """What to say where memory for an arena, or a tensor, cannot be had."""
+    """The error for memory of an arena, or of a tensor, that is not available."""
     left = available()
     there = "" if left is None else f", {left:,} available"
     return f"{what}: cannot map {size:,} bytes{there}; a smaller batch needs less"
 
 
 def advise(block: mmap.mmap, begin: int = 0, size: int | None = None) -> None:
-    """Ask for huge pages, in `size` bytes from a page's start on or in the whole block."""
+    """Requests huge pages for `size` bytes from a page's start on, or for the whole block."""
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # a kernel without huge pages
             block.madvise(mmap.MADV_HUGEPAGE, begin, len(block) if size is None else size)
 
 
 class Residence:
-    """Every page of a part of a block, from a page's start on: `wait` until all are there.
+    """Makes every page of a part of a block resident; `wait` until it is done.
 
-    Pages are touched, by several threads: the system zeroes what each touches on its own, while
-    its call that does so for a whole range (MADV_POPULATE_WRITE) lets no second thread in.
+    Several threads touch the pages: the system zeroes each thread's pages concurrently, while its
+    call for a whole range (MADV_POPULATE_WRITE) admits only one thread.
     """
 
     def __init__(self, block: mmap.mmap, start: int, size: int) -> None:
@@ -101,10 +101,10 @@ class Residence:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nobody touches pages any more."""
+        """Whether no thread touches pages any more."""
         return not any([thread.is_alive() for thread in self._threads])
 
     def wait(self) -> None:
-        """Until all pages are there."""
+        """Waits until all pages are resident."""
         for thread in self._threads:
             thread.join()

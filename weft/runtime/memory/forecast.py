@@ -1,4 +1,4 @@
-"""How much memory a program will take, as an earlier process saw: resident while it is planned."""
+"""How much memory a program will need, as an earlier process saw; it is mapped during planning."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
 from weft.runtime.memory.shared import expect
 
-WORTH: Final = 64 << 20  # bytes: less is resident in 30 ms
+WORTH: Final = 64 << 20  # bytes: less is made resident in 30 ms
 _BYTES: Final = 8
 
 
 class Forecast:
-    """What was noted for programs of a kind; if it is wrong, memory is given back or added.
+    """The recorded memory of a kind of program; if it is wrong, memory is released or added.
 
     Args:
-        kind: what is like a program that this one may be.
+        kind: identifies programs like this one.
     """
 
     def __init__(self, *kind: str) -> None:
@@ -26,6 +26,6 @@ class Forecast:
             expect(self._size)
 
     def note(self, size: int) -> None:
-        """The program is there, and takes so many bytes."""
+        """Records that the program is ready, and needs so many bytes."""
         if size >= WORTH and size != self._size:
             compiler.cache().store({self._key: size.to_bytes(_BYTES, "little")})

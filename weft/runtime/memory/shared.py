@@ -1,7 +1,7 @@
-"""One arena for many programs: large ones run one at a time, so each may use the memory of all.
+"""One arena for many programs: large ones run one at a time, so they share memory.
 
-Address space is reserved once, as much as the machine has memory, and never moves; resident is as
-much of it as the largest living program needs.
+Address space for all of the machine's memory is reserved once and never moves; as much of it is
+resident as the largest living program needs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _NO_RESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE
 
 
 class SharedArena(Arena):
-    """The first `size` bytes of memory that others use too, while they hold `lock`.
+    """The first `size` bytes of memory that programs share; whoever uses it holds `lock`.
 
     Raises:
-        OutOfMemoryError: the machine has not that much.
+        OutOfMemoryError: the machine does not have that much.
     """
 
     def __init__(self, size: int, whole: np.ndarray[Any, Any], lock: Any) -> None:  # pyright: ignore[reportMissingSuperCall]
@@ -38,11 +38,11 @@ class SharedArena(Arena):
 
 
 class _Common:
-    """The reserved address space, and who uses it."""
+    """The reserved address space, and its users."""
 
     def __init__(self) -> None:
         self.lock: Final = new_lock(STEP)
-        self._guard = new_lock(LEAF)  # a finaliser may run while this thread holds it
+        self._guard = new_lock(LEAF)  # a finalizer may run while this thread holds it
         self._users: weakref.WeakSet[SharedArena] = weakref.WeakSet()
         self._block: mmap.mmap | None = None
         self._start = 0
@@ -50,7 +50,7 @@ class _Common:
         self._residence: Residence | None = None  # of the last of it
 
     def arena(self, size: int) -> SharedArena | None:
-        """A share of `size` bytes; `None` where no address space could be reserved."""
+        """A share of `size` bytes; `None` if no address space could be reserved."""
         with Uninterrupted(), self._guard:
             whole = self._whole()
             if whole is None or size > whole.size:
@@ -67,14 +67,14 @@ class _Common:
             return found
 
     def expect(self, size: int) -> None:
-        """Begin to make `size` bytes resident, for a program to come; if there is room, that is."""
+        """Starts making `size` bytes resident for a future program, if there is room."""
         with Uninterrupted(), self._guard, contextlib.suppress(OutOfMemoryError):
             whole = self._whole()
             if whole is not None and self._resident < size <= whole.size:
                 self._grow(size)
 
     def _grow(self, size: int) -> None:
-        """Begin to have `size` bytes resident."""
+        """Starts making `size` bytes resident."""
         self._settle()
         assert self._block is not None
         wanted = min(_pages(size), len(self._block) - self._start)
@@ -83,7 +83,7 @@ class _Common:
         self._residence = Residence(self._block, start, self._start + wanted - start)
 
     def _settle(self) -> None:
-        """Wait until what was begun is resident, and give back what nobody needs."""
+        """Waits until what was started is resident, and releases what nobody needs."""
         if self._residence is not None:
             self._residence.wait()
             self._trim()
@@ -105,7 +105,7 @@ class _Common:
         return np.frombuffer(self._block, np.uint8)[self._start :]
 
     def _trim(self) -> None:
-        """Give back what no living program needs, unless more is being made resident."""
+        """Releases what no living program needs, unless more is being made resident."""
         with self._guard:
             if self._residence is None or not self._residence.is_complete:
                 return
@@ -125,13 +125,13 @@ expect: Final = _COMMON.expect
 
 
 def arena_of(size: int, shared: bool) -> tuple[Arena, Any]:
-    """Memory for a program, and the lock that it runs under.
+    """Memory for a program, and the lock to hold while it runs.
 
     Args:
-        shared: whether the memory may be others' between runs.
+        shared: whether others may use the memory between runs.
 
     Raises:
-        OutOfMemoryError: the machine has not that much.
+        OutOfMemoryError: the machine does not have that much.
     """
     found = _COMMON.arena(size) if shared and size >= HUGE else None
     return (Arena(size), new_lock(STEP)) if found is None else (found, found.lock)

@@ -1,4 +1,4 @@
-"""What lives from step to step: variables, and how often each counter has run."""
+"""State that lives from step to step: variables, and the number of runs of each counter."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An uninitialised C-contiguous array whose data starts on a cache line, or a huge page.
+    """An uninitialized C-contiguous array whose data starts on a cache line, or a huge page.
 
-    NumPy asks for huge pages, and what lies before or after the data is never touched.
+    NumPy requests huge pages; memory before and after the data is never touched.
     """
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     alignment = ALIGNMENT if size < HUGE else HUGE
@@ -29,7 +29,7 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 class State(MutableMapping[str, Array]):
     """Variables by key. Programs write into their memory; reading and writing here copies.
 
-    `version` changes whenever memory moved, so that programs know to bind their addresses again.
+    `version` changes whenever memory moves, so that programs rebind their addresses.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class State(MutableMapping[str, Array]):
         return self._arrays[key]
 
     def reserve(self, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """Memory for a variable; what it holds is kept if type and shape are the same."""
+        """Memory for a variable; its content is kept if type and shape are the same."""
         old = self._arrays.get(key)
         if old is None or old.shape != shape or old.dtype != dtype:
             old = self._arrays[key] = aligned(shape, dtype)

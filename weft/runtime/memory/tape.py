@@ -1,8 +1,8 @@
-"""Memory that grows while a program runs: the stacks of loops that end by themselves.
+"""Memory that grows while a program runs: the stacks of loops with a condition.
 
-Stacks of one loop have as many rows as each other: they lie side by side on a *tape*. Addresses for
-as many rows as the machine has memory for are reserved at the beginning, so rows never move; memory
-is taken in chunks as the loop goes on, and given back after the step.
+Stacks of one loop have the same number of rows: they are adjacent on a *tape*. Addresses for as
+many rows as the machine has memory for are reserved at the beginning, so rows never move; memory
+is committed in chunks as the loop continues, and released after the step.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from weft.runtime.execution import driver
 from weft.runtime.memory.arena import HUGE, advise
 
 FIRST: Final = 1 << 18
-"""Bytes of the first chunk; each further one is as large as all before it together, up to MOST."""
+"""Bytes of the first chunk; each further one doubles the memory, up to MOST."""
 MOST: Final = 1 << 28
 KEPT: Final = 1 << 26
-"""Bytes that stay with a program between steps: finding pages anew takes 0.25 s a gigabyte."""
+"""Bytes that stay with a program between steps: page faults take 0.25 s a gigabyte."""
 LINE: Final = 64
 LEAST: Final = 1 << 26
-"""Where less address space than this cannot be had, there is none."""
+"""If less address space than this is available, none is reserved."""
 ADDRESSES: Final = 1 << 37
-"""Bytes of addresses of a tape at most: a process has some 1,000 times as many."""
+"""Maximum bytes of addresses of a tape: a process has some 1,000 times as many."""
 _NO_RESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE
 
 
@@ -37,9 +37,9 @@ class Tapes:
     """All tapes of a program.
 
     Attributes:
-        table: rows and room of each, as the driver sees them (`%Tape`).
-        addresses: where each stack begins, by its external's number.
-        grown: whether a step has taken more memory than a program keeps.
+        table: rows and capacity of each, in the driver's format (`%Tape`).
+        addresses: address of each stack, by its external's number.
+        grown: whether a step has committed more memory than a program keeps.
     """
 
     def __init__(self, stacks: Mapping[int, Stack]) -> None:
@@ -55,7 +55,7 @@ class Tapes:
             self.addresses |= tape.addresses
 
     def grow(self) -> None:
-        """Make room for the rows that are wanted.
+        """Commits memory for the wanted rows.
 
         Raises:
             OutOfMemoryError: there is no memory for them.
@@ -64,18 +64,18 @@ class Tapes:
             self.grown = tape.grow() or self.grown
 
     def release(self) -> None:
-        """Give memory back after a step; stacks are empty then."""
+        """Releases memory after a step; stacks are empty then."""
         self.grown = False
         for tape in self._tapes:
             tape.release()
 
     def array(self, external: int, dtype: Any, row: tuple[int, ...]) -> np.ndarray[Any, Any]:
-        """A stack, of all rows that it has now."""
+        """A stack, with all its current rows."""
         tape = next(tape for tape in self._tapes if external in tape.addresses)
         return tape.array(external, dtype, row)
 
     def resize(self, external: int, rows: int) -> None:
-        """Have so many rows on the tape of a stack.
+        """Sets the number of rows on the tape of a stack.
 
         Raises:
             OutOfMemoryError: there is no memory for them.
@@ -85,7 +85,7 @@ class Tapes:
 
 
 class _Tape:
-    """Stacks side by side in one reservation.
+    """Adjacent stacks in one reservation.
 
     Args:
         row: its entry in the table.
@@ -96,12 +96,12 @@ class _Tape:
         self._bytes = sum([stack.row for stack in stacks.values()])
         self._loop = next(iter(stacks.values())).loop
         self._block, total = _reserved(len(stacks))
-        # A line between stacks, so that no two have one in common.
+        # A spare line between stacks, so that no two share one.
         self._most = (total - LINE * len(stacks)) // max(1, self._bytes)
         self._memory = np.frombuffer(self._block, np.uint8)
         self.start = int(self._memory.__array_interface__["data"][0])
         self.addresses: dict[int, int] = {}
-        self._stacks: list[tuple[int, int]] = []  # where each begins in the block, bytes of a row
+        self._stacks: list[tuple[int, int]] = []  # offset of each in the block, bytes of a row
         offset = 0
         for external, stack in stacks.items():
             self.addresses[external] = self.start + offset
@@ -110,7 +110,7 @@ class _Tape:
         row["room"] = self._first = max(1, min(self._most, FIRST // max(1, self._bytes)))
 
     def grow(self) -> bool:
-        """Make room for as many rows as are wanted; whether there was too little."""
+        """Commits memory for the wanted rows; returns whether there was too little."""
         wanted, room = int(self._row["rows"][0]), int(self._row["room"][0])
         if wanted <= room:
             return False
@@ -128,7 +128,7 @@ class _Tape:
         return True
 
     def _advise(self, room: int, more: int) -> None:
-        """Ask for huge pages where rows from `room` to `more` fill some; small stacks have none."""
+        """Requests huge pages if rows from `room` to `more` fill some; small stacks have none."""
         for offset, row in self._stacks:
             begin = -(-(offset + room * row) // HUGE) * HUGE
             size = (offset + min(more, self._most) * row) // HUGE * HUGE - begin
@@ -145,7 +145,7 @@ class _Tape:
         )
 
     def release(self) -> None:
-        """Give back what is beyond the memory that a program keeps."""
+        """Releases memory beyond what a program keeps."""
         room = int(self._row["room"][0])
         kept = max(self._first, KEPT // max(1, self._bytes))
         self._row["rows"] = 0
@@ -159,18 +159,18 @@ class _Tape:
         self._row["room"] = kept
 
     def resize(self, rows: int) -> bool:
-        """Have so many rows; whether there was too little room."""
+        """Sets the number of rows; returns whether there was too little memory."""
         self._row["rows"] = rows
         return self.grow()
 
     def array(self, external: int, dtype: Any, row: tuple[int, ...]) -> np.ndarray[Any, Any]:
-        """A stack, of all rows that it has now."""
+        """A stack, with all its current rows."""
         shape = int(self._row["rows"][0]), *row
         return np.ndarray(shape, dtype, self._memory, self.addresses[external] - self.start)
 
 
 def _reserved(stacks: int) -> tuple[mmap.mmap, int]:
-    """Address space, as much of what the machine has memory as can be had."""
+    """Reserves address space, as near to the machine's memory as possible."""
     size = min(capacity(), ADDRESSES) + LINE * (stacks + 1)
     while True:
         try:

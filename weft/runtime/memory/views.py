@@ -19,11 +19,11 @@ Array = np.ndarray[Any, Any]
 
 
 class ProgramMemory:
-    """Where the values of a program are: in its arena, on its tapes, or outside.
+    """The values of a program: in its arena, on its tapes, or outside.
 
     Attributes:
-        externals: what each external is.
-        addresses: where each external is; set once the program is made.
+        externals: the kind of each external.
+        addresses: the address of each external; set once the program is made.
         feeds: the arrays that the current run was given.
         state: the variables that the program is bound to.
     """
@@ -37,12 +37,12 @@ class ProgramMemory:
         self.state: State | None = None
 
     def variable(self, key: str) -> Array:
-        """A copy of what a variable of the bound state holds."""
+        """A copy of a variable's value in the bound state."""
         assert self.state is not None
         return self.state[key]
 
     def reader(self, place: Place, kind: TensorType) -> Callable[[], Array]:
-        """A function that gives the memory of a place as an array, without a copy."""
+        """A function that returns the memory of a place as an array, without a copy."""
         if is_stack(kind.shape) and isinstance(place, External):
             row = known((kind.shape or ())[1:])
             return lambda: self.tapes.array(place.index, kind.dtype.numpy, row)
@@ -59,7 +59,7 @@ class ProgramMemory:
         return read if size else lambda: np.zeros(shape, dtype)
 
     def writer(self, place: Place, kind: TensorType) -> Callable[[Array], None]:
-        """A function that writes an array to a place; a stack gets as many rows as that has."""
+        """A function that writes an array to a place; a stack takes the array's number of rows."""
         if is_stack(kind.shape) and isinstance(place, External):
             index, dtype = place.index, kind.dtype.numpy
 
