@@ -1,4 +1,4 @@
-"""Files of arrays, and folders of checkpoints: written whole or not at all, checked when read."""
+"""Files of arrays, and folders of checkpoints: written atomically, verified when read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpointer", "PerRank", "RandomState", "Restored", "Slice"]
 
-# Loaded on first use: what is in the files beside these lies below tensors, and these above.
+# Loaded on first use: some modules here are below tensors in the layers, these are above.
 _MODULES: Final = {
     "Checkpointer": "checkpointer", "PerRank": "slices", "RandomState": "random_state",
     "Restored": "restoring", "Slice": "slices",

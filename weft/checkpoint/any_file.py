@@ -1,4 +1,4 @@
-"""Arrays by name, whatever file or folder they are in."""
+"""Arrays by name, from any kind of checkpoint file or folder."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from weft.checkpoint.tensorflow.store import open_store
 from weft.errors import ArgumentError, DataError
 
 Array = np.ndarray[Any, Any]
-MOST_NAMES: Final = 1_000_000  # where parts of a pickle are in many places, each place counts
+MOST_NAMES: Final = 1_000_000  # if parts of a pickle occur in many places, each place counts
 _DATA: Final = re.compile(r"\.(index|data-\d{5}-of-\d{5})$")
 
 
 class Content(NamedTuple):
-    """What a file or folder holds.
+    """The content of a file or folder.
 
     Attributes:
-        format: what it is, in words.
+        format: a description of the format.
         arrays: by name; names of nested parts are joined by dots.
-        values: numbers, texts and the like, as Python writes them.
+        values: numbers, strings and the like, as Python writes them.
     """
 
     format: str
@@ -40,10 +40,10 @@ class Content(NamedTuple):
 
 
 def read_any(path: Path) -> Content:
-    """The content of a checkpoint's folder, the latest checkpoint of a folder, or a file.
+    """Reads a checkpoint's folder, the latest checkpoint of a folder, or a file.
 
-    Files are safetensors, zip files of `torch.save`, or TensorFlow's checkpoints, which are named
-    by their prefix or by one of their files.
+    Files are safetensors, zip files of `torch.save`, or TensorFlow checkpoints, given by their
+    prefix or by one of their files.
 
     Raises:
         DataError: it is damaged, or of none of these formats.
@@ -58,7 +58,7 @@ def read_any(path: Path) -> Content:
         begin = file.read(len(MAGIC))
     if begin == MAGIC:
         return _content("PyTorch's zip file", read_zip(path, lambda array: array))
-    if begin[:1] == b"\0" and path.suffix != ".safetensors":  # a table's first key shares nothing
+    if begin[:1] == b"\0" and path.suffix != ".safetensors":  # a table's first key shares no prefix
         return _read_store(prefix)
     state = nested(read_arrays(path), path, lambda array: array)
     return _content("safetensors", state)
@@ -106,7 +106,7 @@ def _content(kind: str, state: Any) -> Content:
 
 
 def write_any(target: Path, arrays: Mapping[str, Array]) -> None:
-    """Write arrays as safetensors, or as TensorFlow's checkpoint if the path ends in `.index`.
+    """Writes arrays as safetensors, or as a TensorFlow checkpoint if the path ends in `.index`.
 
     Raises:
         ArgumentError: the path ends otherwise.

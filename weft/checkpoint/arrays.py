@@ -1,4 +1,4 @@
-"""Arrays by name, in the safetensors format: no code in the file, and nothing taken on trust."""
+"""Arrays by name in the safetensors format: no code in the file, everything verified."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from weft.runtime.memory.state import ALIGNMENT, aligned
 
 Array = np.ndarray[Any, Any]
 SHARED_BYTES: Final = 1 << 24
-"""Arrays that are read into one memory take no more together; eight huge pages."""
+"""Arrays that are read into one buffer take at most this much together: eight huge pages."""
 
 
 def write_arrays(
     path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str] | None = None
 ) -> str:
-    """Write arrays; the file is complete, or is not changed.
+    """Writes arrays atomically: the file is complete, or is not changed.
 
     Returns:
-        A digest of the whole content, which `read_arrays` gives again.
+        A digest of the whole content, which `read_arrays` also returns.
 
     Raises:
-        ArgumentError: an array has the name that the format keeps for itself.
+        ArgumentError: an array has the name that the format reserves.
         DTypeError: an array of a type that the format, or Weft, does not have.
         DataError: names and metadata are longer than the format allows.
         OSError: the folder is missing or full, or may not be written to.
     """
     if METADATA in arrays:
         raise ArgumentError(f"save: expected other names than {METADATA!r}, which is the format's")
-    # The widest first, so that each begins at a multiple of its element's size.
+    # The widest first, so that each is aligned to its element size.
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     raw: list[memoryview] = []
     entries: dict[str, Entry] = {}
     end = 0
     for name in order:
-        # The format knows row-major arrays of little-endian numbers only.
+        # The format only has row-major arrays of little-endian numbers.
         array = np.asarray(arrays[name], order="C")
         dtype = known_dtype(name, array)
         raw.append(array.reshape(-1).view(np.uint8).data)
@@ -56,7 +56,7 @@ def write_arrays(
 
 
 def known_dtype(name: str, array: Array) -> DType:
-    """The element type of an array that is to be saved.
+    """The element type of an array to save.
 
     Raises:
         DTypeError: the format, or Weft, does not have it.
@@ -68,10 +68,10 @@ def known_dtype(name: str, array: Array) -> DType:
 
 
 class Stored(NamedTuple):
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
-        digest: what `write_arrays` returned; empty where another library wrote the file.
+        digest: what `write_arrays` returned; empty if another library wrote the file.
     """
 
     arrays: dict[str, Array]
@@ -80,17 +80,17 @@ class Stored(NamedTuple):
 
 
 def read_arrays(path: Path, mapped: bool = False) -> Stored:
-    """The arrays of a file, and its metadata without what Weft adds.
+    """The arrays of a file, and its metadata without Weft's own entries.
 
-    A file that Weft wrote is given as it was written, or not at all; one that another library wrote
-    has no checksums, and is checked for what it says of itself.
+    A file written by Weft is verified by checksums; a file of another library has none, so only its
+    header is validated.
 
     Args:
-        mapped: the arrays are pages of the file, copied once they are changed: nobody may change
-            the file in place as long as they are used. Checksums are verified at once, too.
+        mapped: map the file copy-on-write instead of reading it: nobody may change the file in
+            place while the arrays are used. Checksums are verified at once, too.
 
     Raises:
-        DataError: the file is no safetensors file, or damaged.
+        DataError: the file is not a safetensors file, or damaged.
         OSError: there is no such file, or it may not be read.
     """
     with open_file(path) as file:
@@ -125,7 +125,7 @@ def _check(
     found: Sequence[tuple[int, int]],
     sums: Sequence[int] | None,
 ) -> None:
-    """Compare how much was read, and its checksums, with what the file says."""
+    """Compares the bytes read and the checksums with the header."""
     for number, (name, array) in enumerate(arrays.items()):
         got, checksum = found[number]
         if got != array.nbytes:
@@ -135,10 +135,10 @@ def _check(
 
 
 def _memories(entries: Sequence[Entry]) -> list[tuple[Any, int]]:
-    """For each array a buffer, and where in it the array begins.
+    """A buffer for each array, and the array's offset in it.
 
-    Small ones share huge pages: every other page costs as long as it takes to read it. What shares
-    memory is free again when nobody refers to any of it, so it is not much.
+    Small arrays share huge pages, because faulting in other pages takes as long as reading them. A
+    buffer is freed when no array in it is referenced, so buffers are small.
     """
     shared: list[list[int]] = []  # sizes
     for entry in entries:
@@ -156,7 +156,7 @@ def _memories(entries: Sequence[Entry]) -> list[tuple[Any, int]]:
 
 
 class _Part:
-    """A part of some memory, as memory of its own: who lends it lends nothing beside it."""
+    """A part of a buffer as memory of its own, so that its base exposes nothing beside it."""
 
     def __init__(self, part: Array) -> None:
         self.part = part
@@ -164,8 +164,8 @@ class _Part:
 
 
 def _array(name: str, entry: Entry, path: Path, buffer: Any, place: int) -> Array:
-    """An array in memory, or on the pages of the file that hold it."""
+    """An array in a buffer, or on mapped pages of the file."""
     try:
         return np.ndarray(entry.shape, entry.dtype.numpy, buffer, place)
-    except ValueError as error:  # dimensions that no array has, beside one of 0
+    except ValueError as error:  # impossible dimensions, beside one of 0
         raise damaged(path, f"{name!r}: {error}") from None

@@ -32,21 +32,21 @@ class Checkpointer:
     """Saves the state of a training run to a folder, and restores it.
 
     `save` copies the arrays and returns; a thread writes them while training goes on. A checkpoint
-    is there as a whole or not at all, whenever the process or the machine stops; one that was
-    damaged later is found by its checksums, and the one before it is used.
+    is complete or absent, whenever the process or the machine stops. Damage is detected by
+    checksums, and the previous checkpoint is used instead.
 
     Args:
-        folder: made by the first save.
+        folder: created by the first save.
         keep: how many of the newest checkpoints are kept; `None` keeps all.
-        best: a metric; the checkpoint that is best by it is kept as well.
+        best: a metric; the best checkpoint by it is kept as well.
         mode: `"min"` or `"max"`: whether the smallest or the largest value of that metric is best.
-        background: `False`: `save` returns when the checkpoint is on the disk.
-        rank: which of `world_size` processes this is; they save and restore together.
+        background: if `False`, `save` returns when the checkpoint is on disk.
+        rank: number of this process among `world_size`, which save and restore together.
         timeout: seconds to wait for other ranks.
         top: how many of the best by the metric are kept; `None` keeps all.
 
     Raises:
-        ArgumentError: arguments that make no sense.
+        ArgumentError: invalid arguments.
 
     Example:
         >>> import tempfile, weft as wf
@@ -89,20 +89,20 @@ class Checkpointer:
     def save(
         self, step: int, state: Mapping[str, Any], metrics: Mapping[str, Any] | None = None
     ) -> None:
-        """Save the state of a step.
+        """Saves the state of a step.
 
         Args:
-            state: objects with `state_dict` and `load_state_dict`, tensors, arrays, numbers, texts
-                and `None`, and dicts and lists of these. Tensors are saved by rank 0 for all ranks,
-                but for those in a `Slice` or a `PerRank`.
-            metrics: numbers that tell how good the state is.
+            state: objects with `state_dict` and `load_state_dict`, tensors, arrays, numbers,
+                strings and `None`, and dicts and lists of these. Rank 0 saves tensors for all
+                ranks, except those in a `Slice` or a `PerRank`.
+            metrics: numbers that measure the state.
 
         Raises:
-            DTypeError: something else is in there.
+            DTypeError: the state has other objects.
             FileError: another process writes to the folder.
             CheckpointError: another rank did not do its part in time.
-            OSError: the folder is full, or may not be written to. What the thread meets is raised
-                by the next call, here or of another method; older checkpoints are as they were.
+            OSError: the disk is full, or the folder not writable. Errors of the background thread
+                are raised by the next call of any method; older checkpoints are not affected.
         """
         if step < 0:
             raise ArgumentError(f"save: expected a step from 0, got {step}")
@@ -121,22 +121,21 @@ class Checkpointer:
             self._background.start(work)
 
     def restore(self, into: Mapping[str, Any] | None = None, step: int | None = None) -> Any:
-        """Read a checkpoint, the latest by default.
+        """Restores a checkpoint, the latest by default.
 
-        A damaged one is passed over with a warning that tells the reason, if no step is asked for.
+        If no step is given, damaged checkpoints are skipped with a warning that gives the reason.
 
         Args:
-            into: objects, tensors and arrays by the names they were saved by; they take over what
-                was saved. Names that are not in here are only in the result.
+            into: objects, tensors and arrays by the names they were saved under; they are restored
+                in place. Other names are only in the result.
 
         Returns:
-            `Restored`: step, state, metrics and path; `None` where nothing has been saved yet.
+            `Restored`: step, state, metrics and path; `None` if nothing has been saved yet.
 
         Raises:
-            CheckpointError: what was saved belongs to other objects; the message lists the keys
-                that are missing, not expected, or of other shapes.
-            DataError: the checkpoint of this step is damaged, or every one is; there is none of
-                this step.
+            CheckpointError: the checkpoint does not match the objects; the message lists missing
+                keys, unexpected keys and differing shapes.
+            DataError: the checkpoint of this step is damaged or missing, or all are damaged.
             NewerFormatError: a later version of Weft wrote it.
         """
         self.wait()
@@ -210,19 +209,19 @@ class Checkpointer:
         return [manifest for _, manifest in readable(self._folder)[0]]
 
     def wait(self) -> None:
-        """Wait until what was saved is on the disk.
+        """Waits until everything saved is on disk.
 
         Raises:
-            Exception: what the thread has met.
+            Exception: an error of the background thread.
         """
         if self._background is not None:
             self._background.wait()
 
     def close(self) -> None:
-        """Wait, and let others write to the folder.
+        """Waits for pending saves, and unlocks the folder.
 
         Raises:
-            Exception: what the thread has met.
+            Exception: an error of the background thread.
         """
         try:
             self.wait()

@@ -1,10 +1,10 @@
-"""Files that readers see as they were or as they will be, never half-written.
+"""Atomic file replacement: readers see the old content or the new, never a part.
 
-Written to a temporary name, made to last, renamed, and the folder made to last: that survived being
-killed at any moment 150 times of 150; a plain write, 111 times.
+A file is written under a temporary name, synced, renamed, and its folder synced: that survived
+being killed at any moment 150 times of 150; a plain write, 111 times.
 
-A temporary file is locked while it is written. One whose lock is free was left by a writer that was
-killed, and goes with the next file that is written beside it.
+A temporary file is locked while it is written. An unlocked one was left by a killed writer, and is
+removed when the next file is written beside it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from typing import Any, Final
 from weft.errors import FileError
 from weft.interrupt import Uninterrupted
 
-Bytes = bytes | memoryview | Any  # whatever a file's `write` takes
+Bytes = bytes | memoryview | Any  # what a file's `write` takes
 FORSAKEN_SECONDS: Final = 3600.0
-"""After so long without a write, a temporary file of another machine is a dead writer's."""
+"""After so long without a write, a temporary file of another machine is abandoned."""
 _TEMPORARY: Final = re.compile(r"weft-([0-9a-f]{8})-[0-9a-f]{16}\.tmp")
 _KINDS: Final = {
     stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"
@@ -38,20 +38,20 @@ _KINDS: Final = {
 
 
 def write_file(path: Path, parts: Iterable[Bytes]) -> None:
-    """Write a file of these parts, one after the other.
+    """Writes a file of these parts, one after the other, atomically.
 
-    A link is followed, and a file that is replaced leaves its permissions, and its owner where the
-    system allows that.
+    Links are followed. The new file takes over permissions and, if the system allows it, the owner
+    of the old one.
 
     Raises:
         FileError: the path is a folder, a device or a pipe.
-        OSError: the folder is missing or full, or may not be written to; nothing has changed then.
+        OSError: the folder is missing or not writable, or the disk full; nothing has changed then.
     """
     target = Path(os.path.realpath(path))
     try:
         old = _replaced(path)
         _remove_dead(target.parent)
-        with Uninterrupted():  # no file is left behind
+        with Uninterrupted():  # remove the temporary file
             temporary, descriptor = _create(target.parent, 0o666 if old is None else 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -73,10 +73,10 @@ def write_file(path: Path, parts: Iterable[Bytes]) -> None:
 
 @contextlib.contextmanager
 def open_file(path: Path) -> Iterator[BufferedReader]:
-    """Open a file to be read.
+    """Opens a file for reading.
 
     Raises:
-        FileError: the path is a device or a pipe, where reading may wait for ever.
+        FileError: the path is a device or a pipe, where reading may block forever.
         OSError: there is no such file, or it may not be read.
     """
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
@@ -85,7 +85,7 @@ def open_file(path: Path) -> Iterator[BufferedReader]:
 
 
 def _replaced(path: Path) -> os.stat_result | None:
-    """What is known of the file that is to be replaced, if there is one."""
+    """The status of the file to be replaced, if there is one."""
     try:
         status = os.stat(path)
     except FileNotFoundError:
@@ -103,7 +103,7 @@ def _refuse_others(deed: str, path: Path, status: os.stat_result) -> None:
 
 
 def _keep_rights(descriptor: int, old: os.stat_result) -> None:
-    """Give a new file the owner and the permissions of the one that it replaces."""
+    """Gives a new file the owner and the permissions of the one that it replaces."""
     new = os.fstat(descriptor)
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         for owner in (old.st_uid, -1):
@@ -119,7 +119,7 @@ def _keep_rights(descriptor: int, old: os.stat_result) -> None:
 
 @functools.cache
 def _machine() -> str:
-    """This machine since it was started; locks between processes on it can be relied on."""
+    """Identifies this machine since its boot; file locks between its processes are reliable."""
     try:
         name = Path("/proc/sys/kernel/random/boot_id").read_text()
     except OSError:
@@ -128,7 +128,7 @@ def _machine() -> str:
 
 
 def _create(folder: Path, mode: int) -> tuple[Path, int]:
-    """A new file with a name of its own, locked, and its descriptor."""
+    """Creates and locks a new file with a unique name; returns its descriptor."""
     while True:
         path = folder / f"weft-{_machine()}-{secrets.token_hex(8)}.tmp"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -140,7 +140,7 @@ def _create(folder: Path, mode: int) -> tuple[Path, int]:
 
 
 def _remove_dead(folder: Path) -> None:
-    """Remove the temporary files of writers that were killed."""
+    """Removes the temporary files of writers that were killed."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             found = _TEMPORARY.fullmatch(entry.name)
@@ -153,7 +153,7 @@ def _remove_if_dead(path: str, ours: bool) -> None:
     descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Some shared file systems let each machine have a lock of its own.
+        # Some shared file systems let each machine lock the file separately.
         if ours or time.time() - os.fstat(descriptor).st_mtime > FORSAKEN_SECONDS:
             os.unlink(path)
     finally:
@@ -161,7 +161,7 @@ def _remove_if_dead(path: str, ours: bool) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Make a renaming last; where a folder may not be read, or be synced, it lasts soon."""
+    """Syncs a folder to make a renaming durable; skipped if the folder cannot be synced."""
     try:
         folder = os.open(path, os.O_RDONLY)
     except PermissionError:

@@ -1,15 +1,15 @@
-"""The header of a file of arrays: what the file holds, and digests that cover all of it.
+"""The header of a file of arrays: the file's content, and digests that cover all of it.
 
 The format is safetensors: eight bytes with the length of a header; the header, JSON, with element
-type, shape and place of each array, and texts under `__metadata__`; the arrays' bytes. Two of the
-texts are Weft's, and make good what the format lacks:
+type, shape and place of each array, and strings under `__metadata__`; the arrays' bytes. Two of the
+strings are Weft's, and add what the format lacks:
 
     weft.sha256   of the length and the header, with zeros in place of this very digest
     weft.crc32    of each array in the header's order, eight hexadecimal digits each
 
-Every byte of the file is in one of them. That they are due shows in three places, so that damage to
+They cover every byte of the file. Three marks show that a file must have them, so that damage to
 one does not hide itself: the digest comes first in the header, the checksums come last in the
-metadata, and what is said of an array begins with its shape, as no other library has it.
+metadata, and an array's entry begins with its shape, as in no other library's files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from weft.ir.dtype import DTYPES, DType, bfloat16, bool_
 METADATA: Final = "__metadata__"
 DIGEST: Final = "weft.sha256"
 CHECKSUMS: Final = "weft.crc32"
-LONGEST_HEADER: Final = 100_000_000  # bytes, as the format's own library has it
+LONGEST_HEADER: Final = 100_000_000  # bytes, as the format's own library allows
 MOST_DIMENSIONS: Final = 64  # as NumPy has it
 MOST_DIGITS: Final = 19  # of 2 ** 63
 LENGTH: Final = 8
@@ -52,7 +52,7 @@ _BY_FORMAT: Final = {_format_name(d): d for d in DTYPES.values() if d.kind in "b
 
 
 class Entry(NamedTuple):
-    """Where an array is, from the end of the header."""
+    """The place of an array, relative to the end of the header."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -61,12 +61,12 @@ class Entry(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What a file says that it holds.
+    """The file's description of its content.
 
     Attributes:
-        checksums: of the arrays, in order; `None` where another library wrote the file.
-        metadata: without what this module adds.
-        digest: of header and checksums, so of the whole file; empty where there is none.
+        checksums: of the arrays, in order; `None` if another library wrote the file.
+        metadata: without this module's entries.
+        digest: of header and checksums, so of the whole file; empty if there is none.
     """
 
     entries: dict[str, Entry]
@@ -84,7 +84,7 @@ def written(
     """The length and the header.
 
     Raises:
-        DataError: there is more to say than the format has room for.
+        DataError: the header is too large for the format.
     """
     sums = "".join([f"{checksum:08x}" for checksum in checksums])
     fields: dict[str, Any] = {METADATA: {DIGEST: _BLANK, **metadata, CHECKSUMS: sums}}
@@ -105,13 +105,13 @@ def written(
 
 
 def digest_of(raw: bytes) -> str:
-    """The digest that length and header say."""
+    """The digest stored in a header."""
     start = LENGTH + len(_BEGIN)
     return raw[start : start + len(_BLANK)].decode("ascii")
 
 
 def _digest(raw: bytes) -> str:
-    """The digest of length and header, whatever stands in its own place."""
+    """The digest of length and header, ignoring the stored digest."""
     start = LENGTH + len(_BEGIN)
     blank = raw[:start], _BLANK.encode(), raw[start + len(_BLANK) :]
     return hashlib.sha256(b"".join(blank)).hexdigest()
@@ -121,10 +121,10 @@ def _digest(raw: bytes) -> str:
 
 
 def read_header(file: BufferedReader, size: int, path: Path) -> Header:
-    """The header of a file of `size` bytes, which is read up to its end.
+    """Reads the header of a file of `size` bytes, up to its end.
 
     Raises:
-        DataError: the file is no safetensors file, or damaged.
+        DataError: the file is not a safetensors file, or damaged.
     """
     raw = file.read(LENGTH)
     length = int.from_bytes(raw, "little")
@@ -146,7 +146,7 @@ def read_header(file: BufferedReader, size: int, path: Path) -> Header:
 
 
 def damaged(path: Path, why: str) -> DataError:
-    """The error for a file whose content cannot be right."""
+    """The error for a file with invalid content."""
     return DataError(f"load: {path} is damaged, or no safetensors file: {why}")
 
 
@@ -168,7 +168,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _bounded(digits: str) -> int:
-    """An integer; what has millions of digits would take hours."""
+    """An integer of limited size; parsing millions of digits would take hours."""
     if len(digits) > MOST_DIGITS:
         raise ValueError(f"a number of {len(digits)} digits")
     return int(digits)
@@ -184,7 +184,7 @@ def _metadata(found: Any, path: Path) -> dict[str, str]:
 
 
 def _checksums(metadata: dict[str, str], sealed: bool, count: int, path: Path) -> list[int]:
-    """What Weft added, taken out of the metadata."""
+    """Takes Weft's checksums out of the metadata."""
     sums = metadata.pop(CHECKSUMS, "")
     if not sealed or not re.fullmatch(rf"[0-9a-f]{{{8 * count}}}", sums):
         raise damaged(path, "Weft wrote it, but its checksums are gone")
@@ -213,7 +213,7 @@ def _entry(name: str, given: Any, path: Path) -> Entry:
 
 
 def _check_places(entries: Mapping[str, Entry], size: int, path: Path) -> None:
-    """The arrays fill the rest of the file, without gaps and without sharing bytes."""
+    """Checks that the arrays fill the rest of the file without gaps or overlaps."""
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: item[1][2:]):
         if entry.start != end:

@@ -1,4 +1,4 @@
-"""Checksums and reading of many arrays by a few threads, which Python's lock does not hold up."""
+"""Reads and checksums many arrays by a few threads, outside the GIL."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ T = TypeVar("T")
 R = TypeVar("R")
 MOST_THREADS: Final = 4
 FEW_BYTES: Final = 1 << 22  # one thread is as fast
-PIECE: Final = 1 << 20  # bytes; they are still in the cache when their checksum is taken
+PIECE: Final = 1 << 20  # bytes; they are still in cache when their checksum is computed
 _CRC32: Final = 0xEDB88320
 _ONES: Final = 0xFFFFFFFF
 
 
 def in_threads(work: Callable[[T], R], items: Sequence[T], size: int) -> list[R]:
-    """What some work gives for each item, in their order.
+    """The results of some work for each item, in order, computed by threads.
 
     Args:
-        size: how many bytes the work is about.
+        size: how many bytes the work processes.
 
     Raises:
-        BaseException: what the work has raised first.
+        BaseException: the first error of the work.
     """
     count = min(MOST_THREADS, os.cpu_count() or 1, len(items))
     if size < FEW_BYTES or count < 2:
         return [work(item) for item in items]
     found: dict[int, R] = {}
     errors: list[BaseException] = []
-    turns = iter(range(len(items)))  # one step of it is not divided between threads
+    turns = iter(range(len(items)))  # nested calls are not divided between threads
 
     def run() -> None:
         try:
@@ -56,7 +56,7 @@ def in_threads(work: Callable[[T], R], items: Sequence[T], size: int) -> list[R]
 
 
 def read_summed(descriptor: int, offset: int, content: Any) -> tuple[int, int]:
-    """Fill memory from a place of a file; how many bytes were there, and their CRC-32."""
+    """Fills memory from a position of a file; returns the bytes read and their CRC-32."""
     view = memoryview(content)
     done = checksum = 0
     while done < len(view):
@@ -70,7 +70,7 @@ def read_summed(descriptor: int, offset: int, content: Any) -> tuple[int, int]:
 
 
 def crc32(content: Any, value: int = 0) -> int:
-    """`zlib.crc32`, by a native kernel where there is one and that is worth it."""
+    """`zlib.crc32`, by a native kernel if there is one and it pays."""
     update = crc_update(_CRC32, len(content) >= PIECE)
     if update is None:
         return zlib.crc32(content, value)

@@ -13,9 +13,9 @@ from weft.errors import StateError
 
 
 class RandomState:
-    """The global streams of random numbers: Weft's, NumPy's and Python's.
+    """The global random number generators: Weft's, NumPy's and Python's.
 
-    Objects of your own that draw (`wf.Generator`, `numpy.random.Generator`) are not among them.
+    Your own generators (`wf.Generator`, `numpy.random.Generator`) are not included.
 
     >>> import weft as wf
     >>> stream = wf.checkpoint.RandomState()
@@ -27,7 +27,7 @@ class RandomState:
     """
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the streams are."""
+        """The states of the generators."""
         version, words, normal = random.getstate()
         kind, keys, place, has, gauss = np.random.get_state(legacy=True)
         return {
@@ -37,10 +37,10 @@ class RandomState:
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` was called.
+        """Restores the states from a `state_dict`.
 
         Raises:
-            StateError: the state is none of these streams'.
+            StateError: the state is not one of these generators.
         """
         try:
             version, words, normal = state_dict["python"]

@@ -1,4 +1,4 @@
-"""Putting back what a checkpoint holds, after a look at whether it belongs there."""
+"""Loads a checkpoint into objects, after checking that it matches them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from weft.eager.tensor.tensor import Tensor
 from weft.errors import CheckpointError
 from weft.ir.shape import show
 
-MOST_NAMED: Final = 20  # faults of each kind that a message lists
+MOST_NAMED: Final = 20  # errors of each kind that a message lists
 
 
 class Restored(NamedTuple):
     """A checkpoint that was read.
 
     Attributes:
-        state: what was saved, as nested dicts and lists with tensors in them.
+        state: the saved state, as nested dicts and lists of tensors.
         path: the folder of this step.
     """
 
@@ -45,11 +45,11 @@ _MISMATCH: Final = "of another kind, shape or type"
 
 
 def put_back(into: Mapping[str, Any], found: Restored) -> None:
-    """Load what was saved into objects, tensors and arrays of the same names.
+    """Loads the saved state into objects, tensors and arrays of the same names.
 
     Raises:
-        CheckpointError: the checkpoint is another one's; nothing has been changed then, but where
-            an object's own `load_state_dict` refused: what comes before it in `into` is loaded.
+        CheckpointError: the checkpoint does not match; nothing has been changed then, unless an
+            object's own `load_state_dict` raised: objects before it in `into` are loaded.
     """
     faults = list(_faults(into, found.state, ""))
     if faults:
@@ -62,11 +62,11 @@ def put_back(into: Mapping[str, Any], found: Restored) -> None:
 
 
 def has_state(x: Any) -> bool:
-    """Whether something gives a state dict and takes one."""
+    """Whether an object has `state_dict` and `load_state_dict`."""
     return hasattr(x, "state_dict") and hasattr(x, "load_state_dict")
 
 
-# -- the look
+# -- checking
 
 
 def _faults(into: Any, saved: Any, place: str) -> Iterator[_Fault]:
@@ -109,7 +109,7 @@ def _faults_of_dict(into: Mapping[Any, Any], saved: Any, place: str) -> Iterator
 
 
 def _faults_of_object(into: Any, saved: Any, place: str) -> Iterator[_Fault]:
-    """Those of a model, whose tensors all have names; other objects look for themselves."""
+    """Mismatches of a model, whose tensors all have names; other objects check by themselves."""
     own = into.state_dict()
     if not isinstance(own, Mapping) or not own or not all(map(is_tensor, own.values())):
         return
@@ -138,7 +138,7 @@ def _message(path: Path, faults: list[_Fault]) -> str:
     return "\n".join(lines)
 
 
-# -- the deed
+# -- loading
 
 
 def _load(into: Any, saved: Any) -> None:

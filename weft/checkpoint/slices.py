@@ -1,4 +1,4 @@
-"""What ranks save and restore in part: a piece of a global array, a value of each rank's own."""
+"""State that differs between ranks: a piece of a global array, a value per rank."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from weft.transport.division import division_of
 
 @dataclass(frozen=True)
 class Slice:
-    """A piece of a global array: each rank saves its own, and any number of ranks restores them.
+    """A piece of a global array: each rank saves its own, any number of ranks can restore them.
 
     Args:
         tensor: the piece; `restore` copies into it.
         shape: of the global array.
-        start: where the piece begins in it, in each dimension.
+        start: the offset of the piece in each dimension.
 
     Raises:
         ShapeError: the piece lies outside the array.
@@ -50,16 +50,16 @@ class Slice:
 
     @property
     def place(self) -> tuple[slice, ...]:
-        """Where the piece lies, as an index of the global array."""
+        """The place of the piece, as an index of the global array."""
         sizes = zip(self.start, self.tensor.shape, strict=False)
         return tuple([slice(a, a + n) for a, n in sizes])
 
 
 @dataclass(frozen=True)
 class PerRank:
-    """A value that each rank saves and restores for itself: random state, position in the data.
+    """A value that each rank saves and restores separately: random state, position in the data.
 
-    Restored on another number of ranks, it is left as it is, with a warning.
+    Restored on another number of ranks, it is not changed, with a warning.
     """
 
     value: Any
@@ -73,7 +73,7 @@ class _Kept:
 
 
 def unfolding(rank: int, has_state: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """What a rank saves in place of an object; all but its own tensors are left to rank 0."""
+    """What a rank saves of an object; only rank 0 saves what is the same on all ranks."""
 
     def unfold(x: Any) -> Any:
         if isinstance(x, Slice):
@@ -100,14 +100,14 @@ def _kept(x: Any, has_state: Callable[[Any], bool]) -> Any:
 
 
 def piece_of(whole: Any, wanted: Slice) -> Any:
-    """The part of a whole array that a slice is."""
+    """The part of a global array that a slice covers."""
     return tensor_of(np.array(array_of(whole)[wanted.place], order="C"))
 
 
 def sliced(value: Any, like: Any) -> Any:
-    """A tensor as the slice that another one, a rank's part of something whole, is.
+    """A tensor as a `Slice`, at the place of another one, a rank's part of a global tensor.
 
-    Itself where that is whole, or of another shape.
+    The tensor itself if the other is not a part, or of another shape.
     """
     division = division_of(like)
     if division is None or not is_tensor(value) or tuple(value.shape) != tuple(like.shape):
@@ -116,7 +116,7 @@ def sliced(value: Any, like: Any) -> Any:
 
 
 def own_part(value: Any, like: Any) -> Any:
-    """The part of a whole tensor that another one is; what is not whole is left as it is."""
+    """The part of a global tensor that another tensor covers; other values unchanged."""
     if isinstance(value, Slice):
         return value.tensor
     division = division_of(like)

@@ -1,6 +1,6 @@
 """Nested dicts, lists and tuples as a flat list, and back.
 
-The parts of a dict, list or tuple come before it, so that nothing is nested and any depth will do:
+The parts of a dict, list or tuple come before it, so the list is flat and any depth works:
 
     {"w": tensor, "lr": [0.1]}   ["tensor","w"], ["plain",0.1], ["list",1], ["dict",["w","lr"]]
 """
@@ -17,16 +17,16 @@ from weft.errors import DTypeError, TreeError
 from weft.ops.base import at_user_line
 
 Array = np.ndarray[Any, Any]
-TREE: Final = "weft.tree"  # in the metadata: how the arrays are nested, and what else there is
-LONGEST_NAME: Final = 1000  # letters; what lies deeper has a number for a name
-MOST_BITS: Final = 4096  # of an integer: Python reads 4300 digits, and no more
+TREE: Final = "weft.tree"  # metadata key: the nesting of the arrays, and all other values
+LONGEST_NAME: Final = 1000  # characters; deeper keys are replaced by numbers
+MOST_BITS: Final = 4096  # of an integer: Python parses at most 4300 digits
 _TENSOR: Final = "tensor"
 _PLAIN: Final = (str, int, float, bool, type(None))
 _KINDS: Final = {"list": list, "tuple": tuple}
 
 
 class _Place(NamedTuple):
-    """Where something is: a key, and where what it is a key of is."""
+    """A place in the structure: a key, and the place of its container."""
 
     outer: _Place | None
     key: Any
@@ -41,7 +41,7 @@ class _Place(NamedTuple):
 
 
 class _End(NamedTuple):
-    """Stands behind all that a container holds."""
+    """Marks the end of a container."""
 
     container: Any
     part: tuple[str, Any]
@@ -54,14 +54,15 @@ def parts(
     arrays: dict[str, Array],
     unfold: Callable[[Any], Any] | None = None,
 ) -> Iterator[tuple[str, Any]]:
-    """The structure as a list; the arrays in it are collected by name.
+    """The structure as a flat list; its arrays are collected by name.
 
     Args:
-        is_tensor: whether something is kept as an array, which `array_of` gives.
-        unfold: what is saved in place of an object, or the object itself.
+        is_tensor: whether something is saved as an array, by `array_of`.
+        unfold: converts an object to what is saved, or returns it.
 
     Raises:
-        DTypeError: something is neither tensor, number nor text, or a key neither text nor integer.
+        DTypeError: something is neither tensor, number nor string, or a key neither string nor
+            integer.
         TreeError: something contains itself.
     """
     around: set[int] = set()
@@ -91,7 +92,7 @@ def parts(
 
 
 def _opened(container: Any) -> tuple[tuple[str, Any], list[tuple[Any, Any]]]:
-    """What is written of a container itself, and what it holds by key."""
+    """The entry of a container itself, and its items by key."""
     if isinstance(container, Mapping):
         items = [(_key(k), x) for k, x in container.items()]
         return ("dict", [k for k, _ in items]), items
@@ -142,10 +143,10 @@ def _key(key: Any) -> str | int:
 
 
 def built(parts: Any, tensors: Mapping[str, Any]) -> Any:
-    """The structure again, of which `parts` gave the parts.
+    """Rebuilds a structure from the list that `parts` returned.
 
     Raises:
-        ValueError, LookupError, TypeError: they are not what `parts` gives.
+        ValueError, LookupError, TypeError: the list is invalid.
     """
     made: list[Any] = []
     for kind, content in parts:
@@ -165,7 +166,7 @@ def built(parts: Any, tensors: Mapping[str, Any]) -> Any:
 
 
 def _taken(made: list[Any], count: int) -> Sequence[Any]:
-    """The last so many, which are taken away."""
+    """Pops the last so many."""
     first = len(made) - count
     if type(count) is not int or not 0 <= first <= len(made):
         raise ValueError(f"{count} parts of {len(made)}")

@@ -1,4 +1,4 @@
-"""Formats of files that several parts of Weft read and write: bytes in, bytes out.
+"""File formats that several parts of Weft read and write: bytes in, bytes out.
 
 crc32c      the checksum of TensorFlow's formats, and its masked form
 wire        protocol buffers' wire format: fields written, and parsed within bounds

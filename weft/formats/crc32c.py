@@ -1,16 +1,15 @@
 """CRC-32C, the checksum of TFRecords, event files and TensorFlow's checkpoints.
 
-It is computed by a native kernel (`weft.runtime.checksum`) where there is one, else by NumPy:
+It is computed by a native kernel (`weft.runtime.checksum`) if there is one, else by NumPy:
 
-A message is a polynomial over the field of two elements, its first bit the highest coefficient, and
-the checksum is its remainder by `POLYNOMIAL`. Two facts make remainders cheap without a loop over
-bytes:
+A message is a polynomial over GF(2), its first bit the highest coefficient, and the checksum is its
+remainder modulo `POLYNOMIAL`. Two facts make remainders cheap without a loop over bytes:
 
   * The remainder of a sum is the sum of the remainders, so each byte can be looked up on its own
     in a table for its distance from the end, and the results added (`^`).
   * `FOLD` is a multiple of the polynomial with four terms, all of them at whole words: the words
-    at the front of a long message can be added to those 6293, 6677 and 6777 places behind, and
-    dropped. That is three passes of `^` over a block that lies in the cache.
+    at the front of a long message can be added to those 6293, 6677 and 6777 places later, and
+    dropped. That is three passes of `^` over a block in cache.
 
 Source: RFC 3720, appendix B.4, for the polynomial and the convention of bits.
 """
@@ -30,17 +29,17 @@ FOLD: Final = (6293, 6677, 6777)
 MASK_DELTA: Final = 0xA282EAD8
 ROW: Final = 1024  # bytes looked up by their distance; a power of 2; their table takes 1 MB
 ROWS: Final = 64  # rows that are added up at once
-WORTHWHILE: Final = 1 << 16  # bytes from which the kernel is compiled, if it is not yet
+WORTHWHILE: Final = 1 << 16  # bytes from which compiling the kernel pays
 _BLOCK, _SECOND, _THIRD = FOLD
 _ONES: Final = 0xFFFFFFFF
 
 
 def crc32c(data: Any, value: int = 0) -> int:
-    """The CRC-32C of bytes, or of what went before with checksum `value` and these bytes.
+    """The CRC-32C of bytes, or of preceding data with checksum `value` and these bytes.
 
     Args:
         data: anything with a buffer: `bytes`, `memoryview`, a contiguous NumPy array.
-        value: the checksum of what went before.
+        value: the checksum of the preceding data.
 
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'
@@ -66,7 +65,7 @@ def _update(content: np.ndarray, state: int) -> int:
 
 
 def masked(crc: int) -> int:
-    """A checksum as it is stored beside the data it is of: turned by 15 bits, plus a constant.
+    """A checksum as it is stored beside its data: rotated by 15 bits, plus a constant.
 
     >>> hex(masked(0xE3069283))
     '0xc78ab0e5'
@@ -90,7 +89,7 @@ def masked_crc32c(data: Any) -> int:
 
 
 def after_zeros(states: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Remainders (uint32) moved by so many bytes each: what they become over bytes of 0."""
+    """Remainders (uint32) after so many zero bytes each."""
     number = 0
     while (left := counts >> number).any():
         moved = _applied(_power(number), states)
@@ -105,7 +104,7 @@ def after_zeros(states: np.ndarray, counts: np.ndarray) -> np.ndarray:
 def _folded(content: np.ndarray, state: int) -> np.ndarray:
     """A message of `FOLD`'s length with the remainder of a longer one, from `state`."""
     words = content.view("<u8")
-    carry = np.zeros(_THIRD, np.uint64)  # what is to be added to the words that come next
+    carry = np.zeros(_THIRD, np.uint64)  # what is to be added to the following words
     carry[0] = state
     chunk = np.empty(_BLOCK, np.uint64)
     place, last = 0, len(words) - _THIRD
@@ -140,7 +139,7 @@ def _short(content: np.ndarray, state: int) -> int:
         return int(np.bitwise_xor.reduce(_places().take(places)))
     rows = -(-size // ROW)
     start = rows * ROW - size
-    padded = np.zeros(rows * ROW, np.uint8)  # zeros in front add nothing
+    padded = np.zeros(rows * ROW, np.uint8)  # leading zeros add nothing
     padded[start:] = content
     padded[start : start + 4] ^= np.frombuffer(state.to_bytes(4, "little"), np.uint8)
     looked = _places().take(padded.reshape(rows, ROW) + _offsets())
@@ -149,7 +148,7 @@ def _short(content: np.ndarray, state: int) -> int:
 
 
 def _applied(table: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """States moved by a table: [byte, value], or a table for each state in front."""
+    """States advanced by a table: [byte, value], or a table for each state in front."""
     each = () if table.ndim == 2 else (np.arange(len(states)),)
     parts = [table[(*each, i, states >> np.uint32(8 * i) & np.uint32(255))] for i in range(4)]
     return parts[0] ^ parts[1] ^ parts[2] ^ parts[3]
@@ -175,7 +174,7 @@ def _after_zero(state: np.ndarray) -> np.ndarray:
 
 @functools.cache
 def _places() -> np.ndarray:
-    """The remainder of a byte by its place in a row: at 256 * place + byte."""
+    """The remainder of a byte by its position in a row: at 256 * position + byte."""
     found = np.empty((ROW, 256), np.uint32)
     found[-1] = _table()
     for place in range(ROW - 1, 0, -1):
@@ -190,7 +189,7 @@ def _offsets() -> np.ndarray:
 
 @functools.cache
 def _power(number: int) -> np.ndarray:
-    """What each byte of a state becomes by 2 ** number bytes of 0: [byte, value]."""
+    """Each byte of a state after 2 ** number zero bytes: [byte, value]."""
     if number == 0:
         return _after_zero(_unmoved())
     half = _power(number - 1)
@@ -199,7 +198,7 @@ def _power(number: int) -> np.ndarray:
 
 @functools.cache
 def _moves() -> np.ndarray:
-    """What a state's bytes become by as many rows of zeros as follow: [row, byte, value]."""
+    """The bytes of a state after each number of following zero rows: [row, byte, value]."""
     found = np.empty((ROWS, 4, 256), np.uint32)
     found[-1] = _unmoved()
     row_of_zeros = _power(ROW.bit_length() - 1)

@@ -6,7 +6,7 @@
     SequenceExample  context = 1 (Features), feature_lists = 2
     FeatureLists     feature_list = 1: a map of text to FeatureList (feature = 1, repeated)
 
-`weft.formats.example_batch` parses many records at once by what is expected in them.
+`weft.formats.example_batch` parses many records at once, given their expected features.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Value = list[bytes] | np.ndarray
 
 
 class Feature(NamedTuple):
-    """A feature as it stands in a record.
+    """An undecoded feature of a record.
 
     Attributes:
-        kind: `BYTES`, `FLOATS`, `INTEGERS`; 0 where it has no values at all.
+        kind: `BYTES`, `FLOATS`, `INTEGERS`; 0 if it has no values.
         pieces: the fields that hold its values, in order.
     """
 
@@ -46,8 +46,8 @@ def encode(features: Mapping[str, Any]) -> bytes:
     """An `Example` of these features.
 
     Args:
-        features: by name, a number, text or bytes, or a list or an array of them. Floats are
-            stored in 32 bits, integers and truth values in 64, arrays without their shape.
+        features: by name, a number, string or bytes, or a list or an array of them. Floats are
+            stored in 32 bits, integers and booleans in 64, arrays without their shape.
 
     Raises:
         DTypeError: a value that is none of these.
@@ -61,7 +61,7 @@ def encode(features: Mapping[str, Any]) -> bytes:
 def encode_sequence(
     context: Mapping[str, Any], feature_lists: Mapping[str, Iterable[Any]]
 ) -> bytes:
-    """A `SequenceExample`: features of the whole, and lists with a feature for each step.
+    """A `SequenceExample`: context features, and lists with a feature per step.
 
     >>> decode_sequence(encode_sequence({"id": 7}, {"words": [["a", "b"], ["c"]]}))
     ({'id': array([7])}, {'words': [[b'a', b'b'], [b'c']]})
@@ -100,7 +100,7 @@ def _feature(name: str, value: Any) -> bytes:
 
 
 def _is_text(values: Any) -> bool:
-    """Whether NumPy must not look into it: it would cut zeros off the end of bytes."""
+    """Whether NumPy must not convert it: it would strip trailing zero bytes."""
     return isinstance(values, list | tuple) and any([isinstance(v, bytes | str) for v in values])
 
 
@@ -110,10 +110,10 @@ def _is_text(values: Any) -> bool:
 def decode(record: Any) -> dict[str, Value]:
     """The features of an `Example`: lists of bytes, and arrays of float32 or int64.
 
-    A feature without any values, whose type is therefore not known, is left out.
+    A feature without values, whose type is therefore unknown, is omitted.
 
     Raises:
-        DataError: the record is no `Example`; it says where.
+        DataError: the record is not an `Example`; the message gives the position.
     """
     return _values(features(record))
 
@@ -122,17 +122,17 @@ def decode_sequence(record: Any) -> tuple[dict[str, Value], dict[str, list[Value
     """The context of a `SequenceExample`, and for each list the values of its steps.
 
     Raises:
-        DataError: the record is no `SequenceExample`; it says where.
+        DataError: the record is not a `SequenceExample`; the message gives the position.
     """
     context, lists = sequence_features(record)
     return _values(context), {name: list(map(values, steps)) for name, steps in lists.items()}
 
 
 def sequence_features(record: Any) -> tuple[dict[str, Feature], dict[str, list[Feature]]]:
-    """The context and the lists of a `SequenceExample` as they stand in it.
+    """The context and the lists of a `SequenceExample`, undecoded.
 
     Raises:
-        DataError: the record is no `SequenceExample`; it says where.
+        DataError: the record is not a `SequenceExample`; the message gives the position.
     """
     context: dict[str, Feature] = {}
     lists: dict[str, list[Feature]] = {}
@@ -150,10 +150,10 @@ def sequence_features(record: Any) -> tuple[dict[str, Feature], dict[str, list[F
 
 
 def features(record: Any) -> dict[str, Feature]:
-    """The features of an `Example` as they stand in it.
+    """The features of an `Example`, undecoded.
 
     Raises:
-        DataError: the record is no `Example`; it says where.
+        DataError: the record is not an `Example`; the message gives the position.
     """
     found: dict[str, Feature] = {}
     for field in wire.fields(record, 0, WHAT):
@@ -163,10 +163,10 @@ def features(record: Any) -> dict[str, Feature]:
 
 
 def values(feature: Feature) -> Value:
-    """What a feature holds.
+    """The decoded values of a feature.
 
     Raises:
-        DataError: its bytes are no such values.
+        DataError: its bytes are not such values.
     """
     if feature.kind == BYTES:
         return [bytes(wire.expect(piece, wire.DELIMITED, WHAT)) for piece in feature.pieces]
@@ -202,7 +202,7 @@ def _map(data: memoryview, offset: int) -> dict[str, Feature]:
 
 
 def _entries(data: memoryview, offset: int) -> Iterator[tuple[str, wire.Field]]:
-    """The entries of a map from text to messages; of equal keys the last counts."""
+    """The entries of a map from strings to messages; of equal keys the last counts."""
     for entry in wire.fields(data, offset, WHAT):
         if entry.number != 1:
             continue
@@ -217,7 +217,7 @@ def _entries(data: memoryview, offset: int) -> Iterator[tuple[str, wire.Field]]:
 
 
 def _parsed(data: memoryview, offset: int) -> Feature:
-    """A feature; a list that comes in two parts is one, of two kinds the last counts."""
+    """Parses a feature; lists in two parts are joined, of two kinds the last counts."""
     kind, pieces = 0, list[wire.Field]()
     for field in wire.fields(data, offset, WHAT):
         if field.number not in KINDS:

@@ -1,9 +1,9 @@
-"""Batches of `Example`s parsed at once.
+"""Parses batches of `Example`s at once.
 
-Records of one file mostly differ in their values alone: names, lengths and types stand at the same
-bytes. So the first record is parsed field by field; it gives a layout, and all records of its
-length that agree with it wherever no value stands are read as columns of one array of bytes. What
-agrees with no layout is parsed on its own.
+Records of one file mostly differ in their values alone: names, lengths and types are at the same
+offsets. So the first record is parsed field by field, which gives a layout. All records of its
+length that agree with it outside the values are read as columns of one byte array. Records that
+match no layout are parsed one by one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from weft.formats.example import BYTES, FLOATS, INTEGERS, KINDS, Feature, featur
 from weft.formats.example_spec import Column, Expected, Ragged, RawFeature
 from weft.formats.packed import Packed
 
-MOST_LAYOUTS: Final = 64  # that are remembered
-NEW_LAYOUTS: Final = 8  # that are made for one batch; files without a layout cost no more
+MOST_LAYOUTS: Final = 64  # maximum cached layouts
+NEW_LAYOUTS: Final = 8  # maximum new layouts per batch; files without a common layout cost no more
 _FREE, _CONTINUED, _LAST, _WHOLE = 0x00, 0x80, 0xFE, 0xFF
 
 
 class Piece(NamedTuple):
-    """Where values stand in a record: `size` bytes from `start`."""
+    """The position of values in a record: `size` bytes from `start`."""
 
     kind: int
     start: int
@@ -34,14 +34,14 @@ class Piece(NamedTuple):
 
 
 class Integers(NamedTuple):
-    """Integers one behind the other: where each begins, and by how much each byte is shifted."""
+    """Consecutive varints: where each begins, and the shift of each byte."""
 
     starts: np.ndarray
     shifts: np.ndarray
 
     @classmethod
     def of(cls, raw: bytes) -> Integers:
-        """Those of these bytes."""
+        """The integers in these bytes."""
         ends = np.flatnonzero(np.frombuffer(raw, np.uint8) < _CONTINUED)
         sizes = np.diff(ends, prepend=-1)
         starts = ends + 1 - sizes
@@ -50,17 +50,17 @@ class Integers(NamedTuple):
 
     @property
     def longest(self) -> np.ndarray:
-        """The last bytes of those that are as long as any can be."""
+        """The last bytes of varints of the maximum length."""
         return np.flatnonzero(self.shifts == 7 * (wire.LONGEST_VARINT - 1))
 
 
 class Run(NamedTuple):
-    """Bytes one behind the other of which all records that look alike have the same bits.
+    """Consecutive bytes in which all records of a layout have the same bits.
 
     Attributes:
-        place: of them in a record.
+        place: their offset in a record.
         content: these bytes, masked.
-        mask: of these bits; `None` for all.
+        mask: the bits to compare; `None` for all.
     """
 
     place: slice
@@ -69,12 +69,12 @@ class Run(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where what stands in records that look alike.
+    """The common layout of records.
 
     Attributes:
-        runs: what must be the same in all of them.
+        runs: bytes that must be the same in all of them.
         pieces: of each feature.
-        integers: of each piece that has some, by where it starts.
+        integers: of each piece that has some, by its start.
     """
 
     runs: list[Run]
@@ -83,13 +83,13 @@ class Layout(NamedTuple):
 
 
 class ExampleParser:
-    """Parses batches of serialised `Example`s.
+    """Parses batches of serialized `Example`s.
 
     Args:
-        expected: what is expected of each feature, by its name; others are passed over.
+        expected: the specification of each feature, by name; others are ignored.
 
     Raises:
-        DTypeError: a type that no record can hold.
+        DTypeError: a type that records cannot hold.
 
     >>> from weft.formats.example import encode
     >>> from weft.formats.example_spec import FixedLenFeature
@@ -105,13 +105,13 @@ class ExampleParser:
         self._columns()
 
     def __call__(self, records: Sequence[bytes]) -> dict[str, np.ndarray | Ragged]:
-        """The features of these records: arrays with the records first, or `Ragged`.
+        """The features of these records: arrays whose first axis is the record, or `Ragged`.
 
         Args:
-            records: best as `Packed`.
+            records: fastest as `Packed`.
 
         Raises:
-            DataError: a record is damaged, lacks a feature or has another one than expected.
+            DataError: a record is damaged, lacks a feature, or has one of another kind.
         """
         packed = records if isinstance(records, Packed) else Packed.of(records)
         columns = self._columns()
@@ -131,7 +131,7 @@ class ExampleParser:
         rows: np.ndarray,
         new: int,
     ) -> int:
-        """Put records of one length into the columns; how many new layouts that took."""
+        """Parses records of one length into the columns; returns how many new layouts that took."""
         known = self._layouts.get(length, [])
         if not length or (not known and len(rows) < 2):
             self._parse_alone(columns, records, rows)
@@ -202,7 +202,7 @@ def _raw(column: Column, content: bytes, row: int) -> np.ndarray:
 
 
 def _layout(record: bytes, found: dict[str, Feature], columns: list[Column]) -> Layout | None:
-    """The layout of a record, where all that is expected is in it in the usual way."""
+    """The layout of a record, if everything expected is in it in the usual encoding."""
     pieces: dict[str, list[Piece]] = {}
     for name, feature in found.items():
         if feature.kind:
@@ -224,7 +224,7 @@ def _layout(record: bytes, found: dict[str, Feature], columns: list[Column]) -> 
 
 
 def _runs(record: np.ndarray, mask: np.ndarray) -> list[Run]:
-    """The bytes that are not free."""
+    """The bytes that are the same in all records."""
     edges = np.flatnonzero(np.diff(mask != _FREE, prepend=False, append=False))
     found: list[Run] = []
     for start, stop in edges.reshape(-1, 2).tolist():
@@ -261,7 +261,7 @@ def _read(
     rows: np.ndarray,
     block: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Put the records that have a layout into the columns; the others are returned."""
+    """Reads the records that have a layout into the columns; returns the others."""
     if not len(rows):
         return rows, block
     rest = rows[:0], block[:0]
@@ -281,7 +281,7 @@ def _read(
 
 
 def _unlike(layout: Layout, block: np.ndarray) -> np.ndarray | None:
-    """Which rows do not have a layout; `None` for no row."""
+    """The rows that do not match a layout; `None` for no row."""
     found = None
     for place, content, mask in layout.runs:
         part = block[:, place]
@@ -319,7 +319,7 @@ def _block(
 
 def _integers(block: np.ndarray, piece: Piece, integers: Integers) -> np.ndarray:
     part = block[:, piece.start : piece.start + piece.size]
-    if piece.size == len(integers.starts):  # a byte each
+    if piece.size == len(integers.starts):  # one byte each
         return part.astype(np.int64)
     digits = (part & 127).astype(np.uint64) << integers.shifts
     return np.add.reduceat(digits, integers.starts, axis=1).view(np.int64)

@@ -1,4 +1,4 @@
-"""What is expected in the records of a file of `Example`s, feature by feature."""
+"""Expected features of the `Example`s in a file."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _BY_NAME: Final = {
 
 
 class FixedLenFeature(NamedTuple):
-    """So many values in every record; of `default_value` where a record lacks them.
+    """A fixed number of values per record; `default_value` if a record lacks them.
 
     Attributes:
         shape: of the values of one record.
         dtype: float32, int64 or bytes, as a type or its name.
-        default_value: a number, text, or values of that shape; `None` requires the feature.
+        default_value: a number, string, or values of that shape; `None` requires the feature.
     """
 
     shape: Sequence[int]
@@ -32,19 +32,19 @@ class FixedLenFeature(NamedTuple):
 
 
 class VarLenFeature(NamedTuple):
-    """Any number of values: they arrive as a `Ragged`."""
+    """Any number of values, returned as a `Ragged`."""
 
     dtype: Any
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """Any number of steps of a shape: they arrive padded to the longest of the batch.
+    """Any number of steps of a shape, padded to the longest of the batch.
 
     Attributes:
         shape: of one step.
         dtype: float32, int64 or bytes.
-        allow_missing: whether a record may lack the feature, and has no steps then.
-        default_value: what fills up shorter records; 0 or no bytes without it.
+        allow_missing: whether a record may lack the feature, which then has no steps.
+        default_value: padding of shorter records; 0 or no bytes by default.
     """
 
     shape: Sequence[int]
@@ -54,7 +54,7 @@ class FixedLenSequenceFeature(NamedTuple):
 
 
 class RawFeature(NamedTuple):
-    """An array whose memory was stored as bytes, as `tobytes()` gives it.
+    """An array stored as raw bytes, as by `tobytes()`.
 
     Attributes:
         shape: of the array of one record.
@@ -81,10 +81,10 @@ class Ragged(NamedTuple):
 
 
 def kind_of(name: str, expected: Expected) -> int:
-    """The kind of list that a feature is stored in.
+    """The kind of list in which a feature is stored.
 
     Raises:
-        DTypeError: its type is none that a record can hold.
+        DTypeError: records cannot hold its type.
     """
     if isinstance(expected, RawFeature):
         return BYTES
@@ -98,11 +98,11 @@ def kind_of(name: str, expected: Expected) -> int:
 
 
 class Column:
-    """The values of one feature, gathered from the records of a batch in blocks of equal counts.
+    """The values of one feature, collected from the records of a batch in blocks of equal counts.
 
     Args:
         name: of the feature.
-        expected: what it is to be.
+        expected: its specification.
     """
 
     def __init__(self, name: str, expected: Expected) -> None:
@@ -118,10 +118,10 @@ class Column:
         self.blocks: list[tuple[np.ndarray, np.ndarray]] = []
 
     def put(self, rows: np.ndarray, block: np.ndarray) -> None:
-        """Values of these records, `[record, value]`.
+        """Adds values of these records, `[record, value]`.
 
         Raises:
-            DataError: it is another number of values than expected.
+            DataError: the number of values is not as expected.
         """
         expected, got, record = self.expected, block.shape[1], int(rows[0])
         if isinstance(expected, FixedLenFeature | RawFeature) and got != self.count:
@@ -131,7 +131,7 @@ class Column:
         self.blocks.append((rows, block))
 
     def put_missing(self, rows: np.ndarray) -> None:
-        """These records lack the feature.
+        """Adds records that lack the feature.
 
         Raises:
             DataError: it is required.

@@ -19,7 +19,7 @@ def read_idx(path: str | Path) -> np.ndarray[Any, Any]:
     """The array in an IDX file, plain or gzip, in this machine's byte order.
 
     Raises:
-        DataError: the file is damaged or is no IDX file.
+        DataError: the file is damaged or not an IDX file.
 
     >>> from weft.datasets import digits
     >>> read_idx(digits.IMAGES).shape

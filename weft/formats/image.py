@@ -1,4 +1,4 @@
-"""Images as arrays, through Pillow where it is installed."""
+"""Images as arrays, with Pillow if it is installed."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def decode(data: bytes, channels: int = 0, where: str = "image") -> Array:
     """An image file's pixels, (height, width, channels), uint8.
 
     Args:
-        channels: 1, 3 or 4; 0 for the file's own, where palettes become 3 or 4.
-        where: what a message calls it.
+        channels: 1, 3 or 4; 0 for the file's own (palettes become 3 or 4).
+        where: its name in messages.
 
     Raises:
-        DataError: the bytes are no image, or a broken one.
+        DataError: the bytes are not an image, or damaged.
     """
     return pixels(opened(data, where), channels)
 
 
 def opened(data: bytes, where: str = "image") -> Any:
-    """An image file as Pillow's image, read whole.
+    """An image file as Pillow's image, fully read.
 
     Raises:
-        DataError: the bytes are no image, or a broken one.
+        DataError: the bytes are not an image, or damaged.
     """
     library = pillow("decode an image")
     try:

@@ -1,4 +1,4 @@
-"""Records one behind the other in one memory, as they were read: parsed without being cut out."""
+"""Records stored one after the other in one buffer, so that they are parsed without copies."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 
 class Packed(Sequence[bytes]):
-    """Records, each of which is made `bytes` when it is looked at.
+    """Records, each converted to `bytes` on access.
 
     Args:
         raw: a contiguous array of bytes.
-        starts: where the records begin in it, in order.
+        starts: offsets of the records, in order.
         lengths: of the records.
 
     >>> records = Packed.of([b"one", b"three"])
@@ -26,14 +26,14 @@ class Packed(Sequence[bytes]):
 
     @classmethod
     def of(cls, records: Sequence[bytes]) -> Packed:
-        """Records that are on their own so far."""
+        """Packs separate records."""
         lengths = np.fromiter(map(len, records), np.int64, len(records))
         raw = np.frombuffer(b"".join(records), np.uint8)
         return cls(raw, np.cumsum(lengths) - lengths, lengths)
 
     @classmethod
     def joined(cls, parts: Sequence[Packed]) -> Packed:
-        """All records of several, in order."""
+        """Concatenates several."""
         if len(parts) == 1:
             return parts[0]
         sizes = [len(part.raw) for part in parts]
@@ -57,28 +57,28 @@ class Packed(Sequence[bytes]):
         return self.raw[start : start + self.lengths[index]].tobytes()
 
     def tolist(self) -> list[bytes]:
-        """Each on its own."""
+        """A list of `bytes`."""
         view = self.raw.data
         places = zip(self.starts.tolist(), self.lengths.tolist(), strict=True)
         return [bytes(view[start : start + length]) for start, length in places]
 
     def array(self) -> np.ndarray:
-        """Each on its own, in an array of objects."""
+        """An array of `bytes` objects."""
         found = np.empty(len(self), object)
         found[:] = self.tolist()
         return found
 
     def by_length(self) -> list[tuple[int, np.ndarray]]:
-        """Each length, and which records have it."""
+        """Each length, and the records that have it."""
         lengths = self.lengths
         if len(lengths) and (lengths == lengths[0]).all():
             return [(int(lengths[0]), np.arange(len(lengths)))]
         return [(each, np.flatnonzero(lengths == each)) for each in np.unique(lengths).tolist()]
 
     def rows(self, which: np.ndarray, length: int) -> np.ndarray:
-        """Some of the records, which have this length, as rows of bytes; not to be written to.
+        """Some of the records, all of this length, as rows of bytes; read-only.
 
-        Where they lie in even distances, nothing is copied.
+        Not copied if they are evenly spaced.
         """
         starts = self.starts[which]
         step = int(starts[1] - starts[0]) if len(starts) > 1 else length

@@ -1,4 +1,4 @@
-"""Parquet files, through pyarrow where it is installed: row groups as arrays."""
+"""Parquet files, with pyarrow if it is installed: row groups as arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from weft.errors import ArgumentError, DataError, DTypeError
 
 Array = np.ndarray[Any, Any]
-Columns = dict[str, Any]  # arrays with a row for each element; of a struct, Columns again
+Columns = dict[str, Any]  # arrays with a row for each element; for a struct, nested Columns
 _OBJECTS = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
 
 
@@ -29,19 +29,19 @@ def pyarrow(module: str = "pyarrow") -> Any:
 
 
 class ParquetFile:
-    """A Parquet file; what it holds is known from its end, and row groups are read when asked for.
+    """A Parquet file; its metadata is read at once, row groups on demand.
 
     Args:
         path: the file.
-        columns: which are read; all by default.
-        defaults: values for what is empty (null), by column.
+        columns: the columns to read; all by default.
+        defaults: values for nulls, by column.
 
     Attributes:
-        rows: how many each row group has.
-        types: Arrow's types of the columns that are read, in the order asked for.
+        rows: number of rows of each row group.
+        types: Arrow's types of the columns to read, in the requested order.
 
     Raises:
-        DataError: it is no Parquet file, or damaged, or has no such column.
+        DataError: it is not a Parquet file, is damaged, or lacks a column.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ParquetFile:
         return self._metadata.num_row_groups
 
     def _opened(self, metadata: Any) -> Any:
-        """The file as pyarrow opens it: one object each time, as threads must not share one."""
+        """Opens the file by pyarrow, anew each time, as threads must not share the object."""
         library = pyarrow("pyarrow.parquet")
         try:
             return library.ParquetFile(
@@ -81,11 +81,11 @@ class ParquetFile:
             raise DataError(f"{self.path}: expected a Parquet file: {_line(error)}") from None
 
     def read(self, group: int) -> tuple[Columns, int]:
-        """The columns of a row group, and the bytes that they take.
+        """The columns of a row group, and their size in bytes.
 
         Raises:
-            DataError: the row group is damaged, or has empty values without a default.
-            DTypeError: a column's type is none that becomes an array.
+            DataError: the row group is damaged, or has nulls without a default.
+            DTypeError: a column's type has no array equivalent.
         """
         where = f"{self.path}, row group {group}"
         with self._opened(self._metadata) as file:
@@ -110,15 +110,15 @@ def _line(error: Exception) -> str:
 
 
 def array_of(column: Any, where: str, default: Any = None) -> Any:
-    """An array of Arrow's as NumPy's, or as arrays by name if it is a struct.
+    """Converts an Arrow array to NumPy, or a struct to arrays by name.
 
-    Numbers, truth values and times become arrays of their type, lists of one length arrays with
-    another axis; texts, bytes, lists and decimals become objects. Empty values are NaN in floats,
-    None in objects, NaT in times, and refused elsewhere unless there is a default.
+    Numbers, booleans and times become arrays of their type, lists of equal length arrays with
+    another axis; strings, bytes, other lists and decimals become objects. Nulls are NaN in floats,
+    None in objects, NaT in times, and rejected elsewhere unless there is a default.
 
     Raises:
-        DataError: there are empty values without a default.
-        DTypeError: it is of a type that no array has.
+        DataError: there are nulls without a default.
+        DTypeError: the type has no array equivalent.
     """
     types = pyarrow().types
     kind = column.type

@@ -1,9 +1,9 @@
-"""Blocks of whole records, their checksums verified together.
+"""Blocks of complete records, with their checksums verified together.
 
-A message followed by its remainder has the remainder 0, and so has a run of such messages. So the
-masked checksums of a block are put into that form where they stand, and one remainder of the whole
-block tells whether all are right: as surely as one CRC-32C of the block would. Only where it does
-not come out are the records looked at one by one.
+A message followed by its remainder has the remainder 0, and so has a sequence of such messages. So
+the masked checksums of a block are converted to that form in place, and one remainder of the whole
+block verifies them all, as reliably as one CRC-32C of the block. Only if that fails are the records
+checked one by one.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ HEADER: Final = 12
 FOOTER: Final = 4
 HEAD: Final = struct.Struct("<QI")
 _ONES: Final = 0xFFFFFFFF
-FEW: Final = 16  # records of one length: fewer are not worth to be looked for
-MANY: Final = 128  # records before they are looked for again
+FEW: Final = 16  # records of equal length: fewer are not worth searching for
+MANY: Final = 128  # records before searching again
 
 
 class Block:
-    """The whole records at the front of a buffer.
+    """The complete records at the front of a buffer.
 
     Args:
-        buffer: bytes of a file from the start of a record on; its checksums are overwritten.
+        buffer: bytes of a file from the start of a record on; checksums in it are overwritten.
 
     Attributes:
-        starts: where the records begin, behind their headers.
+        starts: offsets of the records, after their headers.
         lengths: of the records.
-        end: where what follows the last whole record begins.
+        end: the end of the last complete record.
         good: how many records at the front are undamaged.
     """
 
@@ -46,7 +46,7 @@ class Block:
         self.good = self._good() if many else 0
 
     def packed(self, first: int, count: int) -> Packed:
-        """`count` of the undamaged records from the first of these on, or as many as there are."""
+        """`count` of the undamaged records from `first` on, or as many as there are."""
         chosen = slice(first, min(first + count, self.good))
         starts, lengths = self.starts[chosen], self.lengths[chosen]
         if not len(starts):
@@ -55,7 +55,7 @@ class Block:
         return Packed(self.buffer[begin:end], starts - begin, lengths)
 
     def record(self, number: int) -> bytes:
-        """One of the undamaged records at the front."""
+        """One of the undamaged records."""
         start = self.starts[number]
         return self.buffer[start : start + self.lengths[number]].tobytes()
 
@@ -80,12 +80,12 @@ class Block:
 
 
 def head_is_right(buffer: np.ndarray, place: int) -> bool:
-    """Whether the length of the record at `place` has its checksum."""
+    """Whether the length of the record at `place` matches its checksum."""
     return masked_crc32c(buffer[place : place + 8]) == HEAD.unpack_from(buffer.data, place)[1]
 
 
 def _bounds(buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the whole records begin, and how long they are."""
+    """Offsets and lengths of the complete records."""
     starts, lengths = list[np.ndarray](), list[np.ndarray]()
     place, count = 0, 1
     while count:
@@ -104,7 +104,7 @@ def _bounds(buffer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _alike(buffer: np.ndarray, place: int) -> tuple[int, int]:
-    """How many records from `place` on have one length, and which."""
+    """How many records from `place` on have the same length, and the length."""
     size = len(buffer) - place
     length = HEAD.unpack_from(buffer.data, place)[0] if size >= HEADER else size
     stride = HEADER + length + FOOTER
@@ -132,14 +132,14 @@ def _one_by_one(buffer: np.ndarray, place: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def _as_remainders(stored: np.ndarray, zeros: np.ndarray | int) -> np.ndarray:
-    """Masked checksums as the remainders of what they are of."""
+    """Masked checksums converted to remainders of their data."""
     turned = stored - np.uint32(MASK_DELTA)
     crc = turned >> np.uint32(17) | turned << np.uint32(15)
     return crc ^ np.uint32(_ONES) ^ np.asarray(zeros, np.uint32)
 
 
 def _of_zeros(lengths: np.ndarray) -> np.ndarray | int:
-    """What the checksum's first state becomes over so many bytes."""
+    """The checksum's initial state after so many zero bytes."""
     different, places = np.unique(lengths, return_inverse=True)
     if len(different) > FEW:
         return after_zeros(np.full(len(different), _ONES, np.uint32), different)[places]

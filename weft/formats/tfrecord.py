@@ -2,9 +2,9 @@
 
     length (8 bytes)   masked CRC-32C of the length (4)   the record   masked CRC-32C of it (4)
 
-Compressed files are such a file in one zlib or gzip stream. Event files of TensorBoard are
-TFRecords, too. A file that ends in the middle of a record has lost its end; a record whose checksum
-is wrong is passed over where the reader is told to, and counted.
+Compressed files are such a file in one zlib or gzip stream. TensorBoard event files are TFRecords,
+too. A file that ends in the middle of a record is truncated; the reader can skip and count records
+with wrong checksums.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from weft.formats.record_block import FOOTER, HEAD, HEADER, Block, head_is_right
 
 Compression = Literal["", "GZIP", "ZLIB"]
 Broken = Literal["raise", "skip"]
-PIECE: Final = 1 << 20  # bytes read at once: a length that is wrong allocates no more than is there
+PIECE: Final = 1 << 20  # bytes read at once: a wrong length allocates no more than there is
 _NOTHING: Final = np.empty(0, np.uint8)
 _COMPRESSIONS: Final = ("", "GZIP", "ZLIB")
 _WBITS: Final = {"GZIP": 31, "ZLIB": 15}
 
 
 def framed(record: Any) -> bytes:
-    """A record with its length and checksums, as it stands in a file.
+    """A record with its length and checksums, as stored in a file.
 
     >>> len(framed(b"abc"))
     19
@@ -46,7 +46,7 @@ class RecordWriter:
     """Writes a TFRecord file, record by record.
 
     Args:
-        path: the file, which is replaced if there is one.
+        path: the file, which is replaced if it exists.
         compression: `""`, `"GZIP"` or `"ZLIB"`.
 
     Raises:
@@ -67,7 +67,7 @@ class RecordWriter:
         self._file = open(path, "wb")  # noqa: SIM115  (closed by close)
 
     def write(self, record: Any) -> None:
-        """Append a record: `bytes`, or anything with a contiguous buffer.
+        """Appends a record: `bytes`, or anything with a contiguous buffer.
 
         Raises:
             ClosedError: the writer is closed.
@@ -78,13 +78,13 @@ class RecordWriter:
         self._file.write(self._squeeze.compress(raw) if self._squeeze else raw)
 
     def flush(self) -> None:
-        """Hand what was written to the system: it outlives this process."""
+        """Flushes to the operating system: the data outlives this process."""
         if self._squeeze:
             self._file.write(self._squeeze.flush(zlib.Z_SYNC_FLUSH))
         self._file.flush()
 
     def close(self) -> None:
-        """Write what is left and close the file; again, it does nothing."""
+        """Writes buffered data and closes the file; a second call does nothing."""
         if self._file.closed:
             return
         try:
@@ -105,18 +105,17 @@ class RecordReader:
 
     Args:
         path: the file.
-        compression: as it was written: `""`, `"GZIP"` or `"ZLIB"`.
-        broken: what to do with a record that is damaged: `"raise"`, or `"skip"` it. Where its
-            length is damaged or the file ends within it, nothing after it can be found, and
-            skipping it ends the file.
-        offset: where to begin: the `offset` of a reader that stopped.
+        compression: of the file: `""`, `"GZIP"` or `"ZLIB"`.
+        broken: what to do with a damaged record: `"raise"`, or `"skip"` it. If its length is
+            damaged or the file is truncated, the rest cannot be found, and skipping ends the file.
+        offset: where to begin: the `offset` of another reader.
 
     Attributes:
-        offset: where the next record begins, in bytes without compression.
-        skipped: how many damaged records were passed over.
+        offset: start of the next record, in uncompressed bytes.
+        skipped: how many damaged records were skipped.
 
     Raises:
-        DataError: a record is damaged; it names the file and the byte.
+        DataError: a record is damaged; the message gives the file and the position.
         OSError: the file cannot be read.
     """
 
@@ -135,11 +134,11 @@ class RecordReader:
         self._skip = broken == "skip"
         self._ended = False
         self._error: DataError | None = None
-        self._cut = ""  # why no more can be read, where that is not the end of the file
+        self._cut = ""  # why no more can be read, if that is not the end of the file
         self._start = offset  # of what is left
-        self._left = _NOTHING  # of what was read: what no block has
+        self._left = _NOTHING  # bytes read that no block has yet
         self._block = Block(_NOTHING)
-        self._at = 0  # the record of the block that is next
+        self._at = 0  # the block's next record
         self._file = open(path, "rb")  # noqa: SIM115  (closed by close)
         self._read_into = _reader(self._file, compression, offset)
 
@@ -177,7 +176,7 @@ class RecordReader:
         return Packed.joined(parts) if parts else self._block.packed(self._at, 0)
 
     def close(self) -> None:
-        """Close the file; nothing more is read from it."""
+        """Closes the file; nothing more is read from it."""
         self._ended = True
         self._block, self._at = Block(_NOTHING), 0
         self._file.close()
@@ -189,7 +188,7 @@ class RecordReader:
         self.close()
 
     def _refilled(self) -> bool:
-        """Whether there are more records; they are in `_block` then."""
+        """Whether there are more records, which are then in `_block`."""
         while not self._ended:
             try:
                 self._load()
@@ -204,7 +203,7 @@ class RecordReader:
         return False
 
     def _load(self) -> None:
-        """Read a block of records, or raise what is wrong with the first one and drop it."""
+        """Reads a block of records, or raises for a damaged first one and drops it."""
         self.offset = self._start
         buffer = self._longer(self._left, PIECE - len(self._left))
         block = Block(buffer)
@@ -222,7 +221,7 @@ class RecordReader:
             raise self._damaged("its checksum is another one")
 
     def _completed(self, buffer: np.ndarray) -> np.ndarray:
-        """Bytes with the rest of a record that is longer than a block."""
+        """Reads the rest of a record that is longer than a block."""
         head = buffer[:HEADER]
         if len(head) < HEADER or not head_is_right(head, 0):
             raise self._lost(self._cut or "its length" + self._hint(head.tobytes()))
@@ -234,12 +233,12 @@ class RecordReader:
         return found
 
     def _drop(self, size: int) -> None:
-        """Go on behind so many bytes of the block's."""
+        """Continues after so many bytes of the block."""
         self._left = self._block.buffer[size:]
         self._start += size
 
     def _longer(self, left: np.ndarray, size: int) -> np.ndarray:
-        """These bytes and so many more, or what is left of the file, in memory of their own."""
+        """These bytes and so many more, or the rest of the file, in a new buffer."""
         parts, front = list[np.ndarray](), left
         try:
             while size > 0:
@@ -256,7 +255,7 @@ class RecordReader:
         return parts[0] if len(parts) == 1 else np.concatenate(parts or [left])
 
     def _lost(self, why: str) -> DataError:
-        """The error for damage behind which nothing can be found."""
+        """The error for damage after which nothing can be found."""
         self._ended = True
         return self._damaged(why)
 
@@ -276,7 +275,7 @@ def _check(name: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _reader(file: Any, compression: str, offset: int) -> Callable[[memoryview], int]:
-    """What puts bytes without compression into memory, from `offset` on, and says how many."""
+    """A function that reads uncompressed bytes from `offset` on, and returns how many."""
     if not compression:
         file.seek(offset)
         return file.readinto
@@ -290,7 +289,7 @@ def _reader(file: Any, compression: str, offset: int) -> Callable[[memoryview], 
 
 
 class _Inflated:
-    """A compressed stream, read piece by piece: a bomb takes no more memory than is asked for."""
+    """A compressed stream, inflated piecewise: a bomb takes no more memory than requested."""
 
     def __init__(self, file: Any, wbits: int) -> None:
         self._file = file
@@ -310,7 +309,7 @@ class _Inflated:
             try:
                 part = self._more(size)
             except (EOFError, zlib.error):
-                if not parts:  # with what there is, the damage is met at the next call
+                if not parts:  # return what is decoded; the next call reports the damage
                     raise
                 break
             if part is None:
@@ -320,7 +319,7 @@ class _Inflated:
         return b"".join(parts)
 
     def read_into(self, memory: memoryview) -> int:
-        """`read` as many bytes as there is memory for, and say how many there were."""
+        """Reads as many bytes as the memory holds, and returns how many there were."""
         found = self.read(len(memory))
         memory[: len(found)] = found
         return len(found)
@@ -331,7 +330,7 @@ class _Inflated:
         if self._stream.eof:
             if not data:
                 return None
-            self._stream = zlib.decompressobj(self._wbits)  # one stream behind the other
+            self._stream = zlib.decompressobj(self._wbits)  # concatenated streams
         part = self._stream.decompress(data, size)
         if not data and not part and not self._stream.eof:
             raise EOFError("the stream does not end")

@@ -1,10 +1,10 @@
 """Protocol buffers' wire format: fields written, and messages parsed within their bounds.
 
 A message is a run of fields; a field is a key (number and kind), then a variable-length integer,
-four or eight bytes, or a length and so many bytes: text, an array of numbers, a message in turn.
-What a field means stands with its format, e.g. `weft.formats.example`.
+four or eight bytes, or a length and so many bytes: a string, an array of numbers, or a nested
+message. The meaning of fields is documented with each format, e.g. `weft.formats.example`.
 
-Source: the encoding guide of Protocol Buffers. Groups, which it gave up, are refused.
+Source: the encoding guide of Protocol Buffers. Groups, which are deprecated, are rejected.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Field(NamedTuple):
     """A field of a message.
 
     Attributes:
-        number: which field it is.
+        number: number of the field.
         kind: `VARINT`, `FIXED64`, `DELIMITED` or `FIXED32`.
-        value: an integer without a sign, or the bytes of a delimited field.
-        offset: where the value begins, from where the first message's bytes were counted.
+        value: an unsigned integer, or the bytes of a delimited field.
+        offset: start of the value, relative to the outermost message.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Field(NamedTuple):
 
 
 def varint(value: int) -> bytes:
-    """An integer, seven bits a byte, the lowest first; a negative one takes ten bytes.
+    """An integer, seven bits per byte, lowest first; a negative one takes ten bytes.
 
     Raises:
         ArgumentError: it has more than 64 bits.
@@ -66,7 +66,7 @@ def varint(value: int) -> bytes:
 
 
 def integer(number: int, value: int) -> bytes:
-    """A field with an integer, an enumeration's member or a truth value.
+    """A field with an integer, enumeration or boolean.
 
     >>> integer(1, 150).hex()
     '089601'
@@ -75,7 +75,7 @@ def integer(number: int, value: int) -> bytes:
 
 
 def delimited(number: int, content: bytes | bytearray | memoryview | str) -> bytes:
-    """A field with bytes, text or a message.
+    """A field with bytes, a string or a message.
 
     >>> delimited(2, "testing").hex()
     '120774657374696e67'
@@ -85,13 +85,13 @@ def delimited(number: int, content: bytes | bytearray | memoryview | str) -> byt
 
 
 def float32(number: int, value: float) -> bytes:
-    """A field with a number of 32 bits; one that is too large becomes infinite."""
+    """A field with a 32-bit float; a number that is too large becomes infinite."""
     with np.errstate(over="ignore"):
         return varint(number << 3 | FIXED32) + np.float32(value).astype("<f4").tobytes()
 
 
 def float64(number: int, value: float) -> bytes:
-    """A field with a number of 64 bits."""
+    """A field with a 64-bit float."""
     return varint(number << 3 | FIXED64) + struct.pack("<d", value)
 
 
@@ -140,11 +140,11 @@ def fields(data: Any, offset: int = 0, what: str = "message") -> Iterator[Field]
 
     Args:
         data: the message's bytes; delimited values are views of them.
-        offset: where these bytes begin, for errors and for the fields' own offsets.
-        what: what the message is, for errors.
+        offset: position of these bytes, for errors and for the fields' offsets.
+        what: description of the message, for errors.
 
     Raises:
-        DataError: the bytes are no message; it says where.
+        DataError: the bytes are not a message; the error gives the position.
 
     >>> [(f.number, bytes(f.value)) for f in fields(delimited(2, "testing"))]
     [(2, b'testing')]
@@ -171,12 +171,12 @@ def fields(data: Any, offset: int = 0, what: str = "message") -> Iterator[Field]
 
 
 def broken(what: str, offset: int, why: str) -> DataError:
-    """The error for bytes that are no message."""
+    """The error for bytes that are not a message."""
     return DataError(f"{what}: damaged at byte {offset}: {why}")
 
 
 def _varint(view: memoryview, place: int, offset: int, what: str) -> tuple[int, int]:
-    """An integer, and where the next thing begins."""
+    """An integer, and the offset after it."""
     value = shift = 0
     for at in range(place, min(place + LONGEST_VARINT, len(view))):
         byte = view[at]
@@ -197,7 +197,7 @@ def _piece(view: memoryview, at: int, size: int, offset: int, what: str) -> memo
 
 
 def expect(field: Field, kind: int, what: str) -> Any:
-    """The value of a field that is to be of one kind.
+    """The value of a field that must be of one kind.
 
     Raises:
         DataError: it is of another kind.
@@ -209,10 +209,10 @@ def expect(field: Field, kind: int, what: str) -> Any:
 
 
 def text(field: Field, what: str) -> str:
-    """The text of a field.
+    """The string in a field.
 
     Raises:
-        DataError: the field holds no bytes, or they are no UTF-8.
+        DataError: the field does not hold bytes, or they are not UTF-8.
     """
     try:
         return str(expect(field, DELIMITED, what), "utf-8")
@@ -221,7 +221,7 @@ def text(field: Field, what: str) -> str:
 
 
 def signed(value: int) -> int:
-    """The integer with a sign that was written as `value`.
+    """The signed integer that was written as `value`.
 
     >>> signed((1 << 64) - 5)
     -5
@@ -237,10 +237,10 @@ def number(field: Field, what: str) -> float:
 
 
 def unpacked_varints(data: Any, offset: int = 0, what: str = "message") -> np.ndarray:
-    """Integers that stand one after the other, as int64.
+    """Consecutive varints, as int64.
 
     Raises:
-        DataError: one does not end, or has over 64 bits.
+        DataError: one is truncated, or has over 64 bits.
     """
     raw = np.frombuffer(data, np.uint8)
     if not len(raw) or raw.max() < 128:

@@ -1,1 +1,1 @@
-"""A folder of checkpoints: one folder a step, committed whole, found whole or not at all."""
+"""A folder of checkpoints: one subfolder per step, committed atomically."""

@@ -1,4 +1,4 @@
-"""Work that goes on beside the caller's; what goes wrong there is raised at the next call."""
+"""Work in a background thread; its errors are raised by the next call."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-NICENESS: Final = 13  # a busy core gives it 5%: training goes first where none is idle
+NICENESS: Final = 13  # niceness; a busy core gives it 5%: training goes first if none is idle
 
 
 class Background:
-    """One thread at a time. The interpreter waits for it before it ends."""
+    """One thread at a time. The interpreter waits for it before it exits."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
 
     def start(self, work: Callable[[], object]) -> None:
-        """Begin some work, after what came before.
+        """Starts some work, after the previous one.
 
         Raises:
-            Exception: whatever the work before has raised; this one is not begun then.
+            Exception: an error of the previous work; the new work is not started then.
         """
         self.wait()
         self._thread = threading.Thread(target=self._run, args=(work,), name="weft-checkpoint")
         self._thread.start()
 
     def _run(self, work: Callable[[], object]) -> None:
-        with contextlib.suppress(OSError, AttributeError):  # Linux has it for each thread
+        with contextlib.suppress(OSError, AttributeError):  # on Linux niceness is per thread
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         try:
             work()
@@ -37,10 +37,10 @@ class Background:
             self._error = error
 
     def wait(self) -> None:
-        """Wait until the work is done.
+        """Waits until the work is done.
 
         Raises:
-            Exception: whatever it has raised; once.
+            Exception: its error; once.
         """
         if self._thread is not None:
             self._thread.join()

@@ -1,10 +1,10 @@
 """Names in a folder of checkpoints.
 
-step-100/            a checkpoint; step-100.1 where the same step was saved again
-    arrays-00000-of-00001.safetensors    what rank 0 of 1 saved
-    manifest.json    written last: what belongs to the checkpoint, with digests
-step-200.tmp/        is being written, or was left by a writer that was killed
-lock                 locked by the one who writes
+step-100/            a checkpoint; step-100.1 if the same step was saved again
+    arrays-00000-of-00001.safetensors    data of rank 0 of 1
+    manifest.json    written last: the checkpoint's files, with digests
+step-200.tmp/        is being written, or was left by a killed writer lock                 locked by
+the writer
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STEP: Final = re.compile(r"step-(\d{1,18})(?:\.(\d{1,9}))?")
 
 
 def step_folders(folder: Path) -> list[Path]:
-    """The folders of checkpoints, by step; damaged ones are among them."""
+    """The folders of checkpoints, by step; including damaged ones."""
     if not folder.is_dir():
         return []
     found = [path for path in folder.iterdir() if _STEP.fullmatch(path.name) and path.is_dir()]
@@ -43,18 +43,18 @@ def step_of(path: Path) -> int:
 
 
 def free_folder(folder: Path, step: int) -> Path:
-    """The folder for a step, next to earlier ones of the same step."""
+    """A free folder name for a step, next to earlier ones of the same step."""
     taken = [_place(path)[1] for path in step_folders(folder) if step_of(path) == step]
     return folder / (f"step-{step}.{max(taken) + 1}" if taken else f"step-{step}")
 
 
 def part_name(rank: int, ranks: int) -> str:
-    """The file with what a rank saves."""
+    """The name of the file with a rank's data."""
     return f"arrays-{rank:05}-of-{ranks:05}.safetensors"
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a checkpoint, which is at no moment there in part; or leave it where that fails."""
+    """Removes a checkpoint, never leaving a part of it visible; ignores failures."""
     with contextlib.suppress(OSError):  # the next save tries again
         aside = path if path.name.endswith(TEMPORARY) else path.with_name(f"{path.name}.old.tmp")
         if aside != path:
@@ -64,6 +64,6 @@ def remove_folder(path: Path) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what killed writers left; only while the folder is locked."""
+    """Removes what killed writers left; only while the folder is locked."""
     for path in folder.glob(f"step-*{TEMPORARY}"):
         remove_folder(path)

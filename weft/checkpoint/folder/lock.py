@@ -1,4 +1,4 @@
-"""One writer a folder: a lock that ends with the process, however it ends."""
+"""One writer per folder: a lock that ends with the process, however it ends."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _held: weakref.WeakSet[FileIO] = weakref.WeakSet()
 
 
 def lock_folder(folder: Path) -> FileIO:
-    """Become the only writer of a folder, until the file is closed.
+    """Makes this process the only writer of a folder, until the file is closed.
 
     Raises:
-        FileError: another one writes there.
+        FileError: another process writes there.
         OSError: the folder may not be written to.
     """
     file = FileIO(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+")
@@ -38,7 +38,7 @@ def lock_folder(folder: Path) -> FileIO:
 
 
 def _let_go() -> None:
-    """A child that was forked holds no lock: it would outlive its parent's."""
+    """Drops the lock in a forked child, where it would outlive its parent's."""
     for file in list(_held):
         file.close()
 

@@ -1,7 +1,7 @@
-"""The manifest of a checkpoint, its last file: what belongs to it, and the digest of it all.
+"""The manifest of a checkpoint, its last file: the checkpoint's files with digests.
 
 Two lines: JSON, and the SHA-256 of the first line. The digests of the files cover their checksums,
-so that every byte of a checkpoint is known from the manifest.
+so the manifest verifies every byte of a checkpoint.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ LONGEST: Final = 10_000_000  # bytes
 
 
 class Manifest(NamedTuple):
-    """What a checkpoint says of itself.
+    """The description of a checkpoint.
 
     Attributes:
-        serial: grows with every save to the folder, also after going back to an earlier step.
-        files: digests by the names of the files; one file a rank.
-        metrics: what the user told of this step.
-        save: names the call of `save`, the same on all ranks.
+        serial: increases with every save to the folder, also after going back to an earlier step.
+        files: digests by file name; one file per rank.
+        metrics: the user's metrics of this step.
+        save: identifies the call of `save`, the same on all ranks.
     """
 
     step: int
@@ -38,7 +38,7 @@ class Manifest(NamedTuple):
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Commit a checkpoint.
+    """Commits a checkpoint.
 
     Raises:
         OSError: the folder is full, or may not be written to.
@@ -51,10 +51,10 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What the checkpoint in a folder says of itself.
+    """Reads the manifest of the checkpoint in a folder.
 
     Raises:
-        DataError: it is not committed, or damaged.
+        DataError: the checkpoint is not committed, or damaged.
         NewerFormatError: a later version of Weft wrote it.
     """
     path = folder / MANIFEST
@@ -84,7 +84,7 @@ def _of_step(folder: Path, fields: dict[str, Any]) -> Manifest:
 
 
 def best_first(manifests: list[Manifest], metric: str, largest: bool) -> list[Manifest]:
-    """Those with a value of a metric, the latest of equal ones first; NaN is no value."""
+    """Manifests with a value of a metric, best first, later ones before equal ones; NaN is none."""
     found = [m for m in manifests if not math.isnan(m.metrics.get(metric, math.nan))]
     sign = 1 if largest else -1
     return sorted(found, key=lambda m: (sign * m.metrics[metric], m.serial), reverse=True)

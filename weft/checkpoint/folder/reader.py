@@ -1,4 +1,4 @@
-"""Reading checkpoints: which there are, and what is in one."""
+"""Reads checkpoints: which there are, and their content."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Damaged(NamedTuple):
 
 
 def readable(folder: Path) -> tuple[list[tuple[Path, Manifest]], list[Damaged]]:
-    """The checkpoints in a folder, the oldest save first, and those without a good manifest.
+    """The readable checkpoints in a folder, oldest save first, and those with a bad manifest.
 
     Raises:
         NewerFormatError: a later version of Weft wrote one.
@@ -42,10 +42,10 @@ def readable(folder: Path) -> tuple[list[tuple[Path, Manifest]], list[Damaged]]:
 
 
 def read_parts(path: Path, manifest: Manifest) -> list[Stored]:
-    """What each rank saved.
+    """Each rank's data.
 
     Raises:
-        DataError: a file is missing, damaged, or another one.
+        DataError: a file is missing, damaged, or not the one saved.
         OSError: a file may not be read.
     """
     return [_read_part(path / name, digest) for name, digest in manifest.files.items()]

@@ -1,4 +1,4 @@
-"""A second buffer: what training overwrites while it is still being written to the disk."""
+"""A copy of the state, which training may overwrite while the copy is written to disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALIGNMENT: Final = 64  # bytes of a cache line
 
 
 class Snapshot:
-    """Memory for a copy of some arrays, used again by the next copy.
+    """Memory for a copy of some arrays, reused by the next copy.
 
     Page faults take most of the time of the first copy: 100 MB took 0.66 s into new memory, 0.04 s
     into memory that was used before.
@@ -25,7 +25,7 @@ class Snapshot:
         self._memory = np.empty(0, np.uint8)
 
     def take(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        """Copies, which last until this is called again.
+        """Copies, valid until the next call.
 
         Raises:
             DTypeError: an array of a type that cannot be saved.

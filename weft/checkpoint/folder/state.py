@@ -1,7 +1,7 @@
-"""The state in a checkpoint, put together from what its ranks saved.
+"""The state in a checkpoint, assembled from its ranks' data.
 
-A piece of a global array is saved as `{SLICE: [shape, start], "piece": array}`, and what belongs to
-one rank as `{RANK: value}`. Everything else is saved by rank 0 for all.
+A piece of a global array is saved as `{SLICE: [shape, start], "piece": array}`, and a per-rank
+value as `{RANK: value}`. Rank 0 saves everything else for all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FAULTS: Final = (ValueError, LookupError, TypeError, RecursionError, AttributeE
 
 
 class Absent:
-    """Stands for what each rank had saved for itself, where there were other ranks."""
+    """Placeholder for per-rank values if the number of ranks has changed."""
 
     def __repr__(self) -> str:
         return "<of another number of ranks>"
@@ -38,13 +38,13 @@ ABSENT: Final = Absent()
 
 
 def nested(found: Stored, path: Path, wrap: Wrap) -> Any:
-    """The arrays of a file as they were nested when they were saved.
+    """The arrays of a file in the nested structure in which they were saved.
 
     Args:
-        wrap: what stands in place of an array.
+        wrap: converts an array to what replaces it.
 
     Raises:
-        DataError: what the file says of that makes no sense.
+        DataError: the stored structure is invalid.
     """
     wrapped = {name: wrap(array) for name, array in found.arrays.items()}
     if TREE not in found.metadata:
@@ -56,10 +56,10 @@ def nested(found: Stored, path: Path, wrap: Wrap) -> Any:
 
 
 def read_state(path: Path, manifest: Manifest, wrap: Wrap, rank: int = 0, ranks: int = 1) -> Any:
-    """What a checkpoint holds, with whole arrays in place of their pieces.
+    """The state in a checkpoint, with global arrays assembled from their pieces.
 
     Args:
-        rank: whose own values are wanted, of `ranks` in all.
+        rank: the rank, of `ranks`, whose own values are read.
 
     Raises:
         DataError: it is damaged.
@@ -94,7 +94,7 @@ def _merged(states: Sequence[Any], rank: int | None, wrap: Wrap) -> Any:
 
 
 def _whole(states: Sequence[Any]) -> Array:
-    """The array of which each state has a piece; pieces may overlap, but leave nothing out."""
+    """Assembles a global array from its pieces, which may overlap but must cover it."""
     shape, _ = states[0][SLICE]
     whole = np.empty(shape, states[0][PIECE].dtype)
     filled = np.zeros(shape, np.bool_)

@@ -1,7 +1,7 @@
-"""Writing a checkpoint: files, then the manifest, then the name that readers look for.
+"""Writes a checkpoint: files, then the manifest, then renames the folder to its final name.
 
-Where several ranks save, each writes its file, and says so in a note beside it. Rank 0 waits for
-all notes and commits; the others wait for the commit, so that a save that has returned lasts.
+If several ranks save, each writes its file and a note beside it. Rank 0 waits for all notes and
+commits; the others wait for the commit, so a save that has returned is durable.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ POLL_SECONDS: Final = 0.01
 
 
 class Policy(NamedTuple):
-    """What is kept: the newest, so many, and the best by a metric, so many; `None` is all."""
+    """How many checkpoints to keep: the newest, and the best by a metric; `None` keeps all."""
 
     keep: int | None
     best: str | None
@@ -49,7 +49,7 @@ class Policy(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Which of how many ranks writes, and how many seconds it waits for the others."""
+    """The rank that writes, of how many, and its timeout in seconds for the others."""
 
     rank: int
     ranks: int
@@ -65,7 +65,7 @@ class FolderWriter:
         self._saves = 0
 
     def open(self) -> None:
-        """Lock the folder, if that is still to be done.
+        """Locks the folder, if it is not locked yet.
 
         Raises:
             FileError: another process writes there.
@@ -80,7 +80,7 @@ class FolderWriter:
             write_file(self._folder / SESSION, [secrets.token_hex(8).encode()])
 
     def close(self) -> None:
-        """Let others write to the folder."""
+        """Unlocks the folder."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -88,7 +88,7 @@ class FolderWriter:
     def write(
         self, step: int, arrays: Mapping[str, Array], tree: str, metrics: Mapping[str, float]
     ) -> None:
-        """Write a checkpoint; it is there when this returns, and not at all when this raises.
+        """Writes a checkpoint: it is complete if this returns, and absent if this raises.
 
         Raises:
             CheckpointError: another rank did not do its part in time.
@@ -145,7 +145,7 @@ class FolderWriter:
         return any([(m.step, m.save) == (step, save) for _, m in manifests])
 
     def _until(self, what: str, check: Callable[[], T | None]) -> T:
-        """What `check` gives once it is true of something."""
+        """Waits until `check` returns a value, and returns it."""
         deadline = time.monotonic() + self._place.timeout
         while not (found := check()):
             if time.monotonic() > deadline:
@@ -169,7 +169,7 @@ class FolderWriter:
         self._prune([*before, (target, manifest)])
 
     def _prune(self, found: list[tuple[Path, Manifest]]) -> None:
-        """Remove what is too old, and what was saved again."""
+        """Removes checkpoints that are too old, or were saved again."""
         manifests = [m for _, m in sorted(found, key=lambda pair: pair[1].serial)]
         latest = {m.step: m for m in manifests}
         kept = sorted(latest.values(), key=lambda m: m.serial)

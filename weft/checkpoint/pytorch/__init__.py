@@ -1,1 +1,1 @@
-"""Files of `torch.save`, read without running what is in them."""
+"""Reads files of `torch.save` without executing their content."""

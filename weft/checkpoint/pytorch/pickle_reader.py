@@ -1,8 +1,8 @@
-"""Pickles read as data: the instructions that build containers, and names that stand for nothing.
+"""Reads pickles as data: executes instructions that build containers, and resolves no names.
 
-A pickle is a program for a stack machine; two of its instructions fetch any function by name and
-call it. Here a name is a `Name`, a call asks `call` what it stands for, and whatever is not
-expected is an error. Nothing is imported, and what is built is bounded by the bytes that were read.
+A pickle is a program for a stack machine; two of its instructions import any function by name and
+call it. Here a name becomes a `Name`, a call is delegated to `call`, and anything unexpected is an
+error. Nothing is imported, and the size of the result is bounded by the bytes read.
 
 Source: the table of instructions in Python's `pickletools`.
 """
@@ -19,7 +19,7 @@ from weft.errors import DataError
 
 
 class Name(NamedTuple):
-    """The name of a class or a function; no more than that."""
+    """The name of a class or a function, unresolved."""
 
     module: str
     name: str
@@ -29,7 +29,7 @@ class Name(NamedTuple):
 
 
 class Unpicklable(Exception):
-    """What the pickle says is no data."""
+    """The pickle has more than data."""
 
 
 _MARK: Final = object()
@@ -45,15 +45,15 @@ def read_pickle(
     load: Callable[[tuple[Any, ...]], Any],
     what: str,
 ) -> Any:
-    """What a pickle describes.
+    """The content of a pickle.
 
     Args:
-        call: what a name called with these arguments is.
-        load: what a persistent id stands for.
-        what: where it comes from, for errors.
+        call: the result of calling a name with these arguments.
+        load: the object of a persistent id.
+        what: the pickle's source, for errors.
 
     Raises:
-        DataError: it is damaged, or wants more than data.
+        DataError: it is damaged, or has more than data.
     """
     machine = _Machine(call, load)
     try:
@@ -70,7 +70,7 @@ def read_pickle(
 
 
 class _Machine:
-    """The stack, and what has been noted for later use."""
+    """The stack, and the memo."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class _Machine:
         return found
 
     def to_mark(self) -> list[Any]:
-        """What lies above the last mark, taken off with it."""
+        """Pops everything above the last mark, and the mark."""
         for place in range(len(self.stack) - 1, -1, -1):
             if self.stack[place] is _MARK:
                 found = self.stack[place + 1 :]
@@ -164,7 +164,7 @@ class _Machine:
         self.push(self.call(function, arguments))  # pyright: ignore[reportUnknownArgumentType]
 
     def build(self, _: Any) -> None:
-        """Attributes: those of an ordered dict say which versions of modules it is of."""
+        """Sets attributes; an ordered dict's hold the versions of modules."""
         attributes, target = self.pop(), self.top(OrderedDict)
         if not isinstance(attributes, dict) or set(attributes) != {"_metadata"}:  # pyright: ignore[reportUnknownArgumentType]
             raise Unpicklable("attributes of an object")

@@ -26,7 +26,7 @@ from weft.ir.dtype import NAMED, DType
 Array = np.ndarray[Any, Any]
 MAGIC: Final = b"PK\x03\x04"
 LARGEST_PICKLE: Final = 1 << 28  # bytes
-MOST_EXPANDED: Final = 1 << 20  # elements of a tensor that has more of them than its storage
+MOST_EXPANDED: Final = 1 << 20  # elements of a tensor with more of them than its storage
 MOST_DIMENSIONS: Final = 64  # as NumPy has it
 _FAULTS: Final = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError,
@@ -40,10 +40,10 @@ _STORAGES: Final = {
 
 
 class Storage(NamedTuple):
-    """Bytes that tensors are views of.
+    """The bytes under tensors, which are views.
 
     Attributes:
-        dtype: of its elements; `None` if only the tensors say it.
+        dtype: of its elements; `None` if only the tensors know it.
     """
 
     content: Array
@@ -51,10 +51,10 @@ class Storage(NamedTuple):
 
 
 def read_zip(path: Path, tensor: Callable[[Array], Any]) -> Any:
-    """What `torch.save` has written: tensors, numbers and texts in containers.
+    """Reads a file of `torch.save`: tensors, numbers and strings in containers.
 
     Args:
-        tensor: what stands in place of a tensor, of its array; no two arrays share memory.
+        tensor: converts an array to a tensor; no two arrays share memory.
 
     Raises:
         DataError: the file is damaged, or holds objects of other classes.
@@ -82,7 +82,7 @@ class _Reader:
         self._check()
 
     def _check(self) -> None:
-        """Nothing is compressed, nothing is there twice: what is read is no more than the file."""
+        """Checks that nothing is compressed or stored twice, which bounds the memory needed."""
         infos = self._archive.infolist()
         if any([info.compress_type != zipfile.ZIP_STORED for info in infos]):
             raise self._broken("its members are compressed, which torch.save does not do")
@@ -107,7 +107,7 @@ class _Reader:
     def _bytes(self, name: str) -> bytes:
         return self._archive.read(self._members[name])
 
-    # -- what names and persistent ids stand for
+    # objects of names and persistent ids
 
     def _load(self, identity: tuple[Any, ...]) -> Storage:
         kind, storage, key, _, count = identity
@@ -156,7 +156,7 @@ def _text_bytes(_: _Reader, arguments: tuple[Any, ...]) -> bytes:
 
 
 def _plain(make: Callable[..., Any], *kinds: type) -> Callable[[_Reader, tuple[Any, ...]], Any]:
-    """A container or number of Python's, made of these kinds of things."""
+    """A Python container or number of these types."""
 
     def made(_: _Reader, arguments: tuple[Any, ...]) -> Any:
         if not all([type(argument) in kinds for argument in arguments]):

@@ -1,1 +1,1 @@
-"""TensorFlow's checkpoints: bundles of the second version read and written, the first one read."""
+"""TensorFlow checkpoints: reads and writes the V2 bundle format, reads the V1 format."""

@@ -1,7 +1,7 @@
-"""Checkpoints of TensorFlow's second version: `p.index` and `p.data-00000-of-00001`.
+"""TensorFlow V2 checkpoints: `p.index` and `p.data-00000-of-00001`.
 
 The index is a table: under the empty key a header, under each name the type, shape and place of a
-tensor, and the checksum of its bytes. The data files are the bytes, one tensor behind the other.
+tensor, and the checksum of its bytes. The data files are the bytes, one tensor after the other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def data_name(prefix: str, shard: int, shards: int) -> str:
 
 
 def write_bundle(prefix: str, arrays: Mapping[str, Array]) -> None:
-    """Write a checkpoint of one data file, byte by byte as TensorFlow writes it.
+    """Writes a checkpoint with one data file, byte by byte as TensorFlow writes it.
 
     Raises:
         DTypeError: an array of a type that TensorFlow does not have.
@@ -68,7 +68,7 @@ def write_bundle(prefix: str, arrays: Mapping[str, Array]) -> None:
 
 
 class Bundle:
-    """A checkpoint that is there: names, types and shapes; values on demand.
+    """An existing checkpoint: names, types and shapes; values on demand.
 
     Raises:
         DataError: the index is damaged.
@@ -93,7 +93,7 @@ class Bundle:
         return read_entry(raw, f"{self._prefix}: {key[:200]!r}")
 
     def read(self, name: str) -> Array:
-        """The value of a tensor; texts are an array of `bytes`.
+        """The value of a tensor; strings are an array of `bytes`.
 
         Raises:
             DataError: its bytes are missing, damaged, or of a type that Weft does not have.
@@ -126,7 +126,7 @@ class Bundle:
         return raw
 
     def _joined(self, name: str, entry: Entry) -> Array:
-        """A partitioned variable as a whole."""
+        """Assembles a partitioned variable."""
         what = f"{self._prefix}: {name!r}"
         pieces = dict[Slice, Array]()
         for piece in entry.slices:
@@ -143,7 +143,7 @@ class Bundle:
 
 
 def joined(pieces: Mapping[Slice, Array], shape: tuple[int, ...], dtype: Any, what: str) -> Array:
-    """An array put together from its pieces.
+    """Assembles an array from its pieces.
 
     Raises:
         DataError: they do not fill it exactly.

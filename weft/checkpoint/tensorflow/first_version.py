@@ -1,4 +1,4 @@
-"""Checkpoints of TensorFlow's first version: one table with the tensors as messages in it."""
+"""TensorFlow V1 checkpoints: one table with the tensors as messages in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BITS: Final = 13
 
 
 class FirstVersion:
-    """A checkpoint in one file; it is read as a whole.
+    """A checkpoint in one file, which is read entirely.
 
     Raises:
         DataError: the file is damaged, or of another format.
@@ -42,7 +42,7 @@ class FirstVersion:
             self._read_piece(raw)
 
     def _inner(self, raw: Any, number: int) -> list[Any]:
-        """The messages in the fields of a number."""
+        """The messages in the fields of one number."""
         found = [f for f in wire.fields(raw, what=self._path) if f.number == number]
         return [expect(field, DELIMITED, self._path) for field in found]
 

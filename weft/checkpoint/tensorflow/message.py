@@ -1,4 +1,4 @@
-"""The messages in TensorFlow's checkpoints: types, shapes and slices of tensors.
+"""The messages in TensorFlow checkpoints: types, shapes and slices of tensors.
 
 Source: `types.proto`, `tensor_shape.proto`, `tensor_slice.proto`, `tensor_bundle.proto`,
 `saved_tensor_slice.proto` of TensorFlow.
@@ -28,11 +28,11 @@ Slice = tuple[tuple[int, int], ...]
 
 
 class Entry(NamedTuple):
-    """Where a tensor of a bundle is.
+    """The place of a tensor in a bundle.
 
     Attributes:
         dtype: TensorFlow's number of the element type.
-        shard: which data file.
+        shard: number of the data file.
         crc: masked CRC-32C of the bytes.
         slices: the pieces of a partitioned variable, which have entries of their own.
     """
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 
 def dtype_of(code: int, what: str) -> DType:
-    """The element type of a number.
+    """The element type of a TensorFlow type number.
 
     Raises:
         DataError: Weft has no such type.
@@ -90,7 +90,7 @@ def read_shape(raw: Any, what: str) -> tuple[int, ...]:
     """The sizes in a `TensorShapeProto`.
 
     Raises:
-        DataError: they are not known, or too many.
+        DataError: they are unknown, or too many.
     """
     sizes: list[int] = []
     for field in wire.fields(raw, what=what):

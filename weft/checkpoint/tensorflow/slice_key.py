@@ -1,4 +1,4 @@
-"""Keys of the pieces of partitioned variables: bytes that sort as what they stand for.
+"""Keys of the pieces of partitioned variables: bytes in an order-preserving encoding.
 
 Source: `OrderedCode` in TensorFlow (`core/lib/strings/ordered_code.h`).
 """
@@ -30,7 +30,7 @@ def _unsigned(value: int) -> bytes:
 
 
 def _signed(value: int) -> bytes:
-    """As many leading ones (zeros, if it is negative) as there are bytes, then its bits."""
+    """As many leading ones (zeros for a negative number) as there are bytes, then its bits."""
     bits = (~value if value < 0 else value).bit_length()
     size = next(n for n in range(1, _MOST + 1) if bits < 7 * n)
     header = ((1 << size) - 1) << 7 * size

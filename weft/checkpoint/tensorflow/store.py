@@ -1,4 +1,4 @@
-"""What lies under the path of a checkpoint, in whichever format: names, types, shapes, values."""
+"""A checkpoint in whichever format its path has: names, types, shapes, values."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def store_exists(prefix: str) -> bool:
 
 
 def remove_store(prefix: str, but: str = "") -> None:
-    """Remove the files of a checkpoint, the one that makes it a checkpoint first.
+    """Removes the files of a checkpoint, starting with the one that identifies it.
 
     Args:
-        but: the suffix, `SUFFIX` or `INDEX`, of the format that stays.
+        but: the suffix, `SUFFIX` or `INDEX`, of the format to keep.
 
     Raises:
         OSError: a file cannot be removed.

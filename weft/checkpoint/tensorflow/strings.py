@@ -1,6 +1,6 @@
-"""Tensors of texts in a checkpoint: their lengths as varints, a checksum of these, their bytes.
+"""String tensors in a checkpoint: their lengths as varints, a checksum of these, their bytes.
 
-The lengths are counted in the checksums as 4 bytes each, or as 8 where that is too few.
+In the checksums the lengths are 4 bytes each, or 8 if necessary.
 """
 
 from __future__ import annotations

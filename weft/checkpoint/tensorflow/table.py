@@ -1,10 +1,10 @@
-"""Sorted tables of keys and values, in LevelDB's format as TensorFlow writes it.
+"""Sorted tables of keys and values, in TensorFlow's variant of LevelDB's format.
 
-A file is blocks and a footer. A block is entries, the places of every sixteenth of them, and how
-many places those are; then a byte for its compression (0: none) and a masked CRC-32C. An entry is
-three varints (bytes shared with the key before, own bytes of the key, bytes of the value), the rest
-of the key, the value. The last block is the index: a key from each block's end on, and where the
-block is. The footer says where the index is.
+A file is blocks and a footer. A block is entries, the offsets of every sixteenth of them, and the
+number of offsets; then a byte for its compression (0: none) and a masked CRC-32C. An entry is three
+varints (bytes shared with the key before, own bytes of the key, bytes of the value), the rest of
+the key, the value. The last block is the index: a separator key after each block, and the block's
+position. The footer has the position of the index.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from weft.formats.wire import varint
 MAGIC: Final = 0xDB4775248B80FB57
 FOOTER: Final = 48  # bytes
 BLOCK: Final = 262_144  # bytes, as TensorFlow's tables have them
-INTERVAL: Final = 16  # entries from one whole key to the next
+INTERVAL: Final = 16  # entries from one full key to the next
 LARGEST: Final = 1 << 30  # bytes of a table
 _TRAILER: Final = 5
 _LONGEST_VARINT: Final = 5
@@ -31,7 +31,7 @@ Items = Iterable[tuple[bytes, bytes]]
 
 
 class _Handle(NamedTuple):
-    """Where a block is."""
+    """The position of a block."""
 
     offset: int
     size: int
@@ -108,7 +108,7 @@ def _shared(a: bytes, b: bytes) -> int:
 
 
 def _separator(last: bytes, first: bytes) -> bytes:
-    """A short key from the last of a block on, and before the first of the next."""
+    """A short key from a block's last key on, and before the first of the next."""
     count = _shared(last, first)
     if count < min(len(last), len(first)) and last[count] + 1 < first[count]:
         return last[:count] + bytes([last[count] + 1])
@@ -116,7 +116,7 @@ def _separator(last: bytes, first: bytes) -> bytes:
 
 
 def _successor(key: bytes) -> bytes:
-    """A short key that is not before this one."""
+    """A short key not before this one."""
     for place, byte in enumerate(key):
         if byte != 255:
             return key[:place] + bytes([byte + 1])

@@ -1,7 +1,7 @@
-"""An event file, written by a thread of its own.
+"""An event file, written by its own thread.
 
-What was handed over is written in order; what was flushed is in the file whatever happens to the
-process. An event that cannot be written is told at the next call.
+Events are written in order; flushed events are in the file whatever happens to the process. An
+error of writing is raised by the next call.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _numbers: Final = itertools.count()
 
 
 class EventFile:
-    """Writes events to a new file in a folder, which is made where it is missing.
+    """Writes events to a new file in a folder, which is created if missing.
 
     Args:
-        folder: where TensorBoard looks.
-        max_queue: how many events may wait before `add` does.
-        flush_secs: how long an event may wait before it is in the file.
+        folder: the folder that TensorBoard reads.
+        max_queue: how many events may be queued before `add` blocks.
+        flush_secs: maximum seconds until an event is in the file.
         suffix: the end of the file's name.
 
     Attributes:
-        folder: where the file is.
+        folder: the folder of the file.
         path: the file.
 
     Raises:
@@ -70,12 +70,12 @@ class EventFile:
     def add(
         self, content: Content, step: int | None = None, wall_time: float | None = None
     ) -> None:
-        """Hand over an event.
+        """Queues an event.
 
         Args:
-            content: gives its fields, in the thread.
-            step: at which it happened.
-            wall_time: when, in seconds since 1970; now, without it.
+            content: returns its fields, called in the thread.
+            step: the step of the event.
+            wall_time: seconds since 1970; now by default.
 
         Raises:
             ClosedError: the file is closed.
@@ -88,7 +88,7 @@ class EventFile:
         self._thread.jobs.put(lambda: message.event(now, step, content()))
 
     def flush(self) -> None:
-        """Return once everything handed over is in the file.
+        """Returns once all queued events are in the file.
 
         Raises:
             OSError: an event could not be written.
@@ -100,7 +100,7 @@ class EventFile:
             self._thread.check()
 
     def close(self) -> None:
-        """Write what is left and close the file; again, it does nothing.
+        """Writes queued events and closes the file; a second call does nothing.
 
         Raises:
             OSError: an event could not be written.
@@ -111,7 +111,7 @@ class EventFile:
 
 
 class _Thread(threading.Thread):
-    """Encodes and writes what is handed over. An error is kept, and told once."""
+    """Encodes and writes queued events. An error is kept, and raised once."""
 
     def __init__(self, file: RecordWriter, size: int, flush_secs: float) -> None:
         super().__init__(name="weft-events", daemon=True)
@@ -122,19 +122,19 @@ class _Thread(threading.Thread):
         self.start()
 
     def check(self) -> None:
-        """Raise what went wrong, once."""
+        """Raises an error of the thread, once."""
         error, self._error = self._error, None
         if error is not None:
             raise error
 
     def finish(self) -> None:
-        """Write what is left, and end; in a child process there is nothing to do."""
+        """Writes what is left, and ends; in a child process it does nothing."""
         if self.is_alive():
             self.jobs.put(None)
             self.join()
 
     def run(self) -> None:
-        """Write until there is nothing more to come."""
+        """Writes until the queue is closed."""
         due = time.monotonic() + self._flush_secs
         job: Any = b""
         while job is not None:

@@ -1,4 +1,4 @@
-"""A graph as TensorBoard draws it, and the times and the memory that its nodes took.
+"""A graph for TensorBoard, and the time and memory of its nodes.
 
 GraphDef        node = 1, versions = 4 (producer = 1)
 NodeDef         name = 1, op = 2, input = 3, device = 4, attr = 5: a map of text to AttrValue
@@ -17,22 +17,22 @@ from typing import Any, Final, NamedTuple
 from weft.formats import wire
 from weft.formats.event import message
 
-PRODUCER: Final = 22  # PyTorch's and tensorboardX's version of graphs
+PRODUCER: Final = 22  # the graph version of PyTorch and tensorboardX
 CPU: Final = "/device:CPU:0"
 
 
 class NodeDef(NamedTuple):
-    """A node: scopes in its name are told apart by `/`.
+    """A node; scopes in its name are separated by `/`.
 
     Attributes:
-        name: its name, of which there is one.
-        op: what it computes.
-        inputs: names of nodes, with `:1` behind it for a second output, `^` in front of what it
-            only waits for.
-        shapes: of its outputs; `None` where a rank or a dimension is not known.
+        name: its unique name.
+        op: its operation.
+        inputs: names of nodes, with suffix `:1` for a second output, prefix `^` for control
+            dependencies.
+        shapes: of its outputs; `None` for an unknown rank or dimension.
         dtype: the type of its outputs, by NumPy's name.
-        attributes: texts that are shown beside it.
-        device: where it runs.
+        attributes: strings that are shown beside it.
+        device: its device.
     """
 
     name: str
@@ -45,7 +45,7 @@ class NodeDef(NamedTuple):
 
 
 class NodeTime(NamedTuple):
-    """When a node ran: microseconds, bytes of its results."""
+    """When a node ran, in microseconds, and the bytes of its results."""
 
     name: str
     start: int

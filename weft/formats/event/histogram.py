@@ -1,10 +1,10 @@
-"""Histograms: how many values lie in which bucket.
+"""Histograms: counts of values in buckets.
 
     HistogramProto   min = 1, max = 2, num = 3, sum = 4, sum_squares = 5, bucket_limit = 6,
                      bucket = 7
 
-A bucket is told by its right edge; the first one begins where the numbers of its type do, so one
-without values is put in front of those that have some, to tell where these begin.
+A bucket is given by its right edge, and the first one begins at the smallest number of its type. So
+an empty bucket precedes the others, to mark where these begin.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from weft.formats import wire
 
 SMALLEST: Final = 1e-12
 LARGEST: Final = 1e20
-GROWTH: Final = 1.1  # of a bucket's edge to the next, as TensorFlow has it
+GROWTH: Final = 1.1  # ratio of adjacent bucket edges, as in TensorFlow
 
 
 def histogram(
     tag: str, values: Any, bins: Any = "tensorflow", max_bins: int | None = None
 ) -> bytes:
-    """The summary value with a histogram of values.
+    """A summary value with a histogram of values.
 
     Args:
         tag: its name.
         values: an array.
-        bins: `"tensorflow"` for edges that grow by a tenth, or what `np.histogram` takes.
-        max_bins: neighbouring buckets are joined until there are no more than these.
+        bins: `"tensorflow"` for edges that grow by a tenth, or as for `np.histogram`.
+        max_bins: adjacent buckets are merged until there are at most this many.
 
     Raises:
         ArgumentError: there are no values, or some are NaN or infinite.
@@ -64,7 +64,7 @@ def raw_histogram(
     tag: str, low: float, high: float, count: float, total: float, squares: float,
     limits: Any, counts: Any,
 ) -> bytes:  # fmt: skip
-    """The summary value with a histogram that was counted elsewhere.
+    """A summary value with given histogram counts.
 
     Raises:
         ArgumentError: there are not as many counts as limits.
@@ -84,7 +84,7 @@ def raw_histogram(
 
 @functools.cache
 def edges_of_tensorflow() -> np.ndarray:
-    """The edges that TensorFlow sorts values by."""
+    """TensorFlow's bucket edges."""
     count = int(np.ceil(np.log(LARGEST / SMALLEST) / np.log(GROWTH)))
     right = SMALLEST * GROWTH ** np.arange(count)
     largest = np.finfo(np.float64).max

@@ -1,4 +1,4 @@
-"""Hyperparameters of a run and the metrics that it is judged by, for TensorBoard's plugin.
+"""Hyperparameters of a run and its metrics, for TensorBoard's plugin.
 
 HParamsPluginData   version = 1, experiment = 2, session_start_info = 3, session_end_info = 4
 Experiment          hparam_infos = 4: name = 1, type = 4, domain_discrete = 5
@@ -27,10 +27,10 @@ _NOTHING: Final = message.tensor_proto(np.zeros(0, np.float32))
 def experiment(
     hparams: Mapping[str, Any], metrics: Iterable[str], discrete: Mapping[str, Sequence[Any]]
 ) -> bytes:
-    """What is varied and what is measured; `discrete` names the values that are tried.
+    """The hyperparameters and metrics; `discrete` lists the values that are tried.
 
     Raises:
-        DTypeError: a value that is no number, text or truth value.
+        DTypeError: a value that is not a number, string or boolean.
     """
     content = b""
     for name, value in hparams.items():
@@ -45,7 +45,7 @@ def experiment(
 
 
 def session_start(hparams: Mapping[str, Any]) -> bytes:
-    """The values of one run."""
+    """The hyperparameters of one run."""
     content = b""
     for name, value in hparams.items():
         entry = wire.delimited(1, name) + wire.delimited(2, _value(name, value))

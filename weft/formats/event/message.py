@@ -19,7 +19,7 @@ import numpy as np
 from weft.formats import wire
 
 FILE_VERSION: Final = "brain.Event:2"
-TEXT: Final = 7  # TensorFlow's number of its type of strings
+TEXT: Final = 7  # TensorFlow's type number of strings
 DATA_TYPES: Final = {
     "float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "complex64": 8,
     "int64": 9, "bool": 10, "bfloat16": 14, "uint16": 17, "complex128": 18, "float16": 19,
@@ -29,7 +29,7 @@ START, STOP, CHECKPOINT = 1, 2, 3
 
 
 def event(wall_time: float, step: int | None = None, *fields: bytes) -> bytes:
-    """An event: when, at which step, and what."""
+    """An event: its time, step and content."""
     head = wire.float64(1, wall_time)
     if step is not None:
         head += wire.integer(2, int(step))
@@ -37,27 +37,27 @@ def event(wall_time: float, step: int | None = None, *fields: bytes) -> bytes:
 
 
 def file_version() -> bytes:
-    """What the first event of a file holds."""
+    """The content of a file's first event."""
     return wire.delimited(3, FILE_VERSION)
 
 
 def graph_field(graph: bytes) -> bytes:
-    """What an event with a graph holds."""
+    """The content of an event with a graph."""
     return wire.delimited(4, graph)
 
 
 def summary_field(summary: bytes) -> bytes:
-    """What an event with a summary holds."""
+    """The content of an event with a summary."""
     return wire.delimited(5, summary)
 
 
 def session_field(status: int) -> bytes:
-    """What an event at the start or the end of a session holds."""
+    """The content of an event at the start or the end of a session."""
     return wire.delimited(7, wire.integer(1, status))
 
 
 def run_metadata_field(tag: str, metadata: bytes) -> bytes:
-    """What an event with the times of a step holds."""
+    """The content of an event with the times of a step."""
     return wire.delimited(8, wire.delimited(1, tag) + wire.delimited(2, metadata))
 
 
@@ -72,13 +72,13 @@ def scalar(tag: str, value: float) -> bytes:
 
 
 def image(tag: str, png: bytes, height: int, width: int, channels: int) -> bytes:
-    """An image that is encoded already."""
+    """An already encoded image."""
     shape = wire.integer(1, height) + wire.integer(2, width) + wire.integer(3, channels)
     return wire.delimited(1, tag) + wire.delimited(4, shape + wire.delimited(4, png))
 
 
 def audio(tag: str, wav: bytes, sample_rate: float, channels: int, frames: int) -> bytes:
-    """A sound that is encoded already."""
+    """An already encoded sound."""
     shape = wire.float32(1, sample_rate) + wire.integer(2, channels) + wire.integer(3, frames)
     content = shape + wire.delimited(4, wav) + wire.delimited(5, "audio/wav")
     return wire.delimited(1, tag) + wire.delimited(6, content)
@@ -90,7 +90,7 @@ def tensor_value(tag: str, tensor: bytes, metadata: bytes) -> bytes:
 
 
 def metadata(plugin: str, content: bytes = b"", display: str = "", description: str = "") -> bytes:
-    """Which plugin a value is for, and what it says to it."""
+    """A value's plugin, and data for it."""
     data = wire.delimited(1, wire.delimited(1, plugin) + wire.delimited(2, content))
     if display:
         data += wire.delimited(2, display)
@@ -100,7 +100,7 @@ def metadata(plugin: str, content: bytes = b"", display: str = "", description: 
 
 
 def shape_proto(shape: Sequence[int | None] | None) -> bytes:
-    """A shape; `None` is a dimension, or a rank, that is not known."""
+    """A shape; `None` for an unknown dimension or rank."""
     if shape is None:
         return wire.integer(3, 1)
     sizes = [-1 if size is None else size for size in shape]
@@ -117,7 +117,7 @@ def tensor_proto(array: Any) -> bytes:
 
 
 def text_tensor(texts: Iterable[str | bytes], shape: Sequence[int] | None = None) -> bytes:
-    """An array of strings; of one dimension where no shape is given."""
+    """An array of strings; one-dimensional unless a shape is given."""
     strings = list(texts)
     head = wire.integer(1, TEXT)
     head += wire.delimited(2, shape_proto([len(strings)] if shape is None else shape))

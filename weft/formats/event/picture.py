@@ -25,7 +25,7 @@ def png(array: np.ndarray) -> bytes:
 
 
 def animated(frames: np.ndarray, fps: float) -> bytes:
-    """Images of bytes, `[time, height, width, channels]`, as an animated PNG that starts over."""
+    """Images of bytes, `[time, height, width, channels]`, as a looping animated PNG."""
     count, height, width, _ = frames.shape
     delay = max(1, round(1000 / fps))
     body, number = [], 0
@@ -63,7 +63,7 @@ def arranged(array: np.ndarray, format: str) -> np.ndarray:
     """An image of dimensions named by `format` as `[height, width, channels]`; `N` makes a grid.
 
     Raises:
-        ShapeError: there are other dimensions, or no image.
+        ShapeError: the dimensions differ, or the image is empty.
     """
     names = format.upper()
     known = sorted(names) in (sorted("HW"), sorted("CHW"), sorted("NCHW"))
@@ -82,7 +82,7 @@ def arranged(array: np.ndarray, format: str) -> np.ndarray:
 
 
 def grid(images: np.ndarray, columns: int = GRID_COLUMNS) -> np.ndarray:
-    """Images `[number, height, width, channels]` side by side, row by row, the rest black."""
+    """Images `[number, height, width, channels]` in a grid, row by row, the rest black."""
     count, height, width, channels = images.shape
     columns = min(count, columns) or 1
     rows = -(-count // columns)
@@ -99,7 +99,7 @@ def _file(array: np.ndarray, before: bytes, body: bytes) -> bytes:
 
 
 def _squeezed(array: np.ndarray) -> bytes:
-    """Rows of an image, each behind its filter's number, compressed."""
+    """Rows of an image, each with its filter byte, compressed."""
     height = len(array)
     rows = np.zeros((height, 1 + array[0].size), np.uint8)
     rows[:, 1:] = array.reshape(height, -1)

@@ -27,14 +27,14 @@ Layout = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
 def text(tag: str, content: str) -> bytes:
-    """Markdown to be shown."""
+    """Markdown text."""
     return message.tensor_value(
         f"{tag}/text_summary", message.text_tensor([content]), message.metadata("text")
     )
 
 
 def scalar_tensor(tag: str, value: Any) -> bytes:
-    """A number with as many bits as it has."""
+    """A scalar in its own type."""
     return message.tensor_value(tag, message.tensor_proto(value), message.metadata("scalars"))
 
 
@@ -47,7 +47,7 @@ def pr_curve(tag: str, labels: Any, predictions: Any, thresholds: int, weights: 
     """Precision and recall of predictions between 0 and 1, counted at evenly spaced thresholds.
 
     Raises:
-        ShapeError: there is not a label for each prediction.
+        ShapeError: there is not one label per prediction.
         ArgumentError: a prediction lies outside [0, 1].
     """
     truth, score = np.asarray(labels).reshape(-1) != 0, np.asarray(predictions).reshape(-1)
@@ -89,10 +89,10 @@ def raw_pr_curve(
 
 
 def mesh(tag: str, vertices: Any, colors: Any, faces: Any, config: Any) -> list[bytes]:
-    """Points in space, `[batch, points, 3]`, with colors and triangles where they are given.
+    """Points in space, `[batch, points, 3]`, optionally with colors and triangles.
 
     Raises:
-        ShapeError: other dimensions than these.
+        ShapeError: wrong dimensions.
     """
     parts: list[tuple[int, str, Any, Any]] = [
         (VERTEX, "VERTEX", vertices, np.float32),
@@ -114,10 +114,10 @@ def mesh(tag: str, vertices: Any, colors: Any, faces: Any, config: Any) -> list[
 
 
 def layout(charts: Layout) -> bytes:
-    """Which charts stand together: category, title, and `["Multiline" or "Margin", tags]`.
+    """Groups charts: category, title, and `["Multiline" or "Margin", tags]`.
 
     Raises:
-        ArgumentError: a chart of another kind, or a margin without three tags each.
+        ArgumentError: a chart of another kind, or a margin chart without three tags each.
     """
     content = b""
     for category, titles in charts.items():

@@ -1,4 +1,4 @@
-"""Embeddings for TensorBoard's projector: tables of text and an image, in files of their own."""
+"""Embeddings for TensorBoard's projector: text tables and an image, in separate files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.formats.event.picture import grid, png
 
-LARGEST_SPRITE: Final = 8192  # pixels a side, as TensorBoard has it
+LARGEST_SPRITE: Final = 8192  # pixels per side, TensorBoard's limit
 CONFIG: Final = "projector_config.pbtxt"
 
 
@@ -25,19 +25,19 @@ def write_embedding(
     header: Sequence[str] | None,
     images: np.ndarray | None,
 ) -> None:
-    """Write vectors, what they are of and how they look, and list them in the folder.
+    """Writes vectors with their metadata and images, and lists them in the folder.
 
     Args:
-        folder: of the events.
-        place: the folder in it for these files.
-        name: under which TensorBoard offers them.
+        folder: the folder of the events.
+        place: its subfolder for these files.
+        name: their name in TensorBoard.
         vectors: `[number, size]`.
-        metadata: a text for each vector, or several with a `header` for each column.
+        metadata: a string per vector, or several with a `header` per column.
         header: names of the columns.
         images: bytes, `[number, height, width, channels]`.
 
     Raises:
-        ShapeError: there is not a text or an image for each vector, or images are too large.
+        ShapeError: there is not one string or image per vector, or images are too large.
     """
     if vectors.ndim != 2 or not vectors.size:
         raise ShapeError(f"add_embedding: expected mat [number, size], got {vectors.shape}")

@@ -1,4 +1,4 @@
-"""What an event file holds."""
+"""Reads event files."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class SummaryValue:
 
     Attributes:
         tag: its name.
-        simple_value: a number, where it is one.
-        image: PNG, where it is an image; `audio` and `histogram` likewise, the last with the
-            fields of its message by number.
+        simple_value: a number, if it is one.
+        image: PNG, if it is an image; `audio` and `histogram` likewise, the last with the fields of
+            its message by number.
         tensor: an array, or a list of bytes.
-        plugin: whom it is for, and `content` what is said to it.
+        plugin: its plugin, with the data `content`.
     """
 
     tag: str = ""
@@ -42,16 +42,16 @@ class SummaryValue:
 
 @dataclass
 class Event:
-    """An event: exactly one of its fields, apart from time and step, is there.
+    """An event; exactly one of its fields, apart from time and step, is set.
 
     Attributes:
-        wall_time: when it happened, in seconds since 1970.
-        step: at which step.
-        file_version: what the first event of a file says.
-        graph_def: a graph, serialised.
+        wall_time: its time in seconds since 1970.
+        step: its step.
+        file_version: the version in a file's first event.
+        graph_def: a serialized graph.
         values: of its summary.
         status: of a session.
-        run_metadata: the name of a step, and its times, serialised.
+        run_metadata: the name of a step, and its serialized times.
     """
 
     wall_time: float = 0.0
@@ -67,7 +67,7 @@ def read_events(path: str | os.PathLike[str], broken: Broken = "raise") -> Itera
     """The events of a file, in their order.
 
     Raises:
-        DataError: the file is damaged, and `broken` does not say to skip that.
+        DataError: the file is damaged, unless `broken` says to skip damage.
         OSError: it cannot be read.
     """
     with RecordReader(path, broken=broken) as reader:
@@ -76,10 +76,10 @@ def read_events(path: str | os.PathLike[str], broken: Broken = "raise") -> Itera
 
 
 def event(record: Any) -> Event:
-    """An event from its bytes.
+    """Parses an event.
 
     Raises:
-        DataError: they are no event; it says where.
+        DataError: the bytes are not an event; the message gives the position.
     """
     found = Event()
     for part in wire.fields(record, 0, WHAT):

@@ -12,7 +12,7 @@ from weft.errors import ShapeError
 
 
 def wav(samples: Any, sample_rate: int) -> tuple[bytes, int, int]:
-    """Samples between -1 and 1 as a WAV file of 16 bits; its number of channels and of frames.
+    """Samples between -1 and 1 as a 16-bit WAV file; its numbers of channels and frames.
 
     Args:
         samples: `[frames]` or `[frames, channels]`.

@@ -1,4 +1,4 @@
-"""Spans of time on several tracks, as the profile plugin of TensorBoard reads them.
+"""Time spans on several tracks, for TensorBoard's profile plugin.
 
 XSpace          planes = 1, hostnames = 4
 XPlane          id = 1, name = 2, lines = 3, event_metadata = 4, stat_metadata = 5: maps by number
@@ -17,12 +17,12 @@ from typing import Final, NamedTuple
 
 from weft.formats import wire
 
-HOST: Final = "/host:CPU"  # the name that stands for this machine's threads
+HOST: Final = "/host:CPU"  # the plane's name for this machine's threads
 _PS: Final = 1000  # picoseconds in a nanosecond
 
 
 class Span(NamedTuple):
-    """What ran on a track: nanoseconds from some common moment, and figures or texts about it."""
+    """A span on a track: nanoseconds from a common origin, and numbers or strings about it."""
 
     name: str
     start: int
@@ -52,7 +52,7 @@ def xspace(tracks: Mapping[str, Sequence[Span]], began: int, host: str) -> bytes
 
     Args:
         tracks: their spans, by name.
-        began: the common moment, in nanoseconds since 1970.
+        began: the common origin, in nanoseconds since 1970.
         host: the machine's name.
     """
     events, figures = _Numbers(), _Numbers()
