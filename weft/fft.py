@@ -199,7 +199,7 @@ def stft(
     weights = _weights("stft", window, win_length, n_fft, hop, x)
     whole = x.dtype.is_complex or weights.dtype.is_complex
     if whole and onesided:
-        text = "stft: of complex numbers no frequency follows from others; leave out onesided=True"
+        text = "stft: complex input has no redundant frequencies; omit onesided=True"
         raise DTypeError(text + at_user_line())
     mode = pad_mode if center else None
     dims = dims_of(x)
@@ -239,12 +239,12 @@ def istft(
     """
     dims = dims_of(input)
     if not lazy_of(input).type.dtype.is_complex:
-        raise DTypeError(f"istft: expected complex numbers, as stft gives{at_user_line()}")
+        raise DTypeError(f"istft: expected complex numbers, as from stft{at_user_line()}")
     whole = dims[-2:-1] == (n_fft,) if onesided is None else not onesided
     rows = n_fft if whole else n_fft // 2 + 1
     if len(dims) not in (2, 3) or dims[-2] != rows or 0 in dims:
         raise ShapeError(
-            f"istft: expected shape (..., {rows} frequencies, pieces), got {dims}{at_user_line()}"
+            f"istft: expected shape (..., {rows} frequencies, frames), got {dims}{at_user_line()}"
         )
     hop = n_fft // 4 if hop_length is None else hop_length
     kind = lazy_of(input).type.dtype
@@ -252,7 +252,7 @@ def istft(
     weights = _weights("istft", window, win_length, n_fft, hop, zeros(0, dtype=kind.real))
     if weights.dtype.is_complex and not return_complex:
         raise DTypeError(
-            f"istft: with a complex window the signal is complex: say return_complex=True"
+            f"istft: with a complex window the signal is complex: pass return_complex=True"
             f"{at_user_line()}"
         )
     begin = n_fft // 2 if center else 0

@@ -117,8 +117,8 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
     inner = builtins.all([r == 2 for r in ranks[1:-1]])
     if len(ranks) < 2 or not inner or not {ranks[0], ranks[-1]} <= {1, 2}:
         raise ShapeError(
-            "multi_dot: expected two or more matrices, of which the outer ones may be vectors, "
-            f"got ranks {ranks}{at_user_line()}"
+            "multi_dot: expected two or more matrices, of which only the first and last may be "
+            f"vectors, got ranks {ranks}{at_user_line()}"
         )
     dims = [dims_of(x) for x in tensors]
     first = 1 if ranks[0] == 1 else dims[0][0]
@@ -157,7 +157,7 @@ def tensorinv(A: Any, ind: int = 2) -> Tensor:
     rows, columns = math.prod(dims[:ind]), math.prod(dims[ind:])
     if not 0 < ind < len(dims) or rows != columns:
         raise ShapeError(
-            f"tensorinv: expected as many elements before axis {ind} as behind it, got shape "
+            f"tensorinv: expected as many elements before axis {ind} as after it, got shape "
             f"{dims}{at_user_line()}"
         )
     return reshape(inv(reshape(A, rows, columns)), *dims[ind:], *dims[:ind])

@@ -79,7 +79,7 @@ def _reduction(name: str, reduce: str, doc: str) -> Callable[..., Tensor]:
     Args:
         data: (rows, ...).
         segment_ids: (rows), integers.
-        num_segments: how many rows the result has; looked up in the ids where it is not given.
+        num_segments: number of rows of the result; computed from the ids by default.
         indices_are_sorted: whether the ids are sorted, which is faster.
 
     Raises:
@@ -90,7 +90,9 @@ def _reduction(name: str, reduce: str, doc: str) -> Callable[..., Tensor]:
 
 
 segment_sum: Final = _reduction("segment_sum", "sum", "Sums of the rows of each id.")
-segment_mean: Final = _reduction("segment_mean", "mean", "Means of rows; 0 where there are none.")
+segment_mean: Final = _reduction(
+    "segment_mean", "mean", "Means of the rows of each id; 0 for none."
+)
 segment_prod: Final = _reduction("segment_prod", "prod", "Products of the rows of each id.")
 segment_max: Final = _reduction("segment_max", "max", "The largest of each column; 0 for no row.")
 segment_min: Final = _reduction("segment_min", "min", "The smallest of each column; 0 for no row.")

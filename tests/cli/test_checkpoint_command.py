@@ -78,7 +78,7 @@ def test_convert_and_the_formats_of_others(run, folder, tmp_path):
     for end in (".index", ".data-00000-of-00001"):
         assert (tmp_path / f"back{end}").read_bytes() == (tmp_path / f"v2{end}").read_bytes()
     code, said = run("convert", folder, plain)
-    assert code == 0 and "2 arrays; 1 values are no arrays: left out" in said
+    assert code == 0 and "2 arrays; 1 values are not arrays: omitted" in said
     np.testing.assert_array_equal(wf.load(plain)["model.w"].numpy(), np.full((2, 3), 20.0))
     code, said = run("convert", folder, tmp_path / "a.other")
     assert code == 2 and "expected a target that ends in .safetensors or .index" in said

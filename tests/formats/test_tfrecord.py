@@ -64,7 +64,7 @@ def test_a_damaged_record_is_reported_or_passed_over(tmp_path):
     reader = RecordReader(path, broken="skip")
     assert (list(reader), reader.skipped) == ([b"one", b"three"], 1)
     path.write_bytes(raw[:-1])
-    with pytest.raises(DataError, match="the file ends within it: expected 5 bytes"):
+    with pytest.raises(DataError, match="the file is truncated in it: expected 5 bytes"):
         list(RecordReader(path, offset=2 * second))
     reader = RecordReader(path, broken="skip")
     assert (list(reader), reader.skipped) == ([b"one"], 2)
@@ -82,7 +82,7 @@ def test_a_length_that_is_wrong_allocates_nothing(tmp_path):
     length = struct.pack("<Q", 1 << 62)
     path = tmp_path / "a"
     path.write_bytes(length + struct.pack("<I", masked_crc32c(length)) + b"abc")
-    with pytest.raises(DataError, match="the file ends within it"):
+    with pytest.raises(DataError, match="the file is truncated in it"):
         list(RecordReader(path))
 
 

@@ -41,8 +41,8 @@ def test_arrays_take_the_bytes_that_their_types_have():
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        (b"\x08", "damaged at byte 101: an integer that does not end"),
-        (b"\x08" + b"\xff" * 10, "damaged at byte 101: an integer that does not end"),
+        (b"\x08", "damaged at byte 101: a truncated integer"),
+        (b"\x08" + b"\xff" * 10, "damaged at byte 101: a truncated integer"),
         (b"\x08\x01\x12\x05abc", "damaged at byte 104: expected 5 bytes, got 3"),
         (b"\x0d\x00", "damaged at byte 101: expected 4 bytes, got 1"),
         (b"\x0b", "damaged at byte 100: a field of kind 3"),

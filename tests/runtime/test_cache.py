@@ -52,7 +52,7 @@ def is_refused(folder: Path, why: str) -> None:
         assert cache.load(A) is None
         assert not cache.holds(A)
         cache.store({B: b"code"})
-    assert len(told) == 1 and "kernels are not kept between runs" in str(told[0].message)
+    assert len(told) == 1 and "kernels are not cached between runs" in str(told[0].message)
     assert not entry(folder, B).exists()
 
 
@@ -250,7 +250,7 @@ def test_no_folder_ends_a_program(tmp_path, case):
         env={**environment, **cases[case]},
     )  # fmt: skip
     assert done.stdout == "16.0\n", done.stderr
-    assert done.stderr.count("RuntimeWarning: kernels are not kept between runs") == 1
+    assert done.stderr.count("RuntimeWarning: kernels are not cached between runs") == 1
     assert not Path("/nonexistent").exists()
     assert (tmp_path / "file").read_text() == "in the way"
 

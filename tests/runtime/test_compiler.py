@@ -322,7 +322,7 @@ def test_a_folder_that_cannot_be_made_costs_a_warning_and_no_more(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with config.override(cache=str(tmp_path / "file" / "cache")):
         compiler = Compiler()
-        with pytest.warns(RuntimeWarning, match="kernels are not kept between runs"):
+        with pytest.warns(RuntimeWarning, match="kernels are not cached between runs"):
             found = compiler.compile([affine(2.0, 4.0)], current())
         assert works(*found.values())
         with warnings.catch_warnings():

@@ -65,7 +65,7 @@ def test_an_external_without_an_address_is_an_error_and_nothing_runs():
         (InArena(64, BYTES), "lies outside the 256 bytes"),
         (InArena(-64, 8), "lies outside the 256 bytes"),
         (External(1, 8), "beyond the 1 declared"),
-        (Scratch(8), "scratch memory has no place"),
+        (Scratch(8), "scratch memory is not placed"),
     ],
 )
 def test_places_outside_what_there_is_raise(argument, text):

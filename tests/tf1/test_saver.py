@@ -110,7 +110,9 @@ def test_a_flipped_byte_is_found(tmp_path):
         data = bytearray(file.read_bytes())
         data[-7] ^= 1
         file.write_bytes(data)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="'flipped' are not those saved"):
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="'flipped' do not match their checksum"
+        ):
             saver.restore(session, path)
 
 

@@ -91,7 +91,7 @@ def test_inverses_of_short_time_transforms_refuse():
         found.istft(6)
     with pytest.raises(ShapeError, match=r"istft: expected shape .* got \(0, 5, 3\)"):
         found.new_zeros((0, 5, 3)).istft(8)
-    with pytest.raises(DTypeError, match="expected complex numbers, as stft gives"):
+    with pytest.raises(DTypeError, match="expected complex numbers, as from stft"):
         wf.istft(found.real, 8)
     with pytest.raises(DTypeError, match="say return_complex=True"):
         found.istft(8, window=wf.ones(8) * 1j)

@@ -159,7 +159,7 @@ def test_hyperparameters_are_a_run(writer):
     assert found["acc"].simple_value == 0.5
     names = [f"_hparams_/{n}" for n in ("experiment", "session_start_info", "session_end_info")]
     assert all([found[name].plugin == "hparams" for name in names])
-    with pytest.raises(DTypeError, match="hparams: 'lr': expected a number, text or a truth value"):
+    with pytest.raises(DTypeError, match="hparams: 'lr': expected a number, string or boolean"):
         writer.add_hparams({"lr": [1]}, {})
 
 

@@ -38,7 +38,9 @@ def write_arrays(
         OSError: the folder is missing or full, or may not be written to.
     """
     if METADATA in arrays:
-        raise ArgumentError(f"save: expected other names than {METADATA!r}, which is the format's")
+        raise ArgumentError(
+            f"save: expected other names than {METADATA!r}, which the format reserves"
+        )
     # The widest first, so that each is aligned to its element size.
     order = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     raw: list[memoryview] = []
@@ -129,9 +131,9 @@ def _check(
     for number, (name, array) in enumerate(arrays.items()):
         got, checksum = found[number]
         if got != array.nbytes:
-            raise damaged(path, f"it ends within {name!r}")
+            raise damaged(path, f"it is truncated within {name!r}")
         if sums is not None and checksum != sums[number]:
-            raise damaged(path, f"the bytes of {name!r} are not those saved")
+            raise damaged(path, f"the bytes of {name!r} do not match their checksum")
 
 
 def _memories(entries: Sequence[Entry]) -> list[tuple[Any, int]]:

@@ -241,5 +241,5 @@ class Checkpointer:
 def _tell(damaged: list[Damaged], used: int) -> None:
     for one in damaged:
         warnings.warn(
-            f"restore: {one.path} is passed over, step {used} is used: {one.error}", stacklevel=4
+            f"restore: {one.path} is skipped, step {used} is used: {one.error}", stacklevel=4
         )

@@ -134,7 +134,7 @@ def read_header(file: BufferedReader, size: int, path: Path) -> Header:
     sealed = raw.startswith(_BEGIN, LENGTH)
     start = LENGTH + len(_BEGIN)
     if sealed and _digest(raw).encode() != raw[start : start + len(_BLANK)]:
-        raise damaged(path, "its header is not the one saved")
+        raise damaged(path, "its header does not match its digest")
     fields = _fields(raw[LENGTH:], path)
     metadata = _metadata(fields.pop(METADATA, {}), path)
     entries = {name: _entry(name, given, path) for name, given in fields.items()}
@@ -147,7 +147,7 @@ def read_header(file: BufferedReader, size: int, path: Path) -> Header:
 
 def damaged(path: Path, why: str) -> DataError:
     """The error for a file with invalid content."""
-    return DataError(f"load: {path} is damaged, or no safetensors file: {why}")
+    return DataError(f"load: {path} is damaged, or not a safetensors file: {why}")
 
 
 def _fields(text: bytes, path: Path) -> dict[str, Any]:
@@ -156,14 +156,14 @@ def _fields(text: bytes, path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise damaged(path, f"its header: {error}") from None
     if not isinstance(found, dict):
-        raise damaged(path, "its header is no object")
+        raise damaged(path, "its header is not an object")
     return cast("dict[str, Any]", found)
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name comes twice")
+        raise ValueError("a duplicate name")
     return found
 
 
@@ -176,10 +176,10 @@ def _bounded(digits: str) -> int:
 
 def _metadata(found: Any, path: Path) -> dict[str, str]:
     if not isinstance(found, dict):
-        raise damaged(path, "its metadata are no texts")
+        raise damaged(path, "its metadata are not strings")
     texts = cast("dict[str, Any]", found)
     if not all([isinstance(text, str) for text in texts.values()]):
-        raise damaged(path, "its metadata are no texts")
+        raise damaged(path, "its metadata are not strings")
     return texts
 
 
@@ -197,10 +197,10 @@ def _entry(name: str, given: Any, path: Path) -> Entry:
         kind, shape = given["dtype"], tuple(given["shape"])
         start, end = given["data_offsets"]
     except (TypeError, KeyError, ValueError):
-        raise damaged(path, f"what it says of {name!r}") from None
+        raise damaged(path, f"its entry for {name!r}") from None
     numbers = (*shape[:MOST_DIMENSIONS], start, end)
     if not isinstance(kind, str) or not all([type(n) is int and n >= 0 for n in numbers]):
-        raise damaged(path, f"what it says of {name!r}")
+        raise damaged(path, f"its entry for {name!r}")
     dtype = _BY_FORMAT.get(kind)
     if dtype is None:
         expected = ", ".join(_BY_FORMAT)

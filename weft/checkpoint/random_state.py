@@ -49,7 +49,7 @@ class RandomState:
             drawn = kind, np.asarray(keys), place, has, gauss
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(
-                f"RandomState: expected the states of three streams, got {error!r}"
+                f"RandomState: expected the states of three generators, got {error!r}"
             ) from None
         random.setstate(python)
         np.random.set_state(drawn)

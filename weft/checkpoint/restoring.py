@@ -128,7 +128,7 @@ def _kind(x: Any) -> str:
 
 
 def _message(path: Path, faults: list[_Fault]) -> str:
-    lines = [f"restore: {path} holds another state than the one that is to be restored:"]
+    lines = [f"restore: {path} does not match the state to restore:"]
     for kind in (_MISSING, _UNEXPECTED, _MISMATCH):
         places = [fault.place for fault in faults if fault.kind == kind]
         if places:
@@ -164,7 +164,7 @@ def _load(into: Any, saved: Any) -> None:
 def _load_own(into: PerRank, saved: Any) -> None:
     if saved is ABSENT:
         warnings.warn(
-            f"restore: saved by another number of ranks: {into.value!r:.80} is left as it is",
+            f"restore: saved by another number of ranks: {into.value!r:.80} is not changed",
             stacklevel=5,
         )
     else:

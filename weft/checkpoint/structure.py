@@ -113,8 +113,8 @@ def _free_name(place: _Place | None, letters: int, arrays: Mapping[str, Array]) 
 def _plain(x: Any, place: _Place | None) -> Any:
     if not isinstance(x, _PLAIN):
         raise DTypeError(
-            f"save: expected tensors, numbers or texts in dicts and lists, got {type(x).__name__} "
-            f"{_at(place)}; save what it consists of{at_user_line()}"
+            f"save: expected tensors, numbers or strings in dicts and lists, got "
+            f"{type(x).__name__} {_at(place)}; save its parts{at_user_line()}"
         )
     if _is_long(x):
         raise DTypeError(
@@ -138,7 +138,7 @@ def _key(key: Any) -> str | int:
         return key
     got = "a longer one" if _is_long(key) else repr(key)
     raise DTypeError(
-        f"save: expected texts or integers of {MOST_BITS} bits as keys, got {got}{at_user_line()}"
+        f"save: expected strings or integers of {MOST_BITS} bits as keys, got {got}{at_user_line()}"
     )
 
 
@@ -157,7 +157,7 @@ def built(parts: Any, tensors: Mapping[str, Any]) -> Any:
         elif kind == "dict":
             found = dict(zip(content, _taken(made, len(content)), strict=True))
             if len(found) < len(content):
-                raise ValueError("a key twice")
+                raise ValueError("a duplicate key")
             made.append(found)
         else:
             made.append(_KINDS[kind](_taken(made, content)))

@@ -95,7 +95,7 @@ def bench(options: Options) -> int:
         run(options)
         return 0
     if options.inference:
-        raise ConfigError("--inference: expected one rank, as ranks share nothing then")
+        raise ConfigError("--inference: expected one rank, as inference does not communicate")
     workload(options.model)
     if not launched():
         job = Job(options.again(), options.ranks, options.hosts, options.threads, prefix=False)

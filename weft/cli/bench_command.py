@@ -20,13 +20,13 @@ def declare(one: argparse.ArgumentParser) -> None:
     one.add_argument("--threads", type=int, help="threads (default: WEFT_THREADS)")
     one.add_argument("--ranks", type=positive, default=1, help="processes that train together")
     one.add_argument("--hosts", default="", help="machines and their ranks, as a:2,b:2")
-    one.add_argument("--dtype", choices=DTYPES, default="float32", help="products are in this type")
+    one.add_argument("--dtype", choices=DTYPES, default="float32", help="matmuls use this type")
     one.add_argument(
         "--inference", action="store_true", help="no gradients; one example unless --batch is given"
     )
     one.add_argument("--json", action="store_true", help="print one line of JSON")
     one.add_argument(
-        "--profile", action="store_true", help="tell where a step's time goes, kernel by kernel"
+        "--profile", action="store_true", help="show where a step's time goes, kernel by kernel"
     )
     one.add_argument(
         "--trace", type=Path, metavar="FILE", help="write a step's trace for chrome://tracing"

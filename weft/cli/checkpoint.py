@@ -123,6 +123,6 @@ def _differences(name: str, x: Array, y: Array) -> list[str]:
 def _convert(given: argparse.Namespace) -> int:
     content = read_any(given.path)
     write_any(given.other, content.arrays)
-    left = f"; {len(content.values)} values are no arrays: left out" if content.values else ""
+    left = f"; {len(content.values)} values are not arrays: omitted" if content.values else ""
     print(f"{given.other}: {len(content.arrays)} arrays{left}")
     return 0

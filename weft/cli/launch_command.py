@@ -20,11 +20,11 @@ def declare(one: argparse.ArgumentParser) -> None:
         "--threads", type=positive, help="threads of each (default: its share of its host's cores)"
     )
     one.add_argument(
-        "--no-pin", action="store_true", help="let ranks run on all cores, not on their share only"
+        "--no-pin", action="store_true", help="do not pin ranks to their share of the cores"
     )
     one.add_argument(
         "--max-restarts", type=int, default=0, metavar="N",
-        help="start all again after a failure, so often at most; the program goes on from its "
+        help="restart all after a failure, at most N times; the program continues from its "
         "newest checkpoint",
     )  # fmt: skip
     one.add_argument("--plain", action="store_true", help="print lines without the rank")

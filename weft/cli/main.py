@@ -13,7 +13,7 @@ from weft.errors import WeftError
 COMMANDS: Final = {
     "bench": (
         "weft.cli.bench_command",
-        "train a well-known network on random data, and tell how fast",
+        "measure the training speed of a well-known network",
     ),
     "launch": (
         "weft.cli.launch_command",

@@ -76,7 +76,7 @@ def _module(ir: str) -> binding.ModuleRef:
         module = binding.parse_assembly(ir)
         module.verify()
     except RuntimeError as error:
-        raise CompileError(f"LLVM refused a kernel: {error}") from None
+        raise CompileError(f"LLVM rejected a kernel: {error}") from None
     return module
 
 

@@ -134,7 +134,7 @@ def array_of(column: Any, where: str, default: Any = None) -> Any:
         _refuse_empty(column, where)
         inner = array_of(column.flatten(), where)
         if not isinstance(inner, np.ndarray):
-            raise DTypeError(f"{where}: expected lists of numbers or texts, got {kind}")
+            raise DTypeError(f"{where}: expected lists of numbers or strings, got {kind}")
         return inner.reshape(len(column), kind.list_size, *inner.shape[1:])
     if types.is_list(kind) or types.is_large_list(kind):
         return _lists(column, where)
@@ -159,7 +159,7 @@ def _numbers(column: Any, where: str) -> Array:
         _refuse_empty(column, where)
     found = column.to_numpy(zero_copy_only=False)
     if found.dtype == object:
-        raise DTypeError(f"{where}: expected numbers, texts, lists or structs, got {kind}")
+        raise DTypeError(f"{where}: expected numbers, strings, lists or structs, got {kind}")
     return found
 
 
@@ -168,7 +168,7 @@ def _lists(column: Any, where: str) -> Array:
     _refuse_empty(column, where)
     inner = array_of(column.flatten(), where)
     if not isinstance(inner, np.ndarray):
-        raise DTypeError(f"{where}: expected lists of numbers or texts, got {column.type}")
+        raise DTypeError(f"{where}: expected lists of numbers or strings, got {column.type}")
     ends = np.cumsum(column.value_lengths().to_numpy(zero_copy_only=False))
     found = np.empty(len(column), object)
     for row, end in enumerate(ends):

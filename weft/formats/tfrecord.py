@@ -218,7 +218,7 @@ class RecordReader:
             raise self._lost("its length")
         else:
             self._drop(HEADER + int(block.lengths[0]) + FOOTER)
-            raise self._damaged("its checksum is another one")
+            raise self._damaged("its checksum does not match")
 
     def _completed(self, buffer: np.ndarray) -> np.ndarray:
         """Reads the rest of a record that is longer than a block."""
@@ -229,7 +229,7 @@ class RecordReader:
         size = HEADER + length + FOOTER
         found = self._longer(buffer, size - len(buffer))
         if len(found) < size:
-            raise self._lost(self._cut or f"the file ends within it: expected {length} bytes")
+            raise self._lost(self._cut or f"the file is truncated in it: expected {length} bytes")
         return found
 
     def _drop(self, size: int) -> None:

@@ -186,7 +186,7 @@ def _varint(view: memoryview, place: int, offset: int, what: str) -> tuple[int, 
                 break
             return value, at + 1
         shift += 7
-    raise broken(what, offset + place, "an integer that does not end, or has over 64 bits")
+    raise broken(what, offset + place, "a truncated integer, or one of over 64 bits")
 
 
 def _piece(view: memoryview, at: int, size: int, offset: int, what: str) -> memoryview:
@@ -217,7 +217,7 @@ def text(field: Field, what: str) -> str:
     try:
         return str(expect(field, DELIMITED, what), "utf-8")
     except UnicodeDecodeError:
-        raise broken(what, field.offset, f"field {field.number} is no UTF-8 text") from None
+        raise broken(what, field.offset, f"field {field.number} is not UTF-8 text") from None
 
 
 def signed(value: int) -> int:
@@ -247,7 +247,7 @@ def unpacked_varints(data: Any, offset: int = 0, what: str = "message") -> np.nd
         return raw.astype(np.int64)
     ends = np.flatnonzero(raw < 128)
     if not len(ends) or ends[-1] != len(raw) - 1:
-        raise broken(what, offset + len(raw) - 1, "an integer that does not end")
+        raise broken(what, offset + len(raw) - 1, "a truncated integer")
     starts = np.concatenate([[0], ends[:-1] + 1])
     sizes = ends - starts + 1
     wrong = (sizes > LONGEST_VARINT) | ((sizes == LONGEST_VARINT) & (raw[ends] > 1))

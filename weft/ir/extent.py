@@ -240,7 +240,7 @@ class Extent(_Integer):
 
     def _refuse(self, *others: Any) -> Any:
         """Raises: the result would hold for the largest sizes only."""
-        raise TypeError(f"{self}, {others[0]}: no operation for numbers that follow from sizes")
+        raise TypeError(f"{self}, {others[0]}: no operation for symbolic sizes")
 
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __pow__ = __rpow__ = _refuse

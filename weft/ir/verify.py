@@ -67,7 +67,7 @@ def _verify_edges(node: Node, seen: AbstractSet[Node]) -> None:
                 f"verify: {node.describe()} reads {value.name}, which does not come before it"
             )
         if value.node.outputs[value.index] is not value:
-            raise GraphError(f"verify: {node.describe()} reads a false edge {value.name}")
+            raise GraphError(f"verify: {node.describe()} reads an invalid edge {value.name}")
     for before in node.control:
         if before not in seen:
             raise GraphError(

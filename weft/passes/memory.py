@@ -319,7 +319,7 @@ def _check_share(now: int, step: Step, written: int, held: int, plan: Plan) -> N
     if step.inplace.count((written, held)) < step.reads.count(held):
         raise AssertionError(f"step {now} writes buffer {written} over {held}, which it reads")
     if plan.offsets[written] != plan.offsets[held]:
-        raise AssertionError(f"step {now} writes buffer {written} askew over {held}")
+        raise AssertionError(f"step {now} writes buffer {written} partly over {held}")
 
 
 def _overlap(plan: Plan, sizes: Mapping[int, int], a: int, b: int) -> bool:

@@ -30,4 +30,4 @@ def fetch(memory: ProgramMemory, place: Place, kind: TensorType) -> Callable[[],
         case Variable(key):
             return lambda: memory.variable(key).reshape(shape)[()]
         case Kept() | Stack():
-            raise AssertionError("what a program keeps for itself is not handed out")
+            raise AssertionError("memory owned by the program cannot be returned")

@@ -76,8 +76,8 @@ def _checked(x: Value, t: Value | None) -> Value | None:
         return None
     if t.dtype is not x.dtype or not x.dtype.is_inexact:
         raise DTypeError(
-            f"pushforward: expected a tangent of {x.dtype} for {x.name}, or None where that is"
-            f" no floating type, got {t.dtype}{at_user_line()}"
+            f"pushforward: expected a tangent of {x.dtype} for {x.name}, or None if that is"
+            f" not floating-point, got {t.dtype}{at_user_line()}"
         )
     if not compatible(t.shape, x.shape):
         raise ShapeError(

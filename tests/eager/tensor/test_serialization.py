@@ -80,12 +80,10 @@ def test_names_that_look_the_same(tmp_path):
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     path = tmp_path / "a"
     wf.save({"x": wf.ones(1)}, path)
-    with pytest.raises(
-        errors.DTypeError, match=r"got object at 'model.0'; save what it consists of"
-    ):
+    with pytest.raises(errors.DTypeError, match=r"got object at 'model.0'; save its parts"):
         wf.save({"model": [object()]}, path)
     with pytest.raises(
-        errors.DTypeError, match=r"expected texts or integers of 4096 bits as keys, got \(1, 2\)"
+        errors.DTypeError, match=r"expected strings or integers of 4096 bits as keys, got \(1, 2\)"
     ):
         wf.save({(1, 2): wf.ones(1)}, path)
     assert wf.load(path)["x"].tolist() == [1.0] and [p.name for p in tmp_path.iterdir()] == ["a"]

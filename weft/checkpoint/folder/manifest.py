@@ -65,7 +65,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise DataError(f"checkpoint: {folder} is not complete: it has no {MANIFEST}") from None
     text, _, digest = raw.partition(b"\n")
     if digest != hashlib.sha256(text).hexdigest().encode() + b"\n":
-        raise DataError(f"checkpoint: {path} is damaged: its text is not the one saved")
+        raise DataError(f"checkpoint: {path} is damaged: its text does not match its digest")
     fields = json.loads(text)
     if fields["format"] > FORMAT:
         raise NewerFormatError(

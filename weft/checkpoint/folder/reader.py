@@ -57,5 +57,5 @@ def _read_part(path: Path, digest: str) -> Stored:
     except FileNotFoundError:
         raise DataError(f"checkpoint: {path} is missing") from None
     if found.digest != digest:
-        raise DataError(f"checkpoint: {path} is another file than the one saved")
+        raise DataError(f"checkpoint: {path} is not the file that was saved")
     return found

@@ -66,7 +66,7 @@ def read_pickle(
             step(machine, argument)
     except _FAULTS as error:
         raise DataError(f"load: {what}: expected tensors and containers, got {error}") from None
-    raise DataError(f"load: {what}: it ends too early")
+    raise DataError(f"load: {what}: it is truncated")
 
 
 class _Machine:
@@ -154,13 +154,13 @@ class _Machine:
     def stack_name(self, _: Any) -> None:
         name, module = self.pop(), self.pop()
         if not isinstance(name, str) or not isinstance(module, str):
-            raise Unpicklable("a name that is no text")
+            raise Unpicklable("a name that is not a string")
         self.push(Name(module, name))
 
     def reduce(self, _: Any) -> None:
         arguments, function = self.pop(), self.pop()
         if not isinstance(function, Name) or not isinstance(arguments, tuple):
-            raise Unpicklable("a call of what is no name")
+            raise Unpicklable("a call of something that is not a name")
         self.push(self.call(function, arguments))  # pyright: ignore[reportUnknownArgumentType]
 
     def build(self, _: Any) -> None:
@@ -173,7 +173,7 @@ class _Machine:
     def persistent(self, _: Any) -> None:
         identity = self.pop()
         if not isinstance(identity, tuple):
-            raise Unpicklable("a persistent id that is no tuple")
+            raise Unpicklable("a persistent id that is not a tuple")
         self.push(self.load(identity))  # pyright: ignore[reportUnknownArgumentType]
 
 

@@ -69,7 +69,7 @@ def read_zip(path: Path, tensor: Callable[[Array], Any]) -> Any:
         except _FAULTS as error:
             if isinstance(error, OSError) and error.errno != errno.EINVAL:  # of a place it names
                 raise
-            raise DataError(f"load: {path} is damaged, or no zip file: {error}") from None
+            raise DataError(f"load: {path} is damaged, or not a zip file: {error}") from None
 
 
 class _Reader:
@@ -90,7 +90,7 @@ class _Reader:
             raise self._broken("its members are larger than the file")
 
     def _broken(self, why: str) -> DataError:
-        return DataError(f"load: {self._path} is no file of torch.save: {why}")
+        return DataError(f"load: {self._path} is not a file of torch.save: {why}")
 
     def read(self) -> Any:
         names = [name for name in self._members if name.endswith("/data.pkl")]
@@ -126,7 +126,7 @@ class _Reader:
     def _call(self, name: Name, arguments: tuple[Any, ...]) -> Any:
         known = _CALLS.get(str(name))
         if known is None:
-            raise Unpicklable(f"{name}; save what it consists of, its state_dict() for example")
+            raise Unpicklable(f"{name}; save its parts, its state_dict() for example")
         return known(self, arguments)
 
     def _rebuilt(self, arguments: tuple[Any, ...]) -> Any:
@@ -226,6 +226,6 @@ def _array(storage: Any, offset: Any, shape: Any, strides: Any, dtype: DType | N
 def _check_numbers(offset: Any, shape: Any, strides: Any) -> None:
     for numbers in (shape, strides, (offset,)):
         if not isinstance(numbers, Sequence) or len(cast("Any", numbers)) > MOST_DIMENSIONS:
-            raise Unpicklable("a tensor of a shape that is none")
+            raise Unpicklable("a tensor with an invalid shape")
         if not all([type(n) is int and 0 <= n < 1 << 62 for n in cast("Any", numbers)]):
             raise Unpicklable(f"a tensor of shape {shape!r:.80}, strides {strides!r:.80}")

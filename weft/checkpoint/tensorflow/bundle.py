@@ -110,7 +110,7 @@ class Bundle:
         if math.prod(entry.shape) * dtype.size != len(raw):
             raise DataError(f"load: {what}: damaged: {len(raw)} bytes for shape {entry.shape}")
         if masked(crc32c(raw)) != entry.crc:
-            raise DataError(f"load: {what}: damaged: its bytes are not those saved")
+            raise DataError(f"load: {what}: damaged: its bytes do not match their checksum")
         return raw.view(dtype.numpy).reshape(entry.shape)
 
     def _bytes(self, entry: Entry, what: str) -> Array:

@@ -104,7 +104,7 @@ def _values(raw: Any, dtype: np.dtype[Any], what: str) -> Array:
         if field.number in _FLOATS or field.number == _CONTENT:
             kind = np.dtype(_FLOATS.get(field.number, dtype))
             if len(field.value) % kind.itemsize:
-                raise DataError(f"load: {what}: damaged: a number that is cut off")
+                raise DataError(f"load: {what}: damaged: a truncated number")
             found.append(np.frombuffer(field.value, kind).astype(dtype))
         elif field.number in _INTEGERS:
             numbers = wire.unpacked_varints(field.value, field.offset, what)

@@ -37,7 +37,7 @@ def read_strings(raw: Array, shape: tuple[int, ...], checksum: int, what: str) -
     if masked(crc32c(sizes)) != int.from_bytes(told, "little"):
         raise DataError(f"load: {what}: damaged: the lengths of its texts")
     if masked(crc32c(body, crc32c(sizes + told))) != checksum:
-        raise DataError(f"load: {what}: damaged: its bytes are not those saved")
+        raise DataError(f"load: {what}: damaged: its bytes do not match their checksum")
     found = np.empty(count, object)
     stops = np.cumsum(lengths)
     for number, (stop, length) in enumerate(zip(stops.tolist(), lengths.tolist(), strict=True)):

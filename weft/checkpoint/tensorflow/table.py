@@ -136,7 +136,7 @@ def read_table(path: Path) -> dict[bytes, bytes]:
     with open_file(path) as file:
         raw = file.read(LARGEST + 1)
     if len(raw) > LARGEST or len(raw) < FOOTER or raw[-8:] != struct.pack("<Q", MAGIC):
-        raise DataError(f"load: {path} is damaged, or no table of TensorFlow's")
+        raise DataError(f"load: {path} is damaged, or not a TensorFlow table")
     return _Table(raw, path).items()
 
 
@@ -171,18 +171,18 @@ class _Table:
             own, place = _varint(block, place)
             size, place = _varint(block, place)
             if shared > len(key) or place + own + size > end:
-                raise ValueError("an entry that leaves its block")
+                raise ValueError("an entry beyond the end of its block")
             key = key[:shared] + block[place : place + own]
             yield key, block[place + own : (place := place + own + size)]
 
     def _block(self, handle: _Handle) -> bytes:
         end = handle.offset + handle.size
         if end + _TRAILER > len(self._raw):
-            raise ValueError("a block that leaves the file")
+            raise ValueError("a block beyond the end of the file")
         block, kind = self._raw[handle.offset : end], self._raw[end]
         (checksum,) = struct.unpack("<I", self._raw[end + 1 : end + _TRAILER])
         if masked_crc32c(block + bytes([kind])) != checksum:
-            raise ValueError("a block whose bytes are not those saved")
+            raise ValueError("a block that does not match its checksum")
         if kind != 0:
             raise ValueError(f"a block with compression {kind}, expected none")
         return block
@@ -201,4 +201,4 @@ def _varint(raw: bytes, place: int) -> tuple[int, int]:
         value |= (byte & 127) << 7 * number
         if byte < 128:
             return value, place + number + 1
-    raise ValueError("a number that does not end")
+    raise ValueError("an unterminated varint")

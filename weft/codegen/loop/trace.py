@@ -121,7 +121,7 @@ class Trace:
             result = self.at(x, reshaped_index(index, known(value.shape), known(x.shape)))
         else:
             kind = type(lowering).__name__
-            raise CompileError(f"{node.describe()}: {kind} cannot stand inside a loop")
+            raise CompileError(f"{node.describe()}: {kind} cannot be fused into a loop")
         if isinstance(result, tuple):
             result = result[value.index]
         if not isinstance(result, Expr) or result.dtype is not value.dtype:

@@ -68,9 +68,7 @@ def _kind(name: str, value: Any) -> int:
         return _TEXT
     kind = np.asarray(value).dtype.kind
     if kind not in "biuf" or np.ndim(value):
-        raise DTypeError(
-            f"hparams: {name!r}: expected a number, text or a truth value, got {value!r}"
-        )
+        raise DTypeError(f"hparams: {name!r}: expected a number, string or boolean, got {value!r}")
     return _BOOL if kind == "b" else _NUMBER
 
 

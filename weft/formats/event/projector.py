@@ -44,7 +44,7 @@ def write_embedding(
     for what, given in {"metadata": metadata, "label_img": images}.items():
         if given is not None and len(given) != len(vectors):
             raise ShapeError(
-                f"add_embedding: {what}: expected {len(vectors)}, one a vector, got {len(given)}"
+                f"add_embedding: {what}: expected {len(vectors)}, one per vector, got {len(given)}"
             )
     target = folder / place
     target.mkdir(parents=True, exist_ok=True)

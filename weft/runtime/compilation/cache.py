@@ -196,7 +196,7 @@ class Cache:
     def _tell(self, reason: str) -> None:
         where = f"folder {self.folder}: " if self._named else ""
         tell(
-            f"kernels are not kept between runs: {where}{reason}; "
+            f"kernels are not cached between runs: {where}{reason}; "
             "set WEFT_CACHE to a folder of your own"
         )
 

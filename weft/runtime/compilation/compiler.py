@@ -102,7 +102,7 @@ class Compiler:
             elif job.ir:
                 missing[key] = job
             else:
-                raise CompileError(f"kernel {job.name}: its object code is not on disk any more")
+                raise CompileError(f"kernel {job.name}: its object code is no longer on disk")
         if missing:
             found.update(self._build(missing, cache))
         return found
@@ -227,7 +227,7 @@ class Compiler:
             NoCompilerError: none could be had lately.
         """
         if not self.available:
-            raise NoCompilerError("no compiler process could be had lately")
+            raise NoCompilerError("no compiler process is available")
 
     def _refusal(self, reason: str) -> NoCompilerError:
         """The error, reported once; blocks further tries for a while."""

@@ -24,7 +24,7 @@ def distrust(folder: Path) -> str | None:
     for path in (folder, *folder.parents):
         status = os.lstat(path)
         if not stat.S_ISDIR(status.st_mode):
-            return f"{path} is no folder"
+            return f"{path} is not a folder"
         if not _is_ours(status):
             return f"{path} belongs to user {status.st_uid}"
         sticky = path != folder and status.st_mode & stat.S_ISVTX

@@ -161,7 +161,7 @@ class Program:
             return self.arena.address + argument.offset
         if isinstance(argument, Scratch):
             if argument is not ERROR:
-                raise ValueError("program: scratch memory has no place")
+                raise ValueError("program: scratch memory is not placed")
             return address(self._error)
         return int(argument)  # of an extent, for the largest sizes: see `resize`
 

@@ -138,7 +138,7 @@ class _Tape:
     def _no_room(self, wanted: int, room: int, left: int | None) -> str:
         there = "" if left is None else f", {left:,} more are available"
         return (
-            f"while_loop: what the gradient keeps of {wanted:,} iterations takes"
+            f"while_loop: the values that the gradient saves of {wanted:,} iterations take"
             f" {wanted * self._bytes:,} bytes ({self._bytes:,} each); it has"
             f" {room * self._bytes:,}{there}: {self._loop}; expected a loop that ends sooner:"
             " give it a maximum, or a condition that does not hold for ever"
