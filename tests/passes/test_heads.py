@@ -14,7 +14,8 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration.numeric import draw
 from weft.ops.indexing.slicing import cut
-from weft.passes.simplify import prune, simplify
+from weft.passes.prune import prune
+from weft.passes.simplify import simplify
 from weft.passes.specialize import expand_composites
 from weft.passes.step import Step
 from weft.transform.gradient import gradients

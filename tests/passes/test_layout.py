@@ -8,7 +8,7 @@ from weft.ir.graph import Graph
 from weft.ops.call import barrier
 from weft.passes.layout import layout
 from weft.passes.pipeline import verify_types
-from weft.passes.simplify import prune
+from weft.passes.prune import prune
 from weft.passes.step import Step
 from weft.transform.interpreter import evaluate
 

@@ -7,7 +7,10 @@ from weft import ops
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ops.indexing.lagged_table import PERIOD, traced_rule
-from weft.passes.simplify import RULES, cse, fold, prune, simplify
+from weft.passes.cse import cse
+from weft.passes.fold import fold
+from weft.passes.prune import prune
+from weft.passes.simplify import RULES, simplify
 from weft.passes.step import Step
 from weft.transform.interpreter import evaluate
 

@@ -107,14 +107,14 @@ def training_step(
     """One step of training on the same random batch; returns the loss."""
     inputs, labels = work.data(batch)
     synchronize()  # making the data is not part of a step
-    optimiser = work.optimize(model)
+    optimizer = work.optimize(model)
 
     def step() -> float:
         with _precision(dtype):
             loss = work.loss(model(*inputs), labels)
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         return float(loss.detach())
 
     return step

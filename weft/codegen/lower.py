@@ -25,8 +25,8 @@ from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_po
 from weft.codegen.loop.schedule import loops
 from weft.codegen.recurrent.backward import lstm_sequence_grad
 from weft.codegen.recurrent.forward import lstm_sequence
+from weft.codegen.sparse.csr import csr_matmul, csr_sampled_matmul, segment
 from weft.codegen.sparse.index import csr_indptr, csr_order, csr_rows
-from weft.codegen.sparse.product import csr_matmul, csr_sampled_matmul, segment
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.node import Value

@@ -24,17 +24,20 @@ from weft.passes.blueprint import Blueprint
 from weft.passes.control.body import Planner
 from weft.passes.control.merge import merged, trimmed, unstacked
 from weft.passes.control.region import lower_region, moved_out, within
+from weft.passes.cse import cse
+from weft.passes.fold import fold
 from weft.passes.fuse import fuse
 from weft.passes.group import Fused, Group
 from weft.passes.launch import Generator, Kernel, Launch
 from weft.passes.layout import layout
-from weft.passes.meet import meet
 from weft.passes.pair import pair
 from weft.passes.place import Placing, only_checks
+from weft.passes.prune import prune
 from weft.passes.recompute import recompute
 from weft.passes.rematerialize import rematerialize
 from weft.passes.schedule import schedule
-from weft.passes.simplify import cse, fold, prune, simplify
+from weft.passes.sibling_fusion import fuse_siblings
+from weft.passes.simplify import simplify
 from weft.passes.specialize import specialize as specialize
 from weft.passes.step import Step
 
@@ -80,7 +83,7 @@ def optimize(step: Step) -> Step:
 JOINS: tuple[Callable[[Fused], Fused], ...] = (
     pair,  # both gradients of a depthwise convolution in one kernel
     recompute,  # recomputes what is cheaper than reading it
-    meet,  # fuses kernels that read the same arrays
+    fuse_siblings,  # fuses kernels that read the same arrays
 )
 
 

@@ -31,8 +31,8 @@ from weft.passes.control.body import owner
 from weft.passes.control.cursor import steered, steers
 from weft.passes.control.record import Tape
 from weft.passes.group import Fused, Group, nbytes, row_bytes
-from weft.passes.keep import handed_on, kept_launches
 from weft.passes.launch import ERROR, Flat, Launch, Scratch, moves
+from weft.passes.prelude import handed_on, prelude_launches
 from weft.passes.schedule import Schedule
 from weft.passes.step import Step
 
@@ -261,7 +261,7 @@ class Placing:
         if not self.step.lasting:
             return
         launches = [launch for launch, _ in self.launches]
-        found = kept_launches(
+        found = prelude_launches(
             [launch for launch in launches],
             self._buffer,
             self._stays,

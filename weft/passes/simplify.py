@@ -1,4 +1,4 @@
-"""Small rewrites: dead code, constant folding, algebraic rules, common subexpressions.
+"""Algebraic simplification: small rewrites of single nodes.
 
 The algebra is data: each rule in `RULES` is a function of a node that returns its replacement or
 `None`. No rule changes a floating-point result: `x * 1`, `x / 1` and the like are exact; `x * 0`
@@ -12,15 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import WeftError
 from weft.ir.dtype import float32
-from weft.ir.function import functions
-from weft.ir.graph import Graph, rewrite, toposort
+from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.base import Boundary, constant_of, op_of
-from weft.ops.boundary.state import CONSTANT, placeholder
-from weft.ops.call import barrier
+from weft.ops.base import op_of
+from weft.ops.boundary.state import CONSTANT
 from weft.ops.elementwise.arithmetic import add_n, square
 from weft.ops.elementwise.convert import cast
 from weft.ops.indexing.lagged_table import lag_gather, lag_update
@@ -32,77 +29,12 @@ from weft.ops.shape.joining import concatenate
 from weft.ops.shape.reshape import reshape, transpose
 from weft.passes.heads import gradient_in_place, heads_in_place
 from weft.passes.step import Step
-from weft.transform.interpreter import located
 
-# Folding creates constants; larger ones cost more memory than they save time.
-FOLD_LIMIT = 65_536
 MOST_PARTS = 32  # of a concatenation
 MOST_TERMS = 16  # of a sum; with what is fused to it, a kernel then reads at most some 35 arrays
 
 Replacement = Value | None
 Rule = Callable[[Node], Replacement]
-
-
-def prune(step: Step) -> Step:
-    """Removes nodes that no output needs, and barrier inputs whose outputs nobody reads."""
-    keep = [step.graph.find(name) for name in step.feeds]  # feeds stay, used or not
-    graph = _needed(step.graph, keep)
-    if any(op_of(node) is barrier for node in graph.nodes):
-        graph = _needed(_narrowed(graph), keep)
-    return step.with_graph(graph)
-
-
-def _needed(graph: Graph, keep: Sequence[Node]) -> Graph:
-    """What the outputs and the nodes to keep need, in the original order."""
-    wanted = set(toposort(graph, [*keep, *(v.node for v in graph.outputs)]))
-    return Graph([node for node in graph.nodes if node in wanted], graph.outputs)
-
-
-def _narrowed(graph: Graph) -> Graph:
-    """Barriers of only those inputs whose output is read."""
-    live = set(graph.outputs)
-    for node in reversed(graph.nodes):
-        if op_of(node) is barrier:
-            live.update(x for x, y in zip(node.inputs, node.outputs, strict=True) if y in live)
-        elif not live.isdisjoint(node.outputs):
-            live.update(node.inputs)
-    read = {n.name: [y in live for y in n.outputs] for n in graph.nodes if op_of(n) is barrier}
-
-    def rule(node: Node, _: Graph) -> Sequence[Value] | None:
-        wanted = read.get(node.name, [True])
-        if all(wanted):
-            return None
-        kept = [x for x, w in zip(node.inputs, wanted, strict=True) if w]
-        outputs = iter(barrier.all(*kept))
-        return [next(outputs) if w else x for x, w in zip(node.inputs, wanted, strict=True)]
-
-    return rewrite(graph, rule)
-
-
-def fold(step: Step) -> Step:
-    """Evaluates, by the NumPy reference, nodes whose inputs are all constants."""
-
-    def rule(node: Node, _: Graph) -> Sequence[Value] | None:
-        op = op_of(node)
-        if op.stateful or isinstance(op.lower, Boundary) or not node.inputs:
-            return None
-        if any(op_of(v.node) is not CONSTANT for v in node.inputs) or functions(node):
-            return None  # a loop may take unboundedly long
-        if sum(size(kind.shape) for kind in node.types) > FOLD_LIMIT:
-            return None
-        arrays = [v.node.attrs["value"].array for v in node.inputs]
-        try:
-            with np.errstate(all="ignore"):
-                result = op.reference(*arrays, **node.attrs)
-        except WeftError as error:
-            raise located(error, node) from None
-        results = result if isinstance(result, tuple) else (result,)
-        return [
-            constant_of(np.asarray(array, kind.dtype.numpy).reshape(known(kind.shape)))
-            for array, kind in zip(results, node.types, strict=True)
-        ]
-
-    return step.with_graph(rewrite(step.graph, rule))
 
 
 def simplify(step: Step) -> Step:
@@ -125,20 +57,6 @@ def _first(node: Node) -> Replacement:
         if found is not None:
             return found
     return None
-
-
-def cse(step: Step) -> Step:
-    """Merges nodes that compute the same thing from the same inputs."""
-    seen: dict[Any, Node] = {}
-
-    def rule(node: Node, _: Graph) -> Sequence[Value] | None:
-        if op_of(node).stateful or op_of(node) is placeholder:
-            return None
-        key = (node.op, node.inputs, tuple(sorted(node.attrs.items())), node.types, node.regions)
-        first = seen.setdefault(key, node)
-        return None if first is node else first.outputs
-
-    return step.with_graph(rewrite(step.graph, rule))
 
 
 def _is_constant(value: Value, number: float) -> bool:

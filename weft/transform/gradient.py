@@ -8,7 +8,6 @@ node takes its place, and applies the rule when the graph is specialized.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,16 +41,15 @@ from weft.ops.base import (
 )
 from weft.ops.call import Subgraph, barrier, call, inline
 from weft.ops.control.known_input import known_attributes
-from weft.ops.control.stack import is_on_stack, sum_of_stacks
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import IN_WIDEST
 from weft.ops.indexing.row_sparse import Cotangent as Cotangent
-from weft.ops.indexing.row_sparse import RowSparse, sum_rows
 from weft.ops.indexing.row_sparse import dense as dense
 from weft.ops.shape.creation import ones_like, zeros_like
+from weft.transform.cotangent import add_up, checked, filled, together
 from weft.transform.interpreter import evaluate, place
+from weft.transform.recomputation import Recomputation
 from weft.transform.region_gradient import Pull, pull_through_bodies
-from weft.transform.renewal import Renewal
 
 
 def gradients(
@@ -121,10 +119,10 @@ class _Backward:
         for node in order:
             if any(self._varies(v) for v in node.data_inputs):
                 self.active.add(node)
-        renewal = Renewal(order)
+        recomputation = Recomputation(order)
         for node in reversed(order):
             if node in self.active:
-                self._visit(node, renewal)
+                self._visit(node, recomputation)
 
     def _inputs(self, node: Node) -> list[Node]:
         return [v.node for v in node.data_inputs if v not in self.stop]
@@ -148,7 +146,7 @@ class _Backward:
             return self.total(x)
         return add_up([g for g in (self.total(x), self.total(own)) if g is not None])
 
-    def _visit(self, node: Node, renewal: Renewal) -> None:
+    def _visit(self, node: Node, recomputation: Recomputation) -> None:
         if not any(v in self.parts and v not in self.stop for v in node.outputs):
             return
         with self.graph.on_behalf_of(node, f"{self.scope}{node.name}_grad/"):
@@ -156,41 +154,10 @@ class _Backward:
             if all(g is None for g in outputs):
                 return
             wanted = [self._varies(x) for x in node.data_inputs]
-            found = pull_back(renewal.seen(node, outputs), outputs, wanted, node.outputs)
+            found = pull_back(recomputation.for_rule(node, outputs), outputs, wanted, node.outputs)
             for x, g in zip(node.data_inputs, found, strict=True):
                 if g is not None and self._varies(x):
-                    self.parts.setdefault(x, []).append(_checked(g, x, node))
-
-
-def add_up(parts: Sequence[Cotangent]) -> Cotangent | None:
-    """The sum of cotangents; `RowSparse` if all of them are."""
-    if not parts:
-        return None
-    if len(parts) == 1 and isinstance(parts[0], Value):
-        return parts[0]
-    rows = [p for p in parts if isinstance(p, RowSparse)]
-    dense = [p for p in parts if isinstance(p, Value)]
-    if not dense:
-        return sum_rows(rows)
-    total = dense[0] if len(dense) == 1 else _sum(dense)
-    return sum_rows(rows).added_to(total) if rows else total
-
-
-def _sum(values: Sequence[Value]) -> Value:
-    return sum_of_stacks(values) if is_on_stack(values[0]) else catalogue.add_n(*values)
-
-
-def _checked(g: Cotangent, x: Value, node: Node) -> Cotangent:
-    """A rule's result, after checking that it can be a cotangent of `x`."""
-    if isinstance(g, Value) and g.type == x.type:
-        return g
-    shape: Shape = g.shape if isinstance(g, Value) else x.shape
-    if g.dtype is not x.dtype or not compatible(shape, x.shape):
-        raise GraphError(
-            f"{node.op}: expected its gradient rule to give {x.type} for {x.name},"
-            f" got {g.dtype} of shape {show(shape)} ({place(node)})"
-        )
-    return g
+                    self.parts.setdefault(x, []).append(checked(g, x, node))
 
 
 def pull_back(
@@ -244,20 +211,12 @@ def apply_rule(
     if op.outputs == 1:
         found = op.vjp(gs[0], ys[0], *xs, **attrs)
     else:
-        found = op.vjp(tuple(_filled(gs, ys)), tuple(ys), *xs, **attrs)
+        found = op.vjp(tuple(filled(gs, ys)), tuple(ys), *xs, **attrs)
     if len(found) != len(xs):
         raise GraphError(
             f"{op.name}: expected {len(xs)} cotangents of its gradient rule, got {len(found)}"
         )
     return list(found)
-
-
-def _filled(gs: Sequence[Cotangent | None], ys: Sequence[Value]) -> list[Cotangent | None]:
-    """Cotangents, with zeros for floating-point outputs that have none."""
-    return [
-        zeros_like(y) if g is None and y.dtype.is_inexact else g
-        for g, y in zip(gs, ys, strict=True)
-    ]
 
 
 def _through_expansion(
@@ -286,7 +245,7 @@ def _through_call(
 ) -> list[Cotangent | None]:
     """Uses the function's own gradient, or differentiates a copy of its nodes."""
     if function.backward is not None:
-        found = function.backward(_filled(gs, ys), ys, xs)
+        found = function.backward(filled(gs, ys), ys, xs)
         if len(found) not in (len(xs), len(xs) - function.captured):
             raise GraphError(
                 f"call: expected {len(xs) - function.captured} cotangents of the backward function,"
@@ -301,15 +260,7 @@ def _through_call(
     held = barrier.all(*xs, *[dense(g) for g in gs if g is not None])
     inputs, rest = held[: len(xs)], iter(held[len(xs) :])
     waiting = [None if g is None else next(rest) for g in gs]
-    return _together(_between(inline(function, inputs), inputs, waiting))
-
-
-def _together(gs: Sequence[Cotangent | None]) -> list[Cotangent | None]:
-    """The cotangents behind one barrier; `RowSparse` stays so."""
-    values = [g.values if isinstance(g, RowSparse) else g for g in gs if g is not None]
-    held = iter(barrier.all(*values))
-    return [replace(g, values=next(held)) if isinstance(g, RowSparse) else g and next(held)
-            for g in gs]  # fmt: skip
+    return together(_between(inline(function, inputs), inputs, waiting))
 
 
 # Deferring a rule until shapes and attributes are known

@@ -23,7 +23,7 @@ from weft.ops.control.switch import switch
 from weft.ops.control.while_loop import while_loop
 from weft.ops.indexing.row_sparse import Cotangent, dense
 from weft.ops.shape.creation import zeros_like
-from weft.transform.loop_product import After, separated
+from weft.transform.loop_matmul import DeferredSum, split_terms
 from weft.transform.split_body import Gradients, Split, applied, split
 from weft.transform.trip_count import trip_count
 
@@ -216,7 +216,7 @@ class _ScanBackward:
         self.slices = [i for i in slices if cut.found[i] is not None]
         captured = range(self.first, len(cut.inputs))
         self.captured = [i for i in captured if cut.found[i] is not None]
-        self.after: dict[int, list[After]] = {}
+        self.after: dict[int, list[DeferredSum]] = {}
         self.summed: list[int] = []  # captured inputs whose cotangents are summed step by step
         self.steps: list[Value] = []  # the terms of these sums
         moving = [v for v in (*cut.inputs[: self.first], *cut.cotangents) if v is not None]
@@ -257,14 +257,14 @@ class _ScanBackward:
             if self.loop.again or self.loop.length == STACKED:
                 after, rest = [], [total]
             else:
-                after, rest = separated(total, self.varying)
+                after, rest = split_terms(total, self.varying)
             if after:
                 self.after[i] = after
             if rest:
                 self.summed.append(i)
                 self.steps.append(rest[0] if len(rest) == 1 else catalogue.add_n(*rest))
 
-    def _products(self) -> list[After]:
+    def _products(self) -> list[DeferredSum]:
         return [a for products in self.after.values() for a in products]
 
     def _placeholder(self, like: Value) -> Value:

@@ -17,7 +17,7 @@ from weft.codegen.attention.problem import Attention, attention_of, band_rows, r
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import divide, larger, scaled, smaller, subtract, write
 from weft.codegen.contraction.finish import load_tile, store_tile
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
 from weft.ir.extent import largest, planned, smallest

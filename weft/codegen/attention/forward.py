@@ -12,7 +12,7 @@ from weft.codegen.attention.nest import Nest, Panels
 from weft.codegen.attention.problem import Attention, attention_of, band_rows, row_tile, score_tile
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import scaled, smaller
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.loop.arithmetic import across, combine
 from weft.codegen.loop.convert import choose
 from weft.codegen.target import Target

@@ -10,8 +10,8 @@ from weft.codegen.attention.problem import Attention, Place, in_pairs
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
 from weft.codegen.contraction.emit import copy_run, fixed, scaled, smaller, subtract, write
 from weft.codegen.contraction.panel import RightPanel, right_bytes
-from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.product import Product
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.loop.arithmetic import lane_numbers
 from weft.codegen.loop.convert import choose
 from weft.codegen.microkernel import Accumulators, Left, Right, Tile, microkernel, prefetch, strided

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from weft.codegen.contraction.plan import ceil_div, choose_tile
 from weft.codegen.contraction.product import Product
+from weft.codegen.contraction.tile import ceil_div, choose_tile
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
 from weft.ir.dtype import DType, bfloat16, float32

@@ -13,7 +13,7 @@ from weft.codegen import vecmath
 from weft.codegen.builder import Reg, constant, integer, kernel_builder, vector
 from weft.codegen.contraction.dot import add_lanes
 from weft.codegen.contraction.emit import read, scaled, smaller, subtract, write
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.loop.arithmetic import across, combine
 from weft.codegen.loop.convert import choose, loaded
 from weft.codegen.microkernel import LINE, first_lanes, fma, prefetch

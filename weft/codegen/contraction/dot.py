@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
 from weft.codegen.contraction.emit import divide, first, read, scaled, smaller, subtract, without
 from weft.codegen.contraction.matrices import matrices
-from weft.codegen.contraction.plan import ceil_div, chunks_of
+from weft.codegen.contraction.plan import chunks_of
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.transpose import shuffle, transpose
 from weft.codegen.microkernel import first_lanes, fma
 from weft.codegen.target import Target

@@ -23,8 +23,8 @@ from weft.codegen.contraction.emit import (
     subtract,
     weave,
 )
-from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.product import Product
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.microkernel import LINE, Tile, first_lanes, load_masked, prefetch
 from weft.codegen.target import Target

@@ -5,9 +5,10 @@ from __future__ import annotations
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
 from weft.codegen.contraction.emit import divide, scaled, smaller
 from weft.codegen.contraction.matrices import matrices
-from weft.codegen.contraction.plan import ceil_div, chunks_of
+from weft.codegen.contraction.plan import chunks_of
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.passes.launch import Kernel, Launch

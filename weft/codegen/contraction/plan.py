@@ -14,6 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.codegen.contraction.product import Product
+from weft.codegen.contraction.tile import (
+    BROAD,
+    CROWDED_ROWS,
+    ceil_div,
+    choose_tile,
+    most_rows,
+    tile_cycles,
+)
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
 from weft.ir.dtype import bfloat16
@@ -26,8 +34,6 @@ WHOLE = 384
 """Maximum steps of k in a single block: carrying sums to a second one would cost more than a panel
 of y that passes through L1 (2048 x 384 x 1536 and 384 x 384: 5 to 10% on Cascade Lake).
 """
-TILE_COST = 40
-"""Overhead cycles of a tile beside its multiply-adds: zeroing, stores, loops (measured)."""
 CHUNK_FLOPS = 0.5e6
 """Minimum work of a chunk, about 2 us: less is not worth waking another thread for."""
 CHUNK_BYTES = 1 << 17
@@ -43,16 +49,6 @@ slower, 2% faster).
 """
 COPY_ROWS = 128
 """Rows that a packed panel of y should serve: packing then costs 4 / 128 of the arithmetic."""
-CROWDED_ROWS = 32
-"""The same if reading in place would miss L1 at every step (measured)."""
-BROAD = 3
-"""Maximum vectors across a tile, unless there are too few rows to fill it: a wider panel leaves L1
-(5 x 5: 87% of the peak, 8 x 3: 100%, Cascade Lake).
-"""
-SPARE = 10
-"""One of so many registers holds neither sums nor vectors of y: with two of 32 left (14 x 2, 9 x 3)
-LLVM spills some within the loop over k (up to 10% slower than 13 x 2).
-"""
 SHARED_ROWS = 256
 """Rows from which a launch packs y once for all items, instead of each thread its own panels."""
 ITEM_ROWS = 128
@@ -75,8 +71,6 @@ LARGE_PANEL = 16384
 cache sets and need a TLB entry each (Cascade Lake: 2048 x 384 x 384 24% faster packed, 128 x 512 x
 512 84%).
 """
-
-
 LARGE_OUTPUT = 2
 """An output of so many times L2 leaves it before anyone reads it."""
 SHORT = 64
@@ -112,11 +106,6 @@ class Plan:
     left_before: bool = False  # a previous launch packs x, once for all
     by_rows: bool = False  # a tile's rows meet all panels before the next rows do
     swapped: bool = False  # for the transposed matmul; tiles are transposed when stored
-
-
-def ceil_div(x: int, y: int) -> int:
-    """`x / y`, rounded up."""
-    return -(-x // y)
 
 
 def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
@@ -206,7 +195,7 @@ def _by_rows(product: Product, target: Target, pack_left: bool) -> Plan:
     dtype = product.accumulator
     lanes = target.lanes(dtype.size)
     vectors = max(v for v in range(1, BROAD + 1) if max_rows(target, v) >= RUNNING)
-    tile = Tile(_most_rows(target, vectors), vectors, lanes, dtype, product.pairs)
+    tile = Tile(most_rows(target, vectors), vectors, lanes, dtype, product.pairs)
     down, across = ceil_div(product.m, tile.rows), ceil_div(product.n, tile.columns)
     pack_right = pack_left or _pack_right(product, tile, target)
     if product.x_transposed and product.dtype is dtype and not (product.x_woven or product.odd):
@@ -276,7 +265,7 @@ def _swapped(product: Product, target: Target) -> Plan:
     lanes = target.lanes(dtype.size)
     wide = [v for v in range(1, 9) if turned.m <= max_rows(target, v) and v * lanes <= turned.n]
     tiles = [Tile(turned.m, v, lanes, dtype) for v in wide]
-    tile = min(tiles, key=lambda tile: (_cycles(turned, tile), tile.vectors))
+    tile = min(tiles, key=lambda tile: (tile_cycles(turned, tile), tile.vectors))
     across = ceil_div(turned.n, tile.columns)
     _, wide, group = _shares(turned, tile, (1, across), (1, across), False)
     pack = product.dtype is not dtype
@@ -289,55 +278,6 @@ def pays_in_pairs(product: Product, target: Target) -> bool:
     if not target.bf16 or product.dtype is not bfloat16:
         return False
     return product.m >= 16 and product.n >= 64 and product.k >= 32
-
-
-def choose_tile(
-    product: Product, target: Target, pack_left: bool = False, shared: bool = False
-) -> Tile:
-    """The tile with the fewest cycles: full tiles count more than large ones.
-
-    With `pack_left`, rows of x are packed: the copy moves a tile's rows at once. Many rows are
-    `shared` among items that read the same panels of y.
-    """
-    dtype = product.accumulator
-    lanes = target.lanes(dtype.size)
-    narrow = ceil_div(product.n, lanes)
-    options: list[tuple[float, Tile]] = []
-    widest = target.registers // 4 if product.m < max_rows(target, BROAD) else BROAD
-    least = 2 if shared and narrow >= 2 else 1
-    if pack_left and product.m >= CROWDED_ROWS and narrow >= 2:
-        least = widest = 2
-    passing = _passing(product, target, pack_left or shared)
-    for vectors in range(least, min(narrow, widest) + 1):
-        most = _most_rows(target, vectors)
-        for rows in range(max(1, min(product.m, most) // 2), min(product.m, most) + 1):
-            tile = Tile(rows, vectors, lanes, dtype, product.pairs)
-            options.append((_cycles(product, tile, passing), tile))
-    return min(options, key=lambda option: (option[0], -option[1].rows))[1]
-
-
-def _most_rows(target: Target, vectors: int) -> int:
-    """How many rows of a tile leave LLVM the registers that it needs."""
-    room = (target.registers - vectors - target.registers // SPARE) // vectors
-    return max(1, min(room, max_rows(target, vectors)))
-
-
-def _passing(product: Product, target: Target, panels: bool) -> float:
-    """Cycles per vector of y for each row of tiles that reads it (measured)."""
-    if panels:
-        return 0.6  # 2048 x 384 x 384: 13 x 2 is 3% faster than 8 x 3, which would waste no row
-    beyond = product.k * product.n * product.dtype.size > target.l2
-    few = product.m < CROWDED_ROWS and not product.y_transposed  # which are read in place
-    return 2.0 if beyond and few else 0.0  # 16 x 4096 x 1024: 16 x 1 is 11% faster than 8 x 2
-
-
-def _cycles(product: Product, tile: Tile, passing: float = 0.0) -> float:
-    """Estimated cycles of one matmul with two multiply-adds and two loads a cycle."""
-    sums = tile.rows * tile.vectors
-    loads = tile.vectors + (sums if tile.vectors == 1 else tile.rows)
-    step = max(sums, loads, 8) / 2 + passing * tile.vectors  # 8: latency 4 of two units
-    tiles = ceil_div(product.m, tile.rows) * ceil_div(product.n, tile.columns)
-    return tiles * (step * product.k + TILE_COST)
 
 
 def crowded(stride: int, size: int, period: int = PAGE) -> bool:

@@ -15,13 +15,13 @@ from weft.codegen.contraction.plan import (
     DEPTH,
     ITEM_COLUMNS,
     TEAM,
-    ceil_div,
     passes_once,
     pays_in_pairs,
     plan_of,
 )
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Plain, Sink
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.tiled import launch_tiled
 from weft.codegen.target import Target
 from weft.ir.extent import multiple

@@ -14,9 +14,10 @@ from weft.codegen.builder import Reg, constant, integer, kernel_builder, memory_
 from weft.codegen.contraction.dot import LEAST_DEPTH, add_lanes
 from weft.codegen.contraction.emit import divide, read, scaled, smaller, subtract
 from weft.codegen.contraction.matrices import matrices
-from weft.codegen.contraction.plan import CHUNKS, ceil_div
+from weft.codegen.contraction.plan import CHUNKS
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.microkernel import first_lanes, fma
 from weft.codegen.target import Target
 from weft.ir.extent import largest, multiple, pinned, smallest

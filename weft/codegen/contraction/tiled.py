@@ -15,9 +15,10 @@ from weft.codegen.contraction.panel import (
     odd_elements,
     right_bytes,
 )
-from weft.codegen.contraction.plan import DISTANCE, Plan, ceil_div
+from weft.codegen.contraction.plan import DISTANCE, Plan
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.whole import AllLeftPanels, RightPanels, panel_bytes
 from weft.codegen.microkernel import (
     LINE,

@@ -12,8 +12,9 @@ from weft.codegen.contraction.panel import (
     odd_elements,
     right_bytes,
 )
-from weft.codegen.contraction.plan import CHUNKS, ceil_div
+from weft.codegen.contraction.plan import CHUNKS
 from weft.codegen.contraction.product import Product
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.microkernel import LINE, Tile
 from weft.codegen.target import Target
 from weft.ir.extent import largest

@@ -23,13 +23,13 @@ from math import prod
 
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import larger, read, smaller, subtract
-from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
-from weft.codegen.convolution.correlate import Nest
-from weft.codegen.convolution.ending import Columns
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
+from weft.codegen.convolution.nest import Nest
 from weft.codegen.convolution.piece import Part, each, look_up
 from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut, one_set
+from weft.codegen.convolution.tile_store import Columns
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import SECOND, Tile, first_lanes, fma, prefetch
 from weft.codegen.target import Target

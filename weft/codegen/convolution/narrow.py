@@ -15,11 +15,11 @@ from math import prod
 
 from weft.codegen.builder import Reg, constant, element, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, fixed, read, subtract
-from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Summing
-from weft.codegen.convolution.correlate import Nest, Part
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.convolution.piece import each, look_up
+from weft.codegen.convolution.nest import Nest
+from weft.codegen.convolution.piece import Part, each, look_up
 from weft.codegen.convolution.plan import Plan, cut
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import Tile, first_lanes, fma, suffix

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.piece import look_up

@@ -13,7 +13,7 @@ from math import prod
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, smaller, subtract
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.halo import Image, pitches_of
 from weft.codegen.convolution.piece import span
 from weft.codegen.loop.prologue import Prologue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target

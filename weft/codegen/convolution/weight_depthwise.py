@@ -12,7 +12,7 @@ from weft.codegen.builder import Reg, integer
 from weft.codegen.contraction.emit import divide, read
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.piece import each, span, unflat
-from weft.codegen.convolution.weight import LINE, Operands, WeightNest
+from weft.codegen.convolution.weight_nest import LINE, Operands, WeightNest
 from weft.codegen.convolution.weight_plan import Plan, cut
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Tiling

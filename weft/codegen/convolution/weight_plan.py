@@ -8,7 +8,7 @@ import itertools
 from dataclasses import dataclass, replace
 from math import prod
 
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.plan import most_rows
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import Tile

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, smaller, subtract
-from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import Accumulators, Tile, first_lanes
 from weft.passes.launch import Kernel, Launch, Scratch

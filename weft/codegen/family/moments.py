@@ -7,7 +7,7 @@ from typing import Final
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import read, smaller, subtract
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.loop.partial import Partials, partials_of
 from weft.codegen.loop.reduction import sum_type
 from weft.codegen.microkernel import first_lanes

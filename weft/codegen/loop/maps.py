@@ -27,8 +27,8 @@ from weft.codegen.loop.expression import Buffer, Expr, cost, needed, roots_of
 from weft.codegen.loop.index import Index, Symbol, atoms_of, flat, substituted, unflat, variable
 from weft.codegen.loop.nest import LINE
 from weft.codegen.loop.trace import Trace, axes_of
+from weft.codegen.loop.transpose import TILE, transposing_copy
 from weft.codegen.loop.tree import Aligned, Loop, Segment, Store, Tree, Turned, Vector
-from weft.codegen.loop.turn import TILE, turned_copy
 from weft.codegen.target import Target
 from weft.ir.extent import Extent
 from weft.ir.node import Value
@@ -278,7 +278,7 @@ class _Map:
         """One kernel for all shapes, if it only copies."""
         if len(self.stores) > 1 or self._is_streamed():
             return None
-        return turned_copy(self.name, self.stores[0], self.axes, across, self.target)
+        return transposing_copy(self.name, self.stores[0], self.axes, across, self.target)
 
     def _turned(self, across: Symbol) -> Launch:
         """Square tiles, transposed in registers."""

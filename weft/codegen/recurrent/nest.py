@@ -16,8 +16,8 @@ from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
 from weft.codegen.contraction.emit import copy_run, divide, scaled, smaller, subtract
 from weft.codegen.contraction.finish import load_tile, store_tile
 from weft.codegen.contraction.panel import RightPanel
-from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.product import Product
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.microkernel import (
     Accumulators,
     Right,

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Final
 
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Axis, Correlation
 from weft.codegen.convolution.plan import most_rows
 from weft.codegen.microkernel import Tile

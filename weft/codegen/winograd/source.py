@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.codegen.builder import integer, kernel_builder
 from weft.codegen.contraction.emit import divide, smaller, subtract
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.winograd.plan import Plan
 from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for

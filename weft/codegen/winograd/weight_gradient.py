@@ -15,26 +15,12 @@ from typing import Final
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
-from weft.codegen.contraction.plan import ceil_div
 from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.microkernel import (
-    Address,
-    Left,
-    Right,
-    Tile,
-    first_lanes,
-    max_rows,
-    microkernel,
-)
+from weft.codegen.microkernel import Address, Left, Right, Tile, first_lanes, max_rows, microkernel
 from weft.codegen.target import Target
-from weft.codegen.winograd.plan import (
-    FAR,
-    LEAST_FLOPS,
-    LINE,
-    TILE_COST,
-    sizes,
-)
+from weft.codegen.winograd.plan import FAR, LEAST_FLOPS, LINE, TILE_COST, sizes
 from weft.codegen.winograd.transform import Matrix, Transform, both_axes, transform
 from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
 from weft.ir.dtype import float32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, subtract
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import first_lanes

@@ -19,7 +19,7 @@ from weft.ops.elementwise.arithmetic import add, add_n
 from weft.ops.linalg.matmul import matmul
 
 
-class After(NamedTuple):
+class DeferredSum(NamedTuple):
     """A sum over steps that is computed after the loop.
 
     Attributes:
@@ -31,7 +31,7 @@ class After(NamedTuple):
     build: Callable[[Sequence[Value]], Value]
 
 
-def separated(total: Value, varying: AbstractSet[Value]) -> tuple[list[After], list[Value]]:
+def split_terms(total: Value, varying: AbstractSet[Value]) -> tuple[list[DeferredSum], list[Value]]:
     """Splits a value into terms summed after the loop and terms summed step by step.
 
     Args:
@@ -49,7 +49,7 @@ def _same_shapes(node: Node) -> bool:
     return all([v.shape == node.outputs[0].shape for v in node.inputs])
 
 
-def _after(value: Value, varying: AbstractSet[Value]) -> After | None:
+def _after(value: Value, varying: AbstractSet[Value]) -> DeferredSum | None:
     node, op = value.node, op_of(value.node)
     if op is matmul:
         return _product(node) if _pays(node, varying) else None
@@ -59,7 +59,7 @@ def _after(value: Value, varying: AbstractSet[Value]) -> After | None:
     inner = _after(node.inputs[0], varying)
     if inner is None:
         return None
-    return After(inner.factors, lambda stacks: op(inner.build(stacks), **node.attrs))
+    return DeferredSum(inner.factors, lambda stacks: op(inner.build(stacks), **node.attrs))
 
 
 def _pays(node: Node, varying: AbstractSet[Value]) -> bool:
@@ -72,14 +72,14 @@ def _pays(node: Node, varying: AbstractSet[Value]) -> bool:
     return x[0] * x[1] + w[0] * w[1] <= 2 * rows * columns
 
 
-def _product(node: Node) -> After:
+def _product(node: Node) -> DeferredSum:
     transpose_x, transpose_y = node.attrs["transpose_x"], node.attrs["transpose_y"]
 
     def build(stacks: Sequence[Value]) -> Value:
         x, w = _below(stacks[0], not transpose_x), _below(stacks[1], bool(transpose_y))
         return matmul(x, w, transpose_x=True)
 
-    return After(tuple(node.inputs), build)
+    return DeferredSum(tuple(node.inputs), build)
 
 
 def _below(stack: Value, turn: bool) -> Value:

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from weft.passes.launch import ERROR, Buffer, Launch, Scratch
 
 
-def kept_launches(
+def prelude_launches(
     launches: Sequence[Launch],
     buffer_of: Callable[[Buffer], Buffer],
     lasting: Callable[[Buffer], bool],

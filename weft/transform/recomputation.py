@@ -11,7 +11,7 @@ from weft.ops.declaration.fact import Cost
 from weft.ops.indexing.row_sparse import Cotangent, RowSparse
 
 
-class Renewal:
+class Recomputation:
     """Replaces values in the rules of one backward pass by recomputed ones.
 
     An operation that declares it (`again`) is run once more when the first rule reads its result,
@@ -24,7 +24,7 @@ class Renewal:
         self._begun: dict[Node, Sequence[Value] | None] = {}
         self._values: dict[Value, Value] = {}
 
-    def seen(self, node: Node, outputs: Sequence[Cotangent | None]) -> Node:
+    def for_rule(self, node: Node, outputs: Sequence[Cotangent | None]) -> Node:
         """The node as its rule sees it; nothing is recomputed before its cotangents exist."""
         if not self._again:
             return node

@@ -11,7 +11,7 @@ from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import divide, fixed, subtract
-from weft.codegen.contraction.plan import ceil_div
+from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.plan import Plan
 from weft.codegen.microkernel import LINE, Ahead, Tile

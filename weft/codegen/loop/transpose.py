@@ -30,7 +30,7 @@ Rows = Callable[[Reg], Reg]
 _FIXED: Final = 12  # launch integers besides those of outer axes
 
 
-def turned_copy(
+def transposing_copy(
     name: str, store: Store, axes: Sequence[Symbol], across: Symbol, target: Target
 ) -> Launch | None:
     """The launch for a copy that reads along `across` and writes along the last of `axes`.

@@ -26,7 +26,7 @@ SMALL: Final = 16
 """Arrays so many times smaller cost nothing to read."""
 
 
-def meet(fused: Fused) -> Fused:
+def fuse_siblings(fused: Fused) -> Fused:
     """Merges elementwise groups into groups that read the same arrays."""
     found = list(fused.groups)
     for guest in fused.groups:

@@ -42,7 +42,7 @@ class _Column(NamedTuple):
     mask: Reg | None
 
 
-class Ending:
+class TileStore:
     """Gives tiles to a sink.
 
     To keep kernels small, rows that are stored one by one go through memory, in a loop: unrolled

@@ -1,0 +1,26 @@
+"""Common subexpression elimination."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.ir.graph import Graph, rewrite
+from weft.ir.node import Node, Value
+from weft.ops.base import op_of
+from weft.ops.boundary.state import placeholder
+from weft.passes.step import Step
+
+
+def cse(step: Step) -> Step:
+    """Merges nodes that compute the same thing from the same inputs."""
+    seen: dict[Any, Node] = {}
+
+    def rule(node: Node, _: Graph) -> Sequence[Value] | None:
+        if op_of(node).stateful or op_of(node) is placeholder:
+            return None
+        key = (node.op, node.inputs, tuple(sorted(node.attrs.items())), node.types, node.regions)
+        first = seen.setdefault(key, node)
+        return None if first is node else first.outputs
+
+    return step.with_graph(rewrite(step.graph, rule))
