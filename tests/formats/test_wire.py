@@ -56,7 +56,7 @@ def test_damage_is_reported_with_its_place(raw, said):
 
 def test_an_array_of_integers_that_is_damaged():
     for raw in (b"\x80", b"\xff" * 10 + b"\x01", b"\xff" * 9 + b"\x02"):
-        with pytest.raises(DataError, match="an integer"):
+        with pytest.raises(DataError, match=r"a truncated integer|an integer of over 64 bits"):
             wire.unpacked_varints(raw)
     with pytest.raises(ArgumentError, match="64 bits"):
         wire.varint(1 << 64)
@@ -67,5 +67,5 @@ def test_a_value_of_another_kind_raises():
     with pytest.raises(DataError, match="field 3: expected kind 2, got 0"):
         wire.text(field, "event")
     (field,) = wire.fields(wire.delimited(3, b"\xff"))
-    with pytest.raises(DataError, match="field 3 is no UTF-8"):
+    with pytest.raises(DataError, match="field 3 is not UTF-8"):
         wire.text(field, "event")

@@ -225,7 +225,7 @@ def test_a_graph_of_a_function(capsys, writer):
         (lambda w: w.add_pr_curve("a", [1], [2]), ArgumentError, "between 0 and 1"),
         (lambda w: w.add_pr_curve("a", [1], [1, 0]), ShapeError, "a label for each prediction"),
         (lambda w: w.add_mesh("a", np.ones((2, 3))), ShapeError, "expected .batch, count, 3"),
-        (lambda w: w.add_embedding(np.eye(2), ["a"]), ShapeError, "metadata: expected 2, one a"),
+        (lambda w: w.add_embedding(np.eye(2), ["a"]), ShapeError, "metadata: expected 2, one per"),
         (lambda w: w.add_custom_scalars_marginchart(["a"]), ArgumentError, "expected .'Multiline'"),
         (lambda w: SummaryWriter(w.log_dir, max_queue=-1), ArgumentError, "at least 0, got -1"),
     ],
