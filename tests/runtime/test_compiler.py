@@ -109,7 +109,7 @@ def test_targets_do_not_share_code(compiler, monkeypatch):
 
 def test_a_kernel_that_llvm_refuses_is_named_and_the_others_are_kept(compiler, monkeypatch):
     good = [affine(2.0, float(i)) for i in range(4)]
-    with pytest.raises(CompileError, match=r"kernel misspelt: .*LLVM refused"):
+    with pytest.raises(CompileError, match=r"kernel misspelt: .*LLVM rejected"):
         compiler.compile([good[0], REFUSED, *good[1:]], current())
     names = built(compiler, monkeypatch)
     assert works(compiler.compile(good, current())[good[3]], 2.0, 3.0)
@@ -448,7 +448,7 @@ def test_what_was_begun_fails_where_it_is_wanted(compiler):
 def test_a_kernel_is_known_by_its_key(compiler, folder):
     kernel = affine(2.0, 4.0)
     stored = Kernel("by key", "", module.key_of(kernel, current()))
-    with pytest.raises(CompileError, match="kernel by key: its object code is not on disk"):
+    with pytest.raises(CompileError, match="kernel by key: its object code is no longer on disk"):
         compiler.compile([stored], current())
     compiler.compile([kernel], current())
     second = Compiler()  # its code lives no longer than it does
