@@ -121,7 +121,7 @@ def check_batches_that_one_rank_alone_has_in_new_sizes(rank: int, size: int) -> 
         rows = 5 + step if r == 1 else 8
         return wf.randn(rows, 64, generator=wf.Generator().manual_seed(100 * step + r))
 
-    agreed, agrees = [], dynamic_program.General.agrees
+    agreed, agrees = [], dynamic_program.DynamicProgram.agrees
 
     def noted(self, *args) -> bool:
         agreed.append(agrees(self, *args))
@@ -129,7 +129,7 @@ def check_batches_that_one_rank_alone_has_in_new_sizes(rank: int, size: int) -> 
 
     enough = prepared_program.ENOUGH, prepared_program.HURRY
     prepared_program.ENOUGH = prepared_program.HURRY = 0.0
-    dynamic_program.General.agrees = noted
+    dynamic_program.DynamicProgram.agrees = noted
     before = session.current().world.turn
     for step in range(12):
         model(batch(step, rank)).square().sum().backward()
@@ -138,7 +138,7 @@ def check_batches_that_one_rank_alone_has_in_new_sizes(rank: int, size: int) -> 
     settle()
     steps = (session.current().world.turn - before) / 12
     prepared_program.ENOUGH, prepared_program.HURRY = enough
-    dynamic_program.General.agrees = agrees
+    dynamic_program.DynamicProgram.agrees = agrees
     assert agreed == [True] * (2 * (rank == 1)) and steps == int(steps), (agreed, steps)
     for step in range(12):
         sum(alone(batch(step, r)).square().sum() / size for r in range(size)).backward()

@@ -127,7 +127,7 @@ def check_objects(rank: int, size: int) -> None:
         dist.all_gather_object(every, {"a": print})
         raise AssertionError("expected an error")
     except TypeError as error:
-        assert "all_gather_object: expected tensors, numbers or texts" in str(error)
+        assert "all_gather_object: expected tensors, numbers or strings" in str(error)
 
 
 def check_groups(rank: int, size: int) -> None:

@@ -245,7 +245,7 @@ def test_counts_that_cannot_be():
             errors.OutOfRangeError, match=f"poisson: expected rates >= 0, got {rate}"
         ):
             wf.poisson(wf.tensor([0.5, rate])).numpy()
-    with pytest.raises(errors.DTypeError, match="binomial: expected floating tensors of one"):
+    with pytest.raises(errors.DTypeError, match="binomial: expected floating-point tensors of one"):
         wf.binomial(wf.tensor([1]), wf.tensor([0.5]))
     with pytest.raises(errors.DTypeError, match="poisson: expected floating rates"):
         wf.poisson(wf.tensor([1]))

@@ -151,14 +151,14 @@ def test_loop_tree_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         return ops.exp(x - ops.max(x, axes=(1,), keepdims=True))
 
     with config.override(debug=4):
-        lowered(build, (100, 300))
+        lowered(build, (100, 300), target="x86-64-v3")
     assert capsys.readouterr().err == (
         "max_subtract_exp_float32_100x300:\n"
         "  loop row in 0..100 part chunk of 54:\n"
         "    reduce maximum -> r0:\n"
-        "      vector i1 in 0..300 by 16 x 4:\n"
+        "      vector i1 in 0..300 by 8 x 4:\n"
         "        r0 maximum= m0[i1 + 300*row]\n"
-        "    vector i1 in 0..300 by 16 x 4:\n"
+        "    vector i1 in 0..300 by 8 x 4:\n"
         "      %6 = subtract(m0[i1 + 300*row], r0)\n"
         "      m1[i1 + 300*row] = exp(%6)\n"
     )

@@ -249,7 +249,7 @@ def test_old_names():
 
         @staticmethod
         def backward(ctx, g, h):
-            with pytest.warns(DeprecationWarning, match="old name of saved_tensors"):
+            with pytest.warns(DeprecationWarning, match="use saved_tensors"):
                 assert ctx.saved_variables[0].tolist() == [2.0]
             return g, g + h
 

@@ -54,7 +54,7 @@ def test_data_of_a_tensor_that_needs_a_gradient_stays_floating():
 
 
 def test_classes_are_decorated_with_a_warning():
-    with pytest.warns(FutureWarning, match="the making of objects of a class, not its methods"):
+    with pytest.warns(FutureWarning, match="in its constructor only"):
 
         @wf.no_grad()
         class Holder:
