@@ -3,7 +3,7 @@
 Both begin with the same weights, see the same data, and drop nothing. After 20 steps the losses
 are to be equal to 1e-3.
 
-MobileNet is compared in float64, for 8 steps. Its 28 normalised layers without shortcuts multiply
+MobileNet is compared in float64, for 8 steps. Its 28 normalized layers without shortcuts multiply
 any difference by ten a step: PyTorch in float32 is 7e-4 from PyTorch in float64 after one step and
 9e-3 after 20; Weft and PyTorch in float64 are 5e-15 apart at first and 3e-8 after 8 steps.
 """
@@ -118,14 +118,14 @@ def losses(
     given = tuple(map(wf.from_numpy, inputs)), wf.from_numpy(labels)
     work = replace(workload(name), data=lambda _: given)
     step = training_step(work, ours, 0)
-    optimiser = network.optimise(theirs)
+    optimizer = network.optimize(theirs)
 
     def their_step() -> float:
         outputs = theirs(*map(torch.from_numpy, inputs))
         loss = network.loss(outputs, torch.from_numpy(labels))
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         return float(loss.detach())
 
     return [step() for _ in range(steps)], [their_step() for _ in range(steps)]

@@ -3,7 +3,7 @@
 `python -m bench.elementwise_kernels [NAME ...]`
 
 One thread; medians of interleaved runs. A ratio of 1 is the bandwidth of the copy. Outputs take the
-memory of inputs only where the name says so, as an optimiser's update does.
+memory of inputs only where the name says so, as an optimizer's update does.
 """
 
 from __future__ import annotations

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-# Okabe and Ito's colours, told apart also by those who see fewer.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#999999", "#000000")
+# Okabe and Ito's colors, told apart also by those who see fewer.
+COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#999999", "#000000")
 PEERS = {
     "torch": "PyTorch", "torch_channels_last": "PyTorch channels_last",
     "torch_compile": "PyTorch compile", "torch_tuned": "PyTorch, tuned",
     "torch_channels_last_tuned": "channels_last, tuned", "torch_compile_tuned": "compile, tuned",
     "jax": "JAX", "tf2_function": "TensorFlow",
 }  # fmt: skip
-COLOUR_OF = dict(zip(PEERS, COLOURS, strict=True))
+COLOR_OF = dict(zip(PEERS, COLORS, strict=True))
 WIDTH, LEFT, RIGHT, TOP = 900, 130, 60, 76
 BAR, GAP = 13, 16
 
@@ -38,33 +38,33 @@ class Drawing:
         )
 
     def line(
-        self, x: float, y: float, to_x: float, to_y: float, colour: str, dash: str = ""
+        self, x: float, y: float, to_x: float, to_y: float, color: str, dash: str = ""
     ) -> None:
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         self.parts.append(
             f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" '
-            f'stroke="{colour}"{dashed}/>'
+            f'stroke="{color}"{dashed}/>'
         )
 
-    def box(self, x: float, y: float, width: float, height: float, colour: str) -> None:
+    def box(self, x: float, y: float, width: float, height: float, color: str) -> None:
         self.parts.append(
             f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
-            f'fill="{colour}"/>'
+            f'fill="{color}"/>'
         )
 
-    def dot(self, x: float, y: float, radius: float, colour: str, title: str) -> None:
+    def dot(self, x: float, y: float, radius: float, color: str, title: str) -> None:
         self.parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{colour}" '
-            f'fill-opacity="0.55" stroke="{colour}"><title>{escape(title)}</title></circle>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{color}" '
+            f'fill-opacity="0.55" stroke="{color}"><title>{escape(title)}</title></circle>'
         )
 
     def legend(self, entries: Iterable[tuple[str, str]], x: float, y: float, step: float) -> None:
         """Boxes with their meaning, as many in a line as fit."""
         across, down = x, y
-        for colour, label in entries:
+        for color, label in entries:
             if across + step > WIDTH:
                 across, down = x, down + 18
-            self.box(across, down - 10, 12, 12, colour)
+            self.box(across, down - 10, 12, 12, color)
             self.text(across + 17, down, label)
             across += step
 
@@ -84,7 +84,7 @@ def bars(rows: Mapping[str, Any], titles: Mapping[str, str], file: Path) -> None
     picture.text(WIDTH / 2, 22, "Time of a training step, divided by Weft's (above 1: Weft is "
                  "faster)", "middle", font_size=15)  # fmt: skip
     present = [p for p in PEERS if any(p in ps for _, ps in shown)]
-    picture.legend(((COLOUR_OF[p], PEERS[p]) for p in present), 20, 44, 175)
+    picture.legend(((COLOR_OF[p], PEERS[p]) for p in present), 20, 44, 175)
     for tick in ticks:
         x = LEFT + tick * scale
         picture.line(x, TOP, x, height - 26, "#dddddd")
@@ -93,15 +93,15 @@ def bars(rows: Mapping[str, Any], titles: Mapping[str, str], file: Path) -> None
     for name, members in shown:
         picture.text(LEFT - 8, y + len(members) * BAR / 2 + 4, titles[name], "end")
         for peer in members:
-            _bar(picture, rows[name][peer], COLOUR_OF[peer], y, scale)
+            _bar(picture, rows[name][peer], COLOR_OF[peer], y, scale)
             y += BAR
         y += GAP
     picture.line(LEFT + scale, TOP, LEFT + scale, height - 26, "#000000", "4 3")
     picture.write(file)
 
 
-def _bar(picture: Drawing, cell: Mapping[str, float], colour: str, y: float, scale: float) -> None:
-    picture.box(LEFT, y + 1, cell["ratio"] * scale, BAR - 2, colour)
+def _bar(picture: Drawing, cell: Mapping[str, float], color: str, y: float, scale: float) -> None:
+    picture.box(LEFT, y + 1, cell["ratio"] * scale, BAR - 2, color)
     low, high = (LEFT + cell[f"ratio_{end}"] * scale for end in ("low", "high"))
     picture.line(low, y + BAR / 2, high, y + BAR / 2, "#000000")
     picture.text(high + 4, y + BAR - 3, f"{cell['ratio']:.2f}", font_size=10)
@@ -120,8 +120,8 @@ def roofline(rows: Mapping[str, Any], titles: Mapping[str, str], file: Path) -> 
     picture = Drawing(WIDTH, height)
     picture.text(WIDTH / 2, 22, "Kernels of a training step; area: share of its time", "middle",
                  font_size=15)  # fmt: skip
-    colours = dict(zip(points, COLOURS, strict=False))
-    picture.legend(((colours[n], titles[n]) for n in points), 60, 44, 135)
+    colors = dict(zip(points, COLORS, strict=False))
+    picture.legend(((colors[n], titles[n]) for n in points), 60, 44, 135)
     left, right, decades = 70.0, WIDTH - 30.0, (-3, 2)
 
     def x_of(value: float) -> float:
@@ -144,7 +144,7 @@ def roofline(rows: Mapping[str, Any], titles: Mapping[str, str], file: Path) -> 
     picture.line(x_of(1), y_of(1), right, y_of(1), "#000000")
     for name, found in points.items():
         for across, up, share, label in sorted(found, key=lambda p: -p[2]):
-            picture.dot(x_of(across), y_of(up), 2 + 22 * math.sqrt(share), colours[name], label)
+            picture.dot(x_of(across), y_of(up), 2 + 22 * math.sqrt(share), colors[name], label)
     picture.text((left + right) / 2, height - 12, "floating-point operations a byte, divided by "
                  "those at which peak arithmetic meets peak traffic", "middle")  # fmt: skip
     picture.text(14, 60, "GFLOP/s of peak")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.plot import COLOURS, Drawing
+from bench.plot import COLORS, Drawing
 
 SEED = 0
 STEPS = 200
@@ -166,14 +166,14 @@ def picture(file: Path = PICTURE) -> None:
         drawing.text(left - 8, y_of(percent / 100) + 4, f"{percent}%", "end")
     drawing.text((left + right) / 2, bottom + 38, "workers", "middle")
     for number, (name, curve) in enumerate(_curves().items()):
-        colour = COLOURS[number]
+        color = COLORS[number]
         points = [(x_of(w), y_of(curve(w))) for w in WORKERS]
         for (x, y), (to_x, to_y) in itertools.pairwise(points):
-            drawing.line(x, y, to_x, to_y, colour)
-        drawing.box(right + 14, top + 24 * number, 12, 12, colour)
+            drawing.line(x, y, to_x, to_y, color)
+        drawing.box(right + 14, top + 24 * number, 12, 12, color)
         drawing.text(right + 32, top + 24 * number + 10, name)
     for number, (name, (_, published)) in enumerate(PUBLISHED.items()):
-        drawing.dot(x_of(512), y_of(published), 5, COLOURS[3 + number], f"{name}, published")
+        drawing.dot(x_of(512), y_of(published), 5, COLORS[3 + number], f"{name}, published")
     for number, text in enumerate(("dots: published,", "Horovod on 512 GPUs")):
         drawing.text(right + 14, top + 24 * 6 + 10 + 18 * number, text)
     drawing.write(file)

@@ -41,13 +41,13 @@ def training(name: str, batch: int, seconds: float) -> float:
     inputs, labels = batch_of(name, batch // dist.get_world_size())
     inputs, labels = [torch.from_numpy(x) for x in inputs], torch.from_numpy(labels)
     model = torch.nn.parallel.DistributedDataParallel(network.make())
-    optimiser = network.optimise(model)
+    optimizer = network.optimize(model)
 
     def step() -> None:
         loss = network.loss(model(*inputs), labels)
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         loss.item()
 
     step()

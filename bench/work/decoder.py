@@ -81,7 +81,7 @@ def _weft_step(vocabulary, half):
 
     model = _model(nn, F, wf.zeros, vocabulary)
     model.load_state_dict({k: wf.from_numpy(v) for k, v in _initial(vocabulary).items()})
-    optimiser = wf.optim.AdamW(model.parameters(), RATE, BETAS, weight_decay=DECAY)
+    optimizer = wf.optim.AdamW(model.parameters(), RATE, BETAS, weight_decay=DECAY)
     ids, labels = map(wf.from_numpy, _batch(vocabulary))
 
     def step():
@@ -89,8 +89,8 @@ def _weft_step(vocabulary, half):
             logits = model(ids)
         loss = F.cross_entropy(logits.view(-1, vocabulary), labels.view(-1))
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         return loss.item()
 
     return step
@@ -114,7 +114,7 @@ def _torch_step(threads, vocabulary, compiled, half=False):
     torch.set_num_threads(threads)
     model = _model(nn, F, torch.zeros, vocabulary)
     model.load_state_dict({k: torch.from_numpy(v) for k, v in _initial(vocabulary).items()})
-    optimiser = torch.optim.AdamW(model.parameters(), RATE, BETAS, weight_decay=DECAY, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), RATE, BETAS, weight_decay=DECAY, fused=True)
     ids, labels = map(torch.from_numpy, _batch(vocabulary))
     run = torch.compile(model) if compiled else model
 
@@ -123,8 +123,8 @@ def _torch_step(threads, vocabulary, compiled, half=False):
             logits = run(ids)
         loss = F.cross_entropy(logits.view(-1, vocabulary).float(), labels.view(-1))
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         return loss.item()
 
     return step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 
-def compiled_step(model, optimiser, x, labels):
+def compiled_step(model, optimizer, x, labels):
     @tf.function
     def train():
         with tf.GradientTape() as tape:
@@ -13,7 +13,7 @@ def compiled_step(model, optimiser, x, labels):
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
             loss = tf.reduce_mean(losses)
         weights = model.trainable_variables
-        optimiser.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
         return loss
 
     return lambda: float(train())

@@ -43,14 +43,14 @@ def _model(nn, F):
     return Classifier()
 
 
-def _loop(model, optimiser, cross_entropy, batches):
+def _loop(model, optimizer, cross_entropy, batches):
     def step():
         total = 0.0
         for ids, labels in batches:
             loss = cross_entropy(model(ids), labels)
             loss.backward()
-            optimiser.step()
-            optimiser.zero_grad()
+            optimizer.step()
+            optimizer.zero_grad()
             total += loss.item()
         return total
 

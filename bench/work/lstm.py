@@ -32,12 +32,12 @@ def _model(nn):
     return Language()
 
 
-def _step(model, run, optimiser, cross_entropy, ids, labels):
+def _step(model, run, optimizer, cross_entropy, ids, labels):
     def step():
         loss = cross_entropy(run(ids).flatten(0, 1), labels.flatten())
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         return float(loss.detach())
 
     return step
@@ -50,8 +50,8 @@ def weft(threads):
 
     wf.manual_seed(0)
     model = _model(nn)
-    optimiser = wf.optim.SGD(model.parameters(), lr=RATE)
-    return _step(model, model, optimiser, F.cross_entropy, *map(wf.from_numpy, _batch()))
+    optimizer = wf.optim.SGD(model.parameters(), lr=RATE)
+    return _step(model, model, optimizer, F.cross_entropy, *map(wf.from_numpy, _batch()))
 
 
 def _torch_step(threads, compiled):
@@ -63,8 +63,8 @@ def _torch_step(threads, compiled):
     torch.manual_seed(0)
     model = _model(nn)
     run = torch.compile(model) if compiled else model
-    optimiser = torch.optim.SGD(model.parameters(), lr=RATE)
-    return _step(model, run, optimiser, F.cross_entropy, *map(torch.from_numpy, _batch()))
+    optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
+    return _step(model, run, optimizer, F.cross_entropy, *map(torch.from_numpy, _batch()))
 
 
 def torch(threads):
@@ -139,5 +139,5 @@ def tf2_function(threads):
         + [layers.LSTM(WIDTH, return_sequences=True) for _ in range(LAYERS)]
         + [layers.Dense(WORDS)]
     )
-    optimiser = tf.keras.optimizers.SGD(RATE)
-    return compiled_step(model, optimiser, *map(tf.constant, _batch()))
+    optimizer = tf.keras.optimizers.SGD(RATE)
+    return compiled_step(model, optimizer, *map(tf.constant, _batch()))

@@ -153,7 +153,7 @@ class Network:
     batch: int
     images: bool
     loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-    optimise: Callable[[nn.Module], torch.optim.Optimizer]
+    optimize: Callable[[nn.Module], torch.optim.Optimizer]
 
 
 def _loss_of_words(logits, labels):

@@ -47,14 +47,14 @@ def weft_eager(threads):
         layer.weight.data.copy_(wf.from_numpy(value.T.copy()))
         layers += [layer, nn.ReLU()]
     model = nn.Sequential(*layers[:-1])
-    optimiser = wf.optim.Adam(model.parameters(), 1e-3)
+    optimizer = wf.optim.Adam(model.parameters(), 1e-3)
     labels = wf.from_numpy(LABELS.astype(np.int64))
 
     def step():
         loss = nn.functional.cross_entropy(model(wf.from_numpy(IMAGES)), labels)
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         return float(loss.detach())
 
     return step
@@ -73,7 +73,7 @@ def tf2_function(threads):
 
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     parameters = [tf.Variable(p) for w in WEIGHTS for p in (w, np.zeros(w.shape[1], np.float32))]
-    optimiser = tf.keras.optimizers.Adam(1e-3)
+    optimizer = tf.keras.optimizers.Adam(1e-3)
 
     @tf.function
     def train(x, labels):
@@ -84,7 +84,7 @@ def tf2_function(threads):
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, y)
             loss = tf.reduce_mean(losses)
         gradients = tape.gradient(loss, parameters)
-        optimiser.apply_gradients(zip(gradients, parameters, strict=True))
+        optimizer.apply_gradients(zip(gradients, parameters, strict=True))
         return loss
 
     return lambda: float(train(IMAGES, LABELS))
@@ -100,15 +100,15 @@ def _torch_step(threads, compiled):
         layer.weight.data.copy_(torch.from_numpy(value.T.copy()))
         layers += [layer, torch.nn.ReLU()]
     model = torch.nn.Sequential(*layers[:-1])
-    optimiser = torch.optim.Adam(model.parameters(), 1e-3, fused=True)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3, fused=True)
     run = torch.compile(model) if compiled else model
     labels = torch.from_numpy(LABELS.astype(np.int64))
 
     def step():
         loss = torch.nn.functional.cross_entropy(run(torch.from_numpy(IMAGES)), labels)
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         return float(loss.detach())
 
     return step

@@ -38,7 +38,7 @@ def _parameters():
 
 
 def _statistics(parameters):
-    """Running mean and variance of each normalisation."""
+    """Running mean and variance of each normalization."""
     return {
         name: (jnp.zeros_like(p[1]), jnp.ones_like(p[1]))
         for name, p in parameters.items()

@@ -34,6 +34,6 @@ def _model():
 def training_step(threads, inputs, labels):
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     model = _model()
-    optimiser = tf.keras.optimizers.SGD(0.01, momentum=0.9)
+    optimizer = tf.keras.optimizers.SGD(0.01, momentum=0.9)
     x, labels = tf.constant(inputs[0].transpose(0, 2, 3, 1)), tf.constant(labels)
-    return compiled_step(model, optimiser, x, labels)
+    return compiled_step(model, optimizer, x, labels)

@@ -59,14 +59,14 @@ def torch(threads):
 
     torch.set_num_threads(threads)
     model = torch.nn.Linear(784, 10)
-    optimiser = torch.optim.SGD(model.parameters(), 0.1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
 
     def step():
         x, labels = torch.from_numpy(IMAGES), torch.from_numpy(LABELS)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(model(x), labels)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         return float(loss.detach())
 
     return step
@@ -83,13 +83,13 @@ def torch_compile(threads):
     def loss_of(x, labels):
         return torch.nn.functional.cross_entropy(x @ w + b, labels)
 
-    optimiser = torch.optim.SGD([w, b], 0.1)
+    optimizer = torch.optim.SGD([w, b], 0.1)
 
     def step():
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = loss_of(torch.from_numpy(IMAGES), torch.from_numpy(LABELS))
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         return float(loss.detach())
 
     return step

@@ -38,7 +38,7 @@ def _torch_step(threads, name, channels_last=False, compiled=False, half=False):
     if channels_last and network.images:
         model = model.to(memory_format=torch.channels_last)
         inputs = [x.to(memory_format=torch.channels_last) for x in inputs]
-    optimiser = network.optimise(model)
+    optimizer = network.optimize(model)
     run = torch.compile(model) if compiled else model
 
     def step():
@@ -46,8 +46,8 @@ def _torch_step(threads, name, channels_last=False, compiled=False, half=False):
             outputs = run(*inputs)
         loss = network.loss(outputs.float(), labels)
         loss.backward()
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
         return float(loss.detach())
 
     return step

@@ -290,5 +290,7 @@ def test_what_is_exact_in_kernels(function: Any, array: Any, target: str) -> Non
         y = function(x)
     with config.override(target=target):
         found = Function(graph, [y], feeds=[x])([array], State())[0]
-    expected = {"log2": np.log2, "log10": np.log10, "cbrt": lambda a: np.rint(np.cbrt(a))}.get(y.node.op, np.exp2)
+    expected = {"log2": np.log2, "log10": np.log10, "cbrt": lambda a: np.rint(np.cbrt(a))}.get(
+        y.node.op, np.exp2
+    )
     np.testing.assert_array_equal(found, expected(array))

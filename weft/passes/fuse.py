@@ -105,13 +105,13 @@ class _Fuser:
         sources = [self.sources.get(v.node, 1) for v in node.inputs]
         if sum(sources) > MOST_SOURCES:
             for value in node.inputs:
-                self._materialise(self._root(value))
+                self._materialize(self._root(value))
             sources = [1] * len(sources)
         self.sources[node] = sum(sources)
 
     # -- producers
 
-    def _materialise(self, value: Value) -> None:
+    def _materialize(self, value: Value) -> None:
         """Puts a floating value into memory: a constant already is, others get a group."""
         node = value.node
         if self.floating.pop(node, None) is not None and op_of(node) is not CONSTANT:
@@ -171,7 +171,7 @@ class _Fuser:
 
     def _views(self, node: Node) -> None:
         for value in node.inputs:
-            self._materialise(value)
+            self._materialize(value)
         self._close_behind(node, None)
         self.aliases.update(zip(node.outputs, node.inputs, strict=True))
 
@@ -298,7 +298,7 @@ class _Fuser:
             self._add(host, node)
             return
         for value in node.inputs:
-            self._materialise(self._root(value))
+            self._materialize(self._root(value))
         plain = node.types and not is_stack(node.types[0].shape)
         group = self._start(node, node.types[0].shape if plain else (), opaque=True)
         if Ability.EPILOGUE not in family_of(node).abilities or len(node.types) != 1:
@@ -308,7 +308,7 @@ class _Fuser:
 
     def finish(self) -> Fused:
         for value in self.step.graph.outputs:
-            self._materialise(self._root(value))
+            self._materialize(self._root(value))
         used_outside = {self._root(v) for v in self.step.graph.outputs}
         members: list[tuple[int, list[Node]]] = []
         for group in self.groups:

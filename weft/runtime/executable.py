@@ -26,7 +26,7 @@ from weft.runtime.execution.call import Call, NativeCall
 from weft.runtime.execution.program import Fault, Program
 from weft.runtime.fetching import fetch
 from weft.runtime.host_call import host_function, native_call
-from weft.runtime.measurement.profile import Run, arena_map, measure, summarise, watchers, work_of
+from weft.runtime.measurement.profile import Run, arena_map, measure, summarize, watchers, work_of
 from weft.runtime.measurement.stopwatch import Stopwatch
 from weft.runtime.memory.address import address_of
 from weft.runtime.memory.shared import arena_of
@@ -259,7 +259,7 @@ class Executable:
         """Runs the step with clocks, and prints or reports where its time went."""
         recording = self.program.record()
         if self._debug:
-            print(summarise(self.program, [recording]), file=sys.stderr)
+            print(summarize(self.program, [recording]), file=sys.stderr)
         for tell in list(watchers):
             tell(Run(self.program, self._works, recording, self.blueprint))
         return recording.fault
@@ -282,7 +282,7 @@ class Executable:
         """Binds the variables of a state."""
         for key in self._kept:
             if key not in state:
-                self._initialise(key, state)
+                self._initialize(key, state)
         bound: list[Array] = []
         for variable, number in self._variables:
             kind = variable.type
@@ -292,7 +292,7 @@ class Executable:
         self._state = self._memory.state = state
         self._version, self._bound = state.version, bound
 
-    def _initialise(self, key: str, state: State) -> None:
+    def _initialize(self, key: str, state: State) -> None:
         """Starts a counter at 0; other variables must have a value.
 
         Raises:

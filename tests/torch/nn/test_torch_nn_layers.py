@@ -160,7 +160,7 @@ def pairwise_distance(d):
     return make, [d.normal(*shape), d.normal(*shape)]
 
 
-# Normalisation
+# Normalization
 
 
 def batch_norm(spatial):

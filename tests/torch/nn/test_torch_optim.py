@@ -11,7 +11,7 @@ from weft.eager.tensor.dispatch import leaf, wrap  # noqa: E402
 from weft.errors import OptimizerError  # noqa: E402
 from weft.optim import lr_scheduler  # noqa: E402
 
-OPTIMISERS = [
+OPTIMIZERS = [
     ("SGD", {"lr": 0.1}),
     ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
     ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5, "maximize": True}),
@@ -40,7 +40,7 @@ OPTIMISERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options"), OPTIMISERS)
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_an_optimizer(name, options, dtype):
     rng = np.random.default_rng(0)
@@ -242,7 +242,7 @@ def test_a_plateau(mode, threshold_mode):
 
 
 # PyTorch lets no gradient through the first buffer of SGD's momentum.
-FLOWING = [case for case in OPTIMISERS if "dampening" not in case[1] and "nesterov" not in case[1]]
+FLOWING = [case for case in OPTIMIZERS if "dampening" not in case[1] and "nesterov" not in case[1]]
 
 
 @pytest.mark.parametrize(("name", "options"), FLOWING)

@@ -150,8 +150,8 @@ class WeightKernel(WeightNest):
         start, _ = span(b, self.following, problem.pixels, prod(plan.blocks))
         near = max(1, LINE // (self.tile_run * problem.dtype.size))
         own = subtract(b, piece, self.first_piece)
-        _, neighbour = divide(b, piece, integer(near))
-        left = b.add(b.mul(subtract(b, across, self.first_panel), near), neighbour)
+        _, neighbor = divide(b, piece, integer(near))
+        left = b.add(b.mul(subtract(b, across, self.first_panel), near), neighbor)
         wanted = [(self.x, self.x_image, channel, left, near * self._panels(), self.tile_run)]
         if not plan.before:
             share = self.g, self.g_image, column, own, self._pieces(), self.tile.columns

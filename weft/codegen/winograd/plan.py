@@ -101,15 +101,15 @@ def sizes(problem: Correlation, target: Target) -> tuple[int, ...]:
         and problem.pixels > 0
         and problem.dtype is float32
         and first.pointwise
-        and _neighbours(down) == _neighbours(across) > 1
+        and _neighbors(down) == _neighbors(across) > 1
     )
     if not applies or target.winograd == "off":
         return ()
     wanted = OUTPUTS if target.winograd == "auto" else (int(target.winograd),)
-    return tuple(m for m in wanted if m + _neighbours(down) - 1 in POINTS)
+    return tuple(m for m in wanted if m + _neighbors(down) - 1 in POINTS)
 
 
-def _neighbours(axis: Axis) -> int:
+def _neighbors(axis: Axis) -> int:
     """How many adjacent source positions a result reads, if they are adjacent."""
     plain = axis.stride == axis.step == axis.dilation == 1 and len(axis.phases) == 1
     return axis.phases[0].taps if plain and len(axis.order) == axis.phases[0].taps else 0

@@ -88,10 +88,10 @@ def measure(program: Program, runs: int = 3) -> Profile:
 
     These are real steps: variables change, and `program.lock` must be held.
     """
-    return summarise(program, [program.record() for _ in range(max(1, runs))])
+    return summarize(program, [program.record() for _ in range(max(1, runs))])
 
 
-def summarise(program: Program, recordings: Sequence[Recording]) -> Profile:
+def summarize(program: Program, recordings: Sequence[Recording]) -> Profile:
     """The fastest time of every call among recorded steps."""
     times = np.array([_times(r, len(program.calls)) for r in recordings]).min(axis=0)
     timed = zip(program.calls, [""] * len(times), times, strict=True)
