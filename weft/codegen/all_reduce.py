@@ -187,27 +187,28 @@ $ELEMENTS
 """)
 
 
-def kernel(name: str, dtype: np.dtype[np.generic], members: int) -> Kernel | None:
+def kernel(reduction: str, dtype: np.dtype[np.generic], members: int) -> Kernel | None:
     """The kernel of a reduction, `None` where there is none.
 
     Args:
-        name: of `weft.transport.reduction.REDUCTIONS`.
+        reduction: of `weft.transport.reduction.REDUCTIONS`.
         members: of the group.
     """
     kind = _TYPES.get(dtype.name)
     floating = kind in ("float", "double")
-    if kind is None or name not in (("sum", "mean") if floating else ("sum",)):
+    added = reduction == "sum" or (reduction == "mean" and floating)
+    if kind is None or not added:
         return None
     if not 2 <= members <= MOST_MEMBERS:
         return None
     lanes = _VECTOR_BYTES // dtype.itemsize
-    wide = _loop("wide", name, kind, members, lanes, dtype.itemsize)
-    one = _loop("one", name, kind, members, 1, dtype.itemsize)
+    wide = _loop("wide", reduction, kind, members, lanes, dtype.itemsize)
+    one = _loop("one", reduction, kind, members, 1, dtype.itemsize)
     text = _TEXT.substitute(
         SYMBOL=SYMBOL, MEMBERS=members, BYTES=dtype.itemsize, SHOWN=SHOWN, DONE=DONE,
         SLOTS=_slots(members), LOOPS=wide + "one.begin:" + one,
     )  # fmt: skip
-    return Kernel(f"all_reduce_{name}_{dtype.name}_{members}", text)
+    return Kernel(f"all_reduce_{reduction}_{dtype.name}_{members}", text)
 
 
 def _slots(members: int) -> str:
@@ -222,7 +223,7 @@ def _slots(members: int) -> str:
     return "\n".join(lines)
 
 
-def _loop(label: str, name: str, kind: str, members: int, lanes: int, size: int) -> str:
+def _loop(label: str, reduction: str, kind: str, members: int, lanes: int, size: int) -> str:
     """A loop over elements, so many at a time."""
     vector = kind if lanes == 1 else f"<{lanes} x {kind}>"
     lines: list[str] = []
@@ -241,7 +242,7 @@ def _loop(label: str, name: str, kind: str, members: int, lanes: int, size: int)
             )
             rows[i], count = f"t{count}", count + 1
         rows = rows[::2]
-    if name == "mean":
+    if reduction == "mean":
         by = f"{float(members)}"
         divisor = by if lanes == 1 else f"<{', '.join([f'{kind} {by}'] * lanes)}>"
         lines.append(f"  %{label}.mean = fdiv {vector} %{label}.{rows[0]}, {divisor}")
