@@ -58,7 +58,7 @@ def test_what_cannot_be():
         checkpoint_sequential(_network(), 6, x)
     with pytest.raises(WeftError, match="0 segments"):
         checkpoint_sequential(_network(), 0, x)
-    with pytest.raises(ValueError, match="go with use_reentrant=False"):
+    with pytest.raises(ValueError, match="need use_reentrant=False"):
         checkpoint(wf.exp, x, use_reentrant=True, debug=True)
     with pytest.raises(WeftError, match="'default' or 'none', got 'all'"):
         checkpoint(wf.exp, x, determinism_check="all")

@@ -225,7 +225,12 @@ class Program:
                 in it called it again).
         """
         land()
-        state = self._run_host() if self._callbacks else self._enter_whole()
+        if self._callbacks:
+            state = self._run_host()
+        else:  # `_enter_whole` without its frame, which short steps would notice
+            state = self._enter(self._pointer)
+            if state == driver.PAUSED:
+                state = self._go_on()
         if state == driver.UNDERSTAFFED:  # a forked child has no threads
             TEAM.grow(self.threads)
             return self.run()
