@@ -74,7 +74,9 @@ def test_factors_with_a_fraction_raise_for_integers(name):
     check(lambda m: function(m, "int64", 2.0))
     assert function(wf, "float32", 2.5).dtype is wf.float32
     for dtype, factor in (("int64", 2.5), ("int64", 1j), ("float32", 1j)):
-        with pytest.raises(wf.errors.DTypeError, match=r"(an integer|a real number) as (value|beta)"):
+        with pytest.raises(
+            wf.errors.DTypeError, match=r"(an integer|a real number) as (value|beta)"
+        ):
             function(wf, dtype, factor)
 
 
