@@ -70,7 +70,7 @@ def interrupted_at(number: int, deed: Callable[[], object]) -> str:
         sys.settrace(interruption.trace)
         deed()
     except KeyboardInterrupt:
-        pass
+        pass  # the signal that this run raises
     finally:
         sys.settrace(None)
         signal.signal(signal.SIGINT, before)

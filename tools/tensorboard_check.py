@@ -86,7 +86,7 @@ class Board:
                 if len(self.ask("scalars/tags")) >= 3:
                     return
             except urllib.error.URLError:
-                pass
+                pass  # it does not serve yet
             time.sleep(0.5)
         raise TimeoutError(f"TensorBoard did not read the runs within {PATIENCE:.0f} s")
 

@@ -28,7 +28,7 @@ def drained(fetches):
             while not coord.should_stop():
                 found.append(sess.run(fetches))
         except tf.errors.OutOfRangeError:
-            pass
+            pass  # the end of the data ends the loop
         finally:
             coord.request_stop()
         coord.join(threads)
