@@ -14,7 +14,9 @@ from weft.transport.native import BUSY, CALLS, DONE, FAILED, SHOWN, TRACED, Nati
 from weft.transport.reduction import Tree
 from weft.transport.shared_call import SharedCall
 
-NATIVE = Native(lambda: driver.entries().meet, all_reduce_function)
+NATIVE = Native(
+    lambda: driver.entries().meet, all_reduce_function, lambda: driver.entries().stream
+)  # fmt: skip
 SIZES = [2, 3, 4]
 COUNTS = [0, 1, 7, 20_000, 600_001]  # nothing, small, more than all read whole, several pieces
 

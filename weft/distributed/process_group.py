@@ -76,7 +76,7 @@ def init_process_group(
         print("weft.distributed: no launcher of MPI: a world of one", file=sys.stderr)
     if pin(int(config.get("threads"))):
         TEAM.stop()  # its threads start again on these cores
-    native = Native(_meet, all_reduce_function)
+    native = Native(_meet, all_reduce_function, _stream)
     joined = session.begin(_seconds(timeout), _exchange, native).transport
     wrong = (world_size not in (-1, joined.size), rank not in (-1, joined.rank))
     if any(wrong):
@@ -97,6 +97,11 @@ def _exchange() -> Any:
 def _meet() -> Any:
     """The driver's function for flags in shared memory."""
     return driver.entries().meet
+
+
+def _stream() -> Any:
+    """The driver's function that copies past the caches."""
+    return driver.entries().stream
 
 
 def _seconds(timeout: float | timedelta | None) -> float:

@@ -145,6 +145,7 @@ class Transport(abc.ABC):
         self.numbers = itertools.count(1)  # of them
         self.reductions: deque[Future[Any]] = deque()  # begun with memory for whole gradients
         self.crowded = True  # whether ranks share cores: whoever waits lets others run
+        self.single_core = False  # whether this rank has one core for all that it does
         self.place: str | None = None  # the user's line, where the worker does what it asked for
         self.attention = threading.Event()  # there may be something to tell other ranks, or to read
 
@@ -171,8 +172,8 @@ class Transport(abc.ABC):
     def close(self) -> None:
         """Close the connection."""
 
-    def submit(self, work: Callable[[], Any]) -> Future[Any]:
-        """Queue work for the communication thread."""
+    def submit(self, work: Callable[[], Any], deferred: bool = False) -> Future[Any]:
+        """Queue work for the communication thread; see `Worker.submit`."""
         place = at_user_line()
 
         def placed() -> Any:
@@ -182,10 +183,12 @@ class Transport(abc.ABC):
             finally:
                 self.place = None
 
-        return self.worker.submit(placed)
+        return self.worker.submit(placed, deferred)
 
     def result_of(self, future: Future[Any]) -> Any:
         """Wait for what the communication thread does; Ctrl-C has its effect, even in a step."""
+        if not future.done():
+            self.worker.catch_up()
         while not future.done():
             concurrent.futures.wait([future], ATTENTIVE_SECONDS)
             have_effect()

@@ -100,6 +100,11 @@ class Group:
                 f"ranks {list(self.ranks)}{at_user_line()}"
             )
 
+    @property
+    def shares_core(self) -> bool:
+        """Whether calls only use the core on which this rank computes, its only one."""
+        return self.channel is not None and self.transport.single_core
+
     def tag_of(self, what: str) -> int:
         """The tag of the messages of a call."""
         return zlib.crc32(what.encode(), self.number) >> (32 - TAG_BITS)

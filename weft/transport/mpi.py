@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.errors import DistributedError
-from weft.placement import is_crowded
+from weft.placement import core_count, is_crowded
 from weft.transport.arrival import expected, finalize, initialize
 from weft.transport.base import Exchange, Part, Pending, Transport
 from weft.transport.prepared import Prepared
@@ -64,7 +64,7 @@ class MpiTransport(Transport):
             self._beside = mpi.COMM_WORLD.Dup()  # for notes
         self._noted: list[Any] = []
         super().__init__(self._world.Get_rank(), self._world.Get_size())
-        self.crowded = is_crowded()
+        self.crowded, self.single_core = is_crowded(), core_count() == 1
 
     def start(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Pending:
         """See `Transport.start`."""

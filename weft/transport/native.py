@@ -28,10 +28,12 @@ class Native(NamedTuple):
         reduction: by the name of a reduction, the type of elements and the number of members, what
             gives by the address of a `CallTable` what makes an all-reduce of a contiguous array
             into another; `None` if there is no such function.
+        stream: gives what copies bytes past the caches, from the second address to the first.
     """
 
     meet: Callable[[], Any]
     reduction: Callable[[str, Any, int], Callable[[int], Callable[[Any, Any], None]] | None]
+    stream: Callable[[], Callable[[int, int, int], Any]]
 
 
 class Meeting(ctypes.Structure):

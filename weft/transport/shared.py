@@ -70,7 +70,7 @@ def all_gather(group: Group, channel: Channel, x: Array, out: Sequence[Array], w
         for piece in _pieces(max([row.size for row in rows]), x.itemsize):
             parts = [row[piece] for row in rows]
             slots = channel.next_slots(x.dtype, max([part.size for part in parts]))
-            slots[group.index][: parts[group.index].size] = parts[group.index]
+            channel.write(slots[group.index][: parts[group.index].size], parts[group.index])
             group.meet(channel)
             for i, (part, slot) in enumerate(zip(parts, slots, strict=True)):
                 if i != group.index:
@@ -91,7 +91,7 @@ def reduce_scatter(
             most = max([part.size for part in parts])
             slots = channel.next_slots(own.dtype, most * group.size)
             for i, part in enumerate(parts):
-                slots[group.index][i * most :][: part.size] = part
+                channel.write(slots[group.index][i * most :][: part.size], part)
             group.meet(channel)
             rows = [slot[group.index * most :][: parts[group.index].size] for slot in slots]
             Tree(rows, name).into(result[piece])

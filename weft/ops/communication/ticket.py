@@ -14,10 +14,13 @@ from weft.transport.group import Group
 
 
 def begun(members: Group, work: Callable[[], Any]) -> Array:
-    """Have the communication thread do something behind all that was begun before; its number."""
+    """Have something done meanwhile, behind all that was begun before; its number.
+
+    It is done when it is waited for where it would only take the core from the program.
+    """
     transport = members.transport
     number = next(transport.numbers)
-    transport.tickets[number] = transport.submit(work)
+    transport.tickets[number] = transport.submit(work, deferred=members.shares_core)
     return np.array(number)
 
 

@@ -57,7 +57,8 @@
 ; alone in its segment). A head: segment << 32 | (threads - 1) << 24 |
 ; caller only << 23 | units left.
 
-@$SYMBOL = constant [6 x ptr] [ptr @run, ptr @worker, ptr @stop, ptr @land, ptr @exchange, ptr @meet]
+@$SYMBOL = constant [7 x ptr] [ptr @run, ptr @worker, ptr @stop, ptr @land, ptr @exchange, ptr @meet,
+                               ptr @stream]
 
 declare i32 @clock_gettime(i32, ptr)
 $RELAX
@@ -1030,3 +1031,36 @@ spin:
 again:
   br label %ask
 }
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+; Copy bytes past the caches. A cache line that another processor has read lately is written so
+; without asking that processor for it.
+define internal i64 @stream(ptr %to, ptr %from, i64 %bytes) nounwind {
+entry:
+  %address = ptrtoint ptr %to to i64
+  %negative = sub i64 0, %address
+  %gap = and i64 %negative, 63
+  %short = icmp ult i64 %bytes, %gap
+  %head = select i1 %short, i64 %bytes, i64 %gap
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %head, i1 false)
+  br label %next
+next:
+  %at = phi i64 [ %head, %entry ], [ %end, %line ]
+  %end = add i64 %at, 64
+  %more = icmp ule i64 %end, %bytes
+  br i1 %more, label %line, label %last
+line:
+  %source = getelementptr i8, ptr %from, i64 %at
+  %target = getelementptr i8, ptr %to, i64 %at
+  %data = load <8 x i64>, ptr %source, align 1
+  store <8 x i64> %data, ptr %target, align 64, !nontemporal !0
+  br label %next
+last:
+  %rest = sub i64 %bytes, %at
+  %source.last = getelementptr i8, ptr %from, i64 %at
+  %target.last = getelementptr i8, ptr %to, i64 %at
+  call void @llvm.memcpy.p0.p0.i64(ptr %target.last, ptr %source.last, i64 %rest, i1 false)
+  fence seq_cst  ; such stores are ordered only after this
+  ret i64 0
+}
+!0 = !{i32 1}

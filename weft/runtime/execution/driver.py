@@ -221,6 +221,7 @@ class Entries(NamedTuple):
     land: Any  # (program table): finishes a step that its caller has left
     exchange: Any  # (prepared messages) -> whether they have arrived; holds the GIL
     meet: Any  # (flags in shared memory) -> whether all are set; holds the GIL
+    stream: Any  # (to, from, bytes): copies past the caches; releases the GIL
 
 
 _entries: Entries | None = None
@@ -248,7 +249,7 @@ def prestart() -> None:
 
 def entries_at(address: int) -> Entries:
     """The functions that a linked driver's table lists."""
-    run, worker, stop, land, exchange, meet = (ctypes.c_void_p * 6).from_address(address)
+    run, worker, stop, land, exchange, meet, stream = (ctypes.c_void_p * 7).from_address(address)
     unary = (ctypes.c_int64, ctypes.c_void_p)
     return Entries(
         ctypes.CFUNCTYPE(*unary)(run or 0),
@@ -258,4 +259,5 @@ def entries_at(address: int) -> Entries:
         ctypes.CFUNCTYPE(*unary)(land or 0),
         ctypes.PYFUNCTYPE(*unary)(exchange or 0),
         ctypes.PYFUNCTYPE(*unary)(meet or 0),
+        ctypes.CFUNCTYPE(*unary, ctypes.c_void_p, ctypes.c_int64)(stream or 0),
     )
