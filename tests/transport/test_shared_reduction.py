@@ -6,6 +6,7 @@ import pytest
 from weft.ir.dtype import bfloat16
 from weft.runtime.all_reduce import all_reduce_function
 from weft.runtime.execution import driver
+from weft.transport import channel as channel_module
 from weft.transport import collective, shared
 from weft.transport.channel import LINE_BYTES, REGION_BYTES, Channel
 from weft.transport.group import Group
@@ -46,7 +47,11 @@ def drawn(count, dtype, seed):
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", ["sum", "mean", "max"])
 @pytest.mark.parametrize("dtype", [np.float32, bfloat16.numpy])
-def test_reductions_have_the_bits_of_messages(size, name, dtype):
+@pytest.mark.parametrize("slow", [0.0, np.inf])
+def test_reductions_have_the_bits_of_messages(size, name, dtype, slow, monkeypatch):
+    """Whether pieces are written past the caches, as they are after a slow one, or not."""
+    monkeypatch.setattr(channel_module, "SLOW", slow)
+
     def work(group):
         found = []
         for turn in range(3):

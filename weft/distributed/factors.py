@@ -8,10 +8,11 @@ The factors of all ranks give the mean over ranks at once, in the kernel that up
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Final
 
-from weft.distributed.recorded import await_result
+from weft.distributed.recorded import await_result, buckets_by_size, reduce_all
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.plan import function_plan
 from weft.eager.record.state import trace
@@ -19,8 +20,9 @@ from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.base import catalogue, constant_of, op_of
+from weft.ops.communication.bucket import reduced_later
 from weft.ops.communication.collective import group_of
-from weft.ops.communication.shard import gather_parts
+from weft.ops.communication.overlap import begin_gather, end_gather
 from weft.ops.linalg.matmul import matmul
 from weft.transport.group import Group
 
@@ -36,31 +38,51 @@ def pays(shape: Sequence[int], rows: int) -> bool:
     return 0 < rows <= MOST_ROWS and SMALLER * rows * sum(shape) <= shape[0] * shape[1]
 
 
-def mean_of_products(gs: Sequence[Lazy], group: Group) -> tuple[Lazy, ...]:
-    """Record the mean over ranks of gradients, whose factors have as many rows on every rank.
+def mean_gradients(
+    products: Sequence[Lazy], others: Sequence[Lazy], group: Group, bucket_bytes: int
+) -> tuple[Lazy, ...]:  # fmt: skip
+    """Record the mean over ranks of gradients: of these as products, and of others in buckets.
 
-    All ranks add up the same products in the same order: that of ranks.
+    All ranks add up the same products in the same order: that of ranks. Factors are sent while the
+    backward pass goes on, as buckets are (see `reduce_all`).
+
+    Args:
+        products: those whose factors have as many rows on every rank.
     """
-    types = [g.type for g in gs]
-    plan = function_plan(_mean, types, {"group": group.number}, differentiable=False)
-    *found, exchanged = trace.now.record(plan, tuple(gs))
+    if not products:
+        return reduce_all(others, "mean", group, bucket_bytes)
+    static = {
+        "products": len(products), "buckets": buckets_by_size(others, bucket_bytes),
+        "group": group.number,
+    }  # fmt: skip
+    gs = (*products, *others)
+    plan = function_plan(_means, [g.type for g in gs], static, differentiable=False)
+    *found, exchanged = trace.now.record(plan, gs)
     await_result(exchanged)
     return tuple(found)
 
 
-def _mean(*gs: Value, group: int) -> tuple[Value, ...]:
+def _means(
+    *gs: Value, products: int, buckets: tuple[int, ...], group: int
+) -> tuple[Value, ...]:  # fmt: skip
+    first, others = gs[:products], gs[products:]
+    reduced = functools.partial(reduced_later, *others, buckets=buckets, reduction="mean")
+    if not all([_is_product(g) for g in first]):
+        found = catalogue.all_reduce.all(*first, reduction="mean", group=group)
+        return (*found, *reduced(group=group), constant_of(len(gs), int64))
     ranks = group_of(group).size
-    if not all([_is_product(g) for g in gs]):
-        found = catalogue.all_reduce.all(*gs, reduction="mean", group=group)
-        return (*found, constant_of(len(gs), int64))
     parts: list[Value] = []
-    for g in gs:
+    for g in first:
         columns, rows = g.node.inputs
         parts += [columns / constant_of(ranks, columns.dtype), rows]
-    shapes = tuple([(ranks * n, *rest) for n, *rest in [known(x.shape) for x in parts]])
-    *found, exchanged = gather_parts.all(*parts, shapes=shapes, group=group)
+    (ticket,) = begin_gather.all(*parts, group=group)
+    rest = reduced(group=group)
+    shapes = tuple([(ranks * n, *more) for n, *more in [known(x.shape) for x in parts]])
+    kinds = tuple([x.dtype for x in parts])
+    *found, exchanged = end_gather.all(ticket, shapes=shapes, dtypes=kinds, group=group)
     pairs = zip(found[::2], found[1::2], strict=True)
-    return (*[catalogue.matmul(y, x, transpose_x=True) for y, x in pairs], exchanged)
+    means = [catalogue.matmul(y, x, transpose_x=True) for y, x in pairs]
+    return (*means, *rest, exchanged)
 
 
 def _is_product(g: Value) -> bool:

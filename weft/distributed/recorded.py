@@ -27,15 +27,18 @@ def reduce_all(
             order in which they are expected to be computed.
         counts: the number of values in each bucket; by default from `bucket_bytes`.
     """
-    sizes = [int(size(known(x.type.shape))) * x.type.dtype.size for x in xs]
-    static = {
-        "buckets": tuple(counts or buckets_of(sizes, bucket_bytes)), "reduction": reduction,
-        "group": group.number,
-    }  # fmt: skip
+    buckets = tuple(counts) if counts else buckets_by_size(xs, bucket_bytes)
+    static = {"buckets": buckets, "reduction": reduction, "group": group.number}
     plan = function_plan(reduced_later, [x.type for x in xs], static, differentiable=False)
     found = trace.now.record(plan, tuple(xs))
     await_result(found[0])
     return found
+
+
+def buckets_by_size(xs: Sequence[Lazy], most: int) -> tuple[int, ...]:
+    """The number of values in each bucket of so many bytes."""
+    sizes = [int(size(known(x.type.shape))) * x.type.dtype.size for x in xs]
+    return buckets_of(sizes, most)
 
 
 def buckets_of(sizes: Sequence[int], most: int) -> tuple[int, ...]:
@@ -56,4 +59,4 @@ def buckets_of(sizes: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-__all__ = ["await_result", "buckets_of", "reduce_all", "settle"]
+__all__ = ["await_result", "buckets_by_size", "buckets_of", "reduce_all", "settle"]

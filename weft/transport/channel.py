@@ -24,8 +24,8 @@ MOST_LOOKS: Final = 2048
 TIMED_BYTES: Final = 1 << 18
 """From here on, it is measured how fast pieces are written."""
 SLOW: Final = 5e9
-"""Bytes a second. Where the cores of two ranks share no cache, a core writes 2.4 GB/s to memory that
-the other has read lately, else 15. Past the caches it writes 7 GB/s, and the other reads slower."""
+"""Bytes a second. Where the cores of two ranks share no cache, a core writes 2.4 GB/s to memory
+that the other has read lately, else 15. Past the caches it writes 7, and the other reads slower."""
 STREAMED: Final = 63
 """So many pieces are written past the caches after a slow one."""
 YIELD_MASK: Final = 15
@@ -131,8 +131,8 @@ class Channel(Exchange):
         return self._meet(self._pointers[side]) == 1
 
     def done(self) -> bool:
-        """See `Pending.done`."""
-        return self._meet(self._pointers[self._table.number & 1]) == 1
+        """See `Pending.done`; looks once, as whoever asks does so again and again."""
+        return not self.missing() and self._meet(self._pointers[self._table.number & 1]) == 1
 
     def missing(self) -> list[int]:
         """See `Pending.missing`."""

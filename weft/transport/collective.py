@@ -59,7 +59,7 @@ def broadcast(group: Group, x: Array, root: int, what: str) -> None:
 def all_gather(group: Group, x: Array, out: Sequence[Array], what: str) -> None:
     """Fill `out` with each member's `x`; (p - 1) (a + n b)."""
     if group.channel is not None:
-        shared.all_gather(group, group.channel, x, out, what)
+        shared.all_gather(group, group.channel, [x], [out], what)
         return
     with group.call(what) as tag:
         _gather_all(group, tag, x, out)

@@ -60,22 +60,31 @@ def _is_read_whole(group: Group, xs: Sequence[Array]) -> bool:
     return size <= WHOLE_BYTES or (group.size == 2 and is_plain(xs[0].dtype))
 
 
-def all_gather(group: Group, channel: Channel, x: Array, out: Sequence[Array], what: str) -> None:
-    """Fill `out` with each member's `x`, whose lengths may differ."""
-    rows = [row.reshape(-1) for row in out]
-    own = rows[group.index]
+def all_gather(
+    group: Group, channel: Channel, xs: Sequence[Array], outs: Sequence[Sequence[Array]], what: str
+) -> None:  # fmt: skip
+    """Fill each of `outs` with each member's part of that array, whose lengths may differ.
+
+    Of one's own arrays, what fits one's own part is taken.
+    """
     with group.call(what) as tag:
         channel.call(tag)
-        own[...] = x.reshape(-1)
-        for piece in _pieces(max([row.size for row in rows]), x.itemsize):
-            parts = [row[piece] for row in rows]
-            slots = channel.next_slots(x.dtype, max([part.size for part in parts]))
-            channel.write(slots[group.index][: parts[group.index].size], parts[group.index])
-            group.meet(channel)
-            for i, (part, slot) in enumerate(zip(parts, slots, strict=True)):
-                if i != group.index:
-                    part[...] = slot[: part.size]
-        group.transport.tally.sent += own.nbytes * (group.size - 1)
+        for x, out in zip(xs, outs, strict=True):
+            _gather(group, channel, x.reshape(-1), [row.reshape(-1) for row in out])
+
+
+def _gather(group: Group, channel: Channel, x: Array, rows: Sequence[Array]) -> None:
+    own = rows[group.index]
+    own[...] = x[: own.size]
+    for piece in _pieces(max([row.size for row in rows]), x.itemsize):
+        parts = [row[piece] for row in rows]
+        slots = channel.next_slots(x.dtype, max([part.size for part in parts]))
+        channel.write(slots[group.index][: parts[group.index].size], parts[group.index])
+        group.meet(channel)
+        for i, (part, slot) in enumerate(zip(parts, slots, strict=True)):
+            if i != group.index:
+                part[...] = slot[: part.size]
+    group.transport.tally.sent += own.nbytes * (group.size - 1)
 
 
 def reduce_scatter(

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from weft.distributed.elements import take_from_first
-from weft.distributed.factors import mean_of_products
+from weft.distributed.factors import mean_gradients
 from weft.distributed.process_group import member
-from weft.distributed.recorded import reduce_all, settle
+from weft.distributed.recorded import settle
 from weft.distributed.rows import reduce_rows
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled
@@ -151,13 +151,13 @@ class DistributedDataParallel(Module):
                 p.grad = p.detach().new_zeros(p.shape)
         tables, products = Exchanged({}, set()) if self._shards else self._large.exchanged()
         group = self.process_group
+        low = [p.grad for p in chosen if id(p) in products]
+        others = [p.grad for p in chosen if id(p) not in products and id(p) not in tables]
         _replace(
-            [p.grad for p in chosen if id(p) in products],
-            lambda values: mean_of_products(values, group),
-        )  # first, as a call that does not go on meanwhile
-        _replace(
-            [p.grad for p in chosen if id(p) not in products and id(p) not in tables],
-            lambda values: reduce_all(values, "mean", group, self._bucket_bytes),
+            [*low, *others],
+            lambda values: mean_gradients(
+                values[: len(low)], values[len(low) :], group, self._bucket_bytes
+            ),
         )
         rows = [p for p in chosen if id(p) in tables]  # which stay row-sparse
         _replace(

@@ -21,7 +21,7 @@ from weft.ir.shape import Shape, known
 from weft.ops.base import Array, constant_of
 from weft.ops.communication.collective import exchange, group_of
 from weft.ops.declaration.attribute import REQUIRED
-from weft.transport import collective
+from weft.transport import collective, shared
 from weft.transport.group import Group
 
 Sizes = tuple[int, ...]
@@ -89,8 +89,19 @@ def own_parts(xs: Sequence[Array], members: Group) -> list[Message]:
 def gather(messages: Sequence[Message], members: Group) -> None:
     """Fill in the others' parts."""
     for places, ends, rows in messages:
-        what = f"all_gather of {len(places)} parts, {ends[-1]} {rows.dtype}"
+        what = _gathered(places, ends, rows.dtype)
         collective.all_gather(members, rows[members.index], list(rows), what)
+
+
+def _gathered(places: Sequence[int], ends: Counts, kind: Any) -> str:
+    """The call's name."""
+    return f"all_gather of {len(places)} parts, {ends[-1]} {kind}"
+
+
+def _parts_in(whole: Array, count: int, members: Group) -> list[Array]:
+    """The memory of each member's part of so many elements in a whole array."""
+    flat = whole.reshape(-1)
+    return [flat[i * count : (i + 1) * count] for i in range(members.size)]
 
 
 def join_parts_into(messages: Sequence[Message], outs: Sequence[Array]) -> None:
@@ -101,6 +112,23 @@ def join_parts_into(messages: Sequence[Message], outs: Sequence[Array]) -> None:
             for begin, row in zip(range(0, flat.size, count or 1), rows, strict=False):
                 part = flat[begin : begin + count]
                 part[...] = row[: part.size]
+
+
+def _gather_into(xs: Sequence[Array], outs: Sequence[Array], shapes: Any, group: int) -> None:
+    """Gather in place where ranks share memory; by messages, all arrays of a type together."""
+    del shapes
+    members = group_of(group)
+    channel = members.channel
+    if channel is None:
+        messages = own_parts(xs, members)
+        gather(messages, members)
+        join_parts_into(messages, outs[:-1])
+    else:
+        for kind, places, ends in _columns([x.dtype for x in xs], [x.size for x in xs]):
+            parts = [_parts_in(outs[i], xs[i].size, members) for i in places]
+            own = [xs[i] for i in places]
+            shared.all_gather(members, channel, own, parts, _gathered(places, ends, kind))
+    outs[-1][...] = len(xs)
 
 
 def all_parts(xs: Sequence[Array], counts: Counts, members: Group) -> list[Message]:
@@ -136,12 +164,10 @@ def reduce_parts_of(messages: Sequence[Message], reduction: str, members: Group)
 
 
 def _gather(*xs: Array, shapes: tuple[Sizes, ...], group: int) -> tuple[Array, ...]:
-    members = group_of(group)
-    messages = own_parts(xs, members)
-    gather(messages, members)
     found = [np.empty(shape, x.dtype) for x, shape in zip(xs, shapes, strict=True)]
-    join_parts_into(messages, found)
-    return (*found, np.array(len(xs)))
+    found.append(np.empty((), np.int64))
+    _gather_into(xs, found, shapes, group)
+    return tuple(found)
 
 
 def _scatter(*xs: Array, counts: Counts, group: int, reduction: str) -> tuple[Array, ...]:
@@ -184,7 +210,7 @@ def _scatter_vjp(
 
 gather_parts = exchange(
     "gather_parts", dtype=lambda *dtypes, **_: (*dtypes, int64), shape=_whole_shapes,
-    reference=_gather, vjp=_gather_vjp, shapes=REQUIRED, group=0,
+    reference=_gather, into=_gather_into, vjp=_gather_vjp, shapes=REQUIRED, group=0,
 )  # fmt: skip
 """Whole arrays of these shapes, from each rank's padded part; followed by their number.
 
