@@ -57,16 +57,33 @@ def test_errors_of_deferred_work_are_of_whoever_waits_for_it():
     assert right.result() == 5
 
 
-def test_threads_that_wait_at_once_do_everything_once():
-    worker, done = Worker(Words()), []
-    for i in range(200):
-        worker.submit(lambda i=i: done.append(i), True)
-    threads = [threading.Thread(target=worker.drain) for _ in range(4)]
+def test_threads_that_submit_and_wait_at_once_do_everything_once():
+    """And never two pieces at a time."""
+    worker, done, inside, together = Worker(Words()), [], [], []
+
+    def work(who, i):
+        inside.append(i)
+        together.append(len(inside))
+        inside.pop()
+        done.append((who, i))
+
+    def run(who):
+        rng = random.Random(who)
+        for i in range(300):
+            worker.submit(lambda i=i: work(who, i), rng.random() < 0.7)
+            if rng.random() < 0.2:
+                rng.choice([worker.drain, worker.catch_up])()
+        worker.drain()
+
+    threads = [threading.Thread(target=run, args=(who,)) for who in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert done == list(range(200))
+    assert sorted(done) == sorted(set(done)) and len(done) == 1200 and set(together) == {1}
+    for who in range(4):
+        assert [i for w, i in done if w == who] == list(range(300))
+    assert not worker.busy
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 1000, 4096, 100_003])

@@ -185,9 +185,9 @@ class Reduction:
                 np.copyto(outs[array][begin:end], rows[0][place : place + end - begin])
             return
         for (array, begin, end, _), rows in zip(each.segments, each.parts[turn], strict=True):
-            pair = rows.copy()
-            pair[self._index] = xs[array][begin:end]  # in this core's cache; the slot may not be
-            self._combine(*pair, outs[array][begin:end])
+            own = xs[array][begin:end]  # in this core's cache; the slot may not be
+            a, b = (own, rows[1]) if self._index == 0 else (rows[0], own)
+            self._combine(a, b, outs[array][begin:end])
 
 
 class ReductionInParts(Reduction):

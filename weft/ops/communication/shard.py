@@ -164,7 +164,7 @@ def reduce_parts_of(messages: Sequence[Message], reduction: str, members: Group)
 
 
 def _gather(*xs: Array, shapes: tuple[Sizes, ...], group: int) -> tuple[Array, ...]:
-    found = [np.empty(shape, x.dtype) for x, shape in zip(xs, shapes, strict=True)]
+    found: list[Array] = [np.empty(s, x.dtype) for x, s in zip(xs, shapes, strict=True)]
     found.append(np.empty((), np.int64))
     _gather_into(xs, found, shapes, group)
     return tuple(found)
