@@ -42,8 +42,11 @@ LAYERS = [
     ("weft.eager.tensor",),
     ("weft.eager",),
     (
+        "weft.accelerator",
         "weft.amp",
         "weft.autograd",
+        "weft.backends",
+        "weft.cuda",
         "weft.fft",
         "weft.func",
         "weft.linalg",

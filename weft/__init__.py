@@ -37,9 +37,9 @@ __all__ = [
 
 # Loaded on first use, so that `import weft` stays instant.
 _MODULES = (
-    "amp", "autograd", "checkpoint", "data", "datasets", "distributed", "fft", "func", "horovod",
-    "linalg", "metrics", "models", "nn", "numpy", "ops", "optim", "scipy", "signal", "sparse",
-    "special", "tf1", "train", "utils",
+    "accelerator", "amp", "autograd", "backends", "checkpoint", "cuda", "data", "datasets",
+    "distributed", "fft", "func", "horovod", "linalg", "metrics", "models", "nn", "numpy", "ops",
+    "optim", "scipy", "signal", "sparse", "special", "tf1", "train", "utils",
 )  # fmt: skip
 # Functions that PyTorch also offers without the name of their module
 _FUNCTIONAL = (

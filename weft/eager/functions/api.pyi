@@ -341,6 +341,12 @@ from weft.eager.functions.reduction.statistic import nanmedian as nanmedian
 from weft.eager.functions.reduction.statistic import nanquantile as nanquantile
 from weft.eager.functions.reduction.statistic import trapezoid as trapezoid
 from weft.eager.functions.reduction.statistic import trapz as trapz
+from weft.eager.functions.setting import get_default_device as get_default_device
+from weft.eager.functions.setting import get_float32_matmul_precision as get_float32_matmul_precision
+from weft.eager.functions.setting import get_num_threads as get_num_threads
+from weft.eager.functions.setting import set_default_device as set_default_device
+from weft.eager.functions.setting import set_float32_matmul_precision as set_float32_matmul_precision
+from weft.eager.functions.setting import set_num_threads as set_num_threads
 from weft.eager.functions.shape.diagonal import diag as diag
 from weft.eager.functions.shape.diagonal import diag_embed as diag_embed
 from weft.eager.functions.shape.diagonal import diagflat as diagflat
@@ -677,7 +683,10 @@ __all__ = [
     "geqrf",
     "ger",
     "get_autocast_dtype",
+    "get_default_device",
     "get_default_dtype",
+    "get_float32_matmul_precision",
+    "get_num_threads",
     "get_printoptions",
     "get_rng_state",
     "gradient",
@@ -874,8 +883,11 @@ __all__ = [
     "select_copy",
     "select_scatter",
     "selu",
+    "set_default_device",
     "set_default_dtype",
+    "set_float32_matmul_precision",
     "set_grad_enabled",
+    "set_num_threads",
     "set_printoptions",
     "set_rng_state",
     "sgn",

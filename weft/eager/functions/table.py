@@ -11,7 +11,7 @@ from enum import Flag, auto
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
-from weft.eager.functions import compilation, dtype_alias, grad_scaler
+from weft.eager.functions import compilation, dtype_alias, grad_scaler, setting
 from weft.eager.functions.creation import arange, constructor, shared_memory, typed_tensor, window
 from weft.eager.functions.elementwise import (
     activation,
@@ -296,6 +296,13 @@ TABLE: Final = (
     Names(printing, "get_printoptions printoptions set_printoptions"),
     Names(promotion, "get_default_dtype set_default_dtype"),
     Names(serialization, "load save"),
+    Names(
+        setting,
+        """
+        get_default_device get_float32_matmul_precision get_num_threads set_default_device
+        set_float32_matmul_precision set_num_threads
+    """,
+    ),
     Names(size, "Size"),
 )
 

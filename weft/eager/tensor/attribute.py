@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.eager.record.state import needs_gradient, trace
 from weft.eager.tensor.argument import tensor_of
-from weft.eager.tensor.device import CPU, Device, check_device
+from weft.eager.tensor.device import CPU, Device, check_device, is_device
 from weft.eager.tensor.dispatch import converted, record, wrap
 from weft.eager.tensor.dtype.dtype_name import dtype_meant, name_of
 from weft.eager.tensor.handle import Handle
@@ -269,7 +269,7 @@ class Attributes(Handle):
         for x in what:
             if isinstance(x, Handle):
                 dtype = x.lazy.type.dtype
-            elif isinstance(x, Device) or (isinstance(x, str) and x not in types.DTYPES):
+            elif is_device(x):
                 check_device(x)
             elif x is not None and not isinstance(x, builtins.bool):
                 dtype = x

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from weft.errors import ConfigError
+from weft.ir.dtype import NAMED
 from weft.ops.base import at_user_line
 
 
@@ -58,3 +59,9 @@ def check_device(spec: Any) -> None:
     """Check a `device=` argument: the CPU or `None`."""
     if spec is not None:
         Device(spec)
+
+
+def is_device(given: Any) -> bool:
+    """Whether an argument of `to` means a device: also the number of one, as in PyTorch."""
+    number = isinstance(given, int) and not isinstance(given, bool)
+    return number or isinstance(given, Device) or (isinstance(given, str) and given not in NAMED)

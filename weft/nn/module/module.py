@@ -8,11 +8,11 @@ from typing import Any, Final, Literal, Self
 from weft.eager.record.loop_cut import kept_whole
 from weft.eager.record.mode import no_grad
 from weft.eager.record.state import trace
-from weft.eager.tensor.device import Device, check_device
+from weft.eager.tensor.device import check_device, is_device
 from weft.eager.tensor.dispatch import converted, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, DTypeError
-from weft.ir.dtype import NAMED, DType, as_dtype
+from weft.ir.dtype import DType, as_dtype
 from weft.ir.dtype import bfloat16 as _bfloat16
 from weft.ir.dtype import float16 as _float16
 from weft.ir.dtype import float32 as _float32
@@ -118,7 +118,7 @@ class Module(Stateful, GuardedMaking):
         """
         check_device(kwargs.get("device"))
         given = list(args)
-        has_device = bool(given) and (given[0] is None or _is_device(given[0]))
+        has_device = bool(given) and (given[0] is None or is_device(given[0]))
         if has_device:
             check_device(given.pop(0))
         target = given.pop(0) if given else kwargs.get("dtype")
@@ -220,11 +220,6 @@ def shown(name: str, extra: list[str], children: list[str]) -> str:
         return f"{name}({''.join(extra)})"
     lines = [line for entry in (*extra, *children) for line in entry.split("\n")]
     return "\n".join([f"{name}(", *[f"  {line}" for line in lines], ")"])
-
-
-def _is_device(given: Any) -> bool:
-    """Whether an argument of `to` is a device."""
-    return isinstance(given, Device) or (isinstance(given, str) and given not in NAMED)
 
 
 def _target(given: Any) -> DType:

@@ -1,0 +1,63 @@
+"""What PyTorch programs ask and set before they begin, compared with PyTorch without a device."""
+
+import importlib
+
+import pytest
+
+import weft as wf
+from weft.errors import ArgumentError, ConfigError
+
+
+def test_programs_choose_the_cpu():
+    device = wf.device("cuda" if wf.cuda.is_available() else "cpu")
+    assert wf.ones(2).to(device).device == device
+    assert not wf.accelerator.is_available() and wf.accelerator.current_accelerator() is None
+    assert wf.accelerator.device_count() == wf.cuda.device_count() == 0
+    assert not wf.backends.mps.is_available() and not wf.backends.cuda.is_built()
+    wf.cuda.manual_seed_all(1)
+    wf.cuda.empty_cache()
+
+
+def test_flags_of_other_libraries_can_be_set():
+    cudnn = importlib.import_module("weft.backends.cudnn")
+    before = cudnn.benchmark
+    wf.backends.cudnn.benchmark = True
+    assert cudnn.benchmark
+    cudnn.benchmark = before
+    wf.backends.cuda.matmul.allow_tf32 = True
+    wf.backends.cuda.matmul.allow_tf32 = False
+
+
+@pytest.mark.parametrize("name", ["cuda.set_device", "accelerator.synchronize"])
+def test_what_needs_a_device_says_that_there_is_none(name):
+    module, attribute = name.split(".")
+    with pytest.raises(AttributeError, match=rf"weft\.{name}: there is .*is_available\(\) first"):
+        getattr(getattr(wf, module), attribute)
+
+
+@pytest.mark.parametrize("move", [wf.ones(2).to, wf.nn.Linear(1, 1).to, wf.set_default_device])
+@pytest.mark.parametrize("device", [0, "cuda", "cuda:1"])
+def test_other_devices_are_refused(move, device):
+    with pytest.raises(ConfigError, match=f"expected 'cpu', the only device here, got {device!r}"):
+        move(device)
+
+
+def test_threads():
+    before = wf.get_num_threads()
+    try:
+        wf.set_num_threads(1)
+        assert wf.get_num_threads() == wf.config.get("threads") == 1
+    finally:
+        wf.set_num_threads(before)
+    for wrong in (0, -1, 1.5, True, "2"):
+        with pytest.raises(ArgumentError, match="set_num_threads: expected a positive integer"):
+            wf.set_num_threads(wrong)
+
+
+def test_matmuls_are_of_the_highest_precision():
+    wf.set_float32_matmul_precision("high")
+    assert wf.get_float32_matmul_precision() == "highest"
+    with pytest.raises(ArgumentError, match="expected one of highest, high, medium, got 'low'"):
+        wf.set_float32_matmul_precision("low")
+    wf.set_default_device("cpu")
+    assert wf.get_default_device() == wf.device("cpu")

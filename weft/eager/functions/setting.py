@@ -1,0 +1,73 @@
+"""Settings of the whole process under PyTorch's names."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from weft import config
+from weft.eager.tensor.device import CPU, Device, check_device
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
+
+PRECISIONS: Final = ("highest", "high", "medium")
+
+
+def set_num_threads(count: Any) -> None:
+    """Set how many threads run a step; results do not depend on it.
+
+    Raises:
+        ArgumentError: it is not a positive integer.
+
+    Example:
+        >>> import weft as wf
+        >>> before = wf.get_num_threads()
+        >>> wf.set_num_threads(1)
+        >>> wf.get_num_threads()
+        1
+        >>> wf.set_num_threads(before)
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ArgumentError(
+            f"set_num_threads: expected a positive integer, got {count!r}{at_user_line()}"
+        )
+    config.change("threads", count)
+
+
+def get_num_threads() -> int:
+    """The number of threads that run a step."""
+    return int(config.get("threads"))
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Accept a precision of float32 matmuls; they are always computed in float32.
+
+    Args:
+        precision: `highest`, `high` or `medium`.
+
+    Raises:
+        ArgumentError: another precision.
+    """
+    if precision not in PRECISIONS:
+        raise ArgumentError(
+            f"set_float32_matmul_precision: expected one of {', '.join(PRECISIONS)}, got "
+            f"{precision!r}{at_user_line()}"
+        )
+
+
+def get_float32_matmul_precision() -> str:
+    """The precision of float32 matmuls: `highest`."""
+    return PRECISIONS[0]
+
+
+def set_default_device(device: Any) -> None:
+    """Accept the device of new tensors: the CPU, or `None`.
+
+    Raises:
+        ConfigError: another device.
+    """
+    check_device(device)
+
+
+def get_default_device() -> Device:
+    """The device of new tensors: the CPU."""
+    return CPU
