@@ -11,7 +11,7 @@ import weft as wf
 import weft.distributed as dist
 from weft.distributed.fsdp import fully_shard
 from weft.distributed.tensor.parallel import ColwiseParallel, parallelize_module
-from weft.errors import ArgumentError, DistributedError
+from weft.errors import ArgumentError, ConfigError, DistributedError
 
 
 @pytest.mark.parametrize("jobs", [pytest.param([2, 4], marks=pytest.mark.slow), [4]])
@@ -160,3 +160,7 @@ def test_alone(capsys):
         dist.init_process_group(world_size=4)
     with pytest.raises(ArgumentError, match="expected the backend 'mpi', got 'nccl'"):
         dist.init_process_group("nccl")
+    with pytest.raises(ArgumentError, match="expected store=None, got dict; start ranks with weft"):
+        dist.init_process_group(store={})
+    with pytest.raises(ConfigError, match="expected 'cpu', the only device here, got 'cuda:0'"):
+        dist.init_process_group("cpu:gloo,cuda:nccl", device_id="cuda:0")

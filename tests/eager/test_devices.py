@@ -14,6 +14,8 @@ def test_programs_choose_the_cpu():
     assert not wf.accelerator.is_available() and wf.accelerator.current_accelerator() is None
     assert wf.accelerator.device_count() == wf.cuda.device_count() == 0
     assert not wf.backends.mps.is_available() and not wf.backends.cuda.is_built()
+    with wf.device("cpu") as device:
+        assert wf.ones(2).device == device
     wf.cuda.manual_seed_all(1)
     wf.cuda.empty_cache()
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft import config
+from weft.eager.tensor.device import check_device
 from weft.errors import ArgumentError, DistributedError
 from weft.ops.base import at_user_line
 from weft.placement import launched, pin, tasks_without_mpi
@@ -21,28 +22,34 @@ from weft.transport.group import TIMEOUT_SECONDS, Group
 from weft.transport.native import Native
 
 ProcessGroup = Group
-_BACKENDS: Final = ("mpi", "gloo")
+_BACKENDS: Final = ("mpi", "gloo", "cpu:gloo", "cpu:mpi", "cpu:gloo,cuda:nccl")
 _told: Final[list[str]] = []
 
 
 def init_process_group(
     backend: str | None = None, init_method: str | None = None,
     timeout: float | timedelta | None = None, world_size: int = -1, rank: int = -1,
+    store: None = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
 ) -> None:  # fmt: skip
     """Join the job that `weft launch` (or any launcher of MPI) has started.
 
     Without a launcher the world size is 1.
 
     Args:
-        backend: `"mpi"`; `"gloo"`, in programs written for PyTorch, uses MPI, too.
+        backend: `"mpi"`; `"gloo"` and `"cpu:gloo,cuda:nccl"`, as in programs written for PyTorch,
+            use MPI, too.
         init_method: `"env://"`, which is the only one.
         timeout: seconds, or a `timedelta`, after which waiting for a rank is an error.
         world_size: number of ranks; checked if given, as is `rank`.
+        store: must be `None`, as the launcher tells ranks of each other.
+        group_name, pg_options: no effect.
+        device_id: must be the CPU, if it is given.
 
     Raises:
         DistributedError: there is a process group already, MPI is not installed, or the launcher
             has started another number of ranks.
-        ArgumentError: another backend.
+        ArgumentError: another backend, or a store.
+        ConfigError: another device.
 
     Example:
         >>> import weft.distributed as dist
@@ -55,6 +62,13 @@ def init_process_group(
         raise ArgumentError(
             f"init_process_group: expected the backend 'mpi', got {backend!r}{at_user_line()}"
         )
+    if store is not None:
+        raise ArgumentError(
+            f"init_process_group: expected store=None, got {type(store).__name__}; start ranks "
+            f"with weft launch{at_user_line()}"
+        )
+    check_device(device_id)
+    del group_name, pg_options
     if init_method not in (None, "env://"):
         raise ArgumentError(
             f"init_process_group: expected init_method 'env://', got {init_method!r}; start ranks "

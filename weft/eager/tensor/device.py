@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from weft.errors import ConfigError
 from weft.ir.dtype import NAMED
@@ -11,6 +11,8 @@ from weft.ops.base import at_user_line
 
 class Device:
     """A device; `weft.device` is this class, for `isinstance`.
+
+    `with device:` makes it the device of new tensors, which it is anyway.
 
     Args:
         spec: a name, such as `"cpu"`, or a device.
@@ -36,6 +38,12 @@ class Device:
             )
         self.type = "cpu"
         self.index = 0 if str(spec) == "cpu:0" else index
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.index == other.index
