@@ -50,6 +50,7 @@ LAYERS = [
         "weft.fft",
         "weft.func",
         "weft.linalg",
+        "weft.multiprocessing",
         "weft.numpy",
         "weft.scipy",
         "weft.signal",

@@ -38,8 +38,8 @@ __all__ = [
 # Loaded on first use, so that `import weft` stays instant.
 _MODULES = (
     "accelerator", "amp", "autograd", "backends", "checkpoint", "cuda", "data", "datasets",
-    "distributed", "fft", "func", "horovod", "linalg", "metrics", "models", "nn", "numpy", "ops",
-    "optim", "scipy", "signal", "sparse", "special", "tf1", "train", "utils",
+    "distributed", "fft", "func", "horovod", "linalg", "metrics", "models", "multiprocessing",
+    "nn", "numpy", "ops", "optim", "scipy", "signal", "sparse", "special", "tf1", "train", "utils",
 )  # fmt: skip
 # Functions that PyTorch also offers without the name of their module
 _FUNCTIONAL = (
