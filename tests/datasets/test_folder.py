@@ -44,7 +44,7 @@ def test_mnist_and_similar_data_sets(tmp_path):
     assert x.shape == (4, 28, 28, 1)
     assert y.tolist() == [0, 1, 2, 3]
     with pytest.raises(DataError, match=r"MNIST: expected t10k-images-idx3-ubyte .*get the data"):
-        MNIST(tmp_path, train=False)
+        MNIST(tmp_path, train=False, download=True)
 
 
 def test_cifar(tmp_path):

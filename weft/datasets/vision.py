@@ -74,6 +74,9 @@ class Images:
 class MNIST(Images):
     """70,000 handwritten digits of 28 x 28, 60,000 of them for training.
 
+    Args:
+        download: no effect: where files are missing, the error says where to get them.
+
     Raises:
         DataError: files are missing or damaged.
     """
@@ -88,7 +91,9 @@ class MNIST(Images):
         train: bool = True,
         transform: Transform | None = None,
         target_transform: Transform | None = None,
+        download: bool = False,
     ) -> None:
+        del download
         part = "train" if train else "t10k"
         names = [f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"]
         base = root if root is not None else str(config.get("data")) or "."
@@ -111,6 +116,9 @@ class FashionMNIST(MNIST):
 class CIFAR10(Images):
     """60,000 images of 32 x 32 in 10 classes, 50,000 of them for training: the binary version.
 
+    Args:
+        download: no effect: where files are missing, the error says where to get them.
+
     Raises:
         DataError: files are missing or damaged.
     """
@@ -129,7 +137,9 @@ class CIFAR10(Images):
         train: bool = True,
         transform: Transform | None = None,
         target_transform: Transform | None = None,
+        download: bool = False,
     ) -> None:
+        del download
         names = self.train_files if train else self.test_files
         paths = found(root, names, type(self).__name__, self.source)
         rows = np.concatenate([self._rows(path) for path in paths])
