@@ -38,7 +38,7 @@ def test_what_needs_a_device_says_that_there_is_none(name):
 
 
 @pytest.mark.parametrize("move", [wf.ones(2).to, wf.nn.Linear(1, 1).to, wf.set_default_device])
-@pytest.mark.parametrize("device", [0, "cuda", "cuda:1"])
+@pytest.mark.parametrize("device", [0, "cuda", "cuda:1", "cpu:x", "cpu:"])
 def test_other_devices_are_refused(move, device):
     with pytest.raises(ConfigError, match=f"expected 'cpu', the only device here, got {device!r}"):
         move(device)

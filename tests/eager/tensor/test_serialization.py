@@ -1,5 +1,6 @@
 """`save` and `load` round trips."""
 
+import io
 import random
 from collections import OrderedDict
 
@@ -13,6 +14,7 @@ from safetensors.numpy import load_file
 import weft as wf
 from weft import errors
 from weft.checkpoint.arrays import write_arrays
+from weft.errors import ArgumentError, DataError
 
 TENSORS = st.lists(st.integers(0, 3), max_size=3).map(lambda shape: wf.rand(shape))
 LEAVES = st.one_of(
@@ -147,3 +149,21 @@ def test_no_damage_goes_unnoticed(tmp_path, tree):
         path.write_bytes(mutated(whole, draw))
         with pytest.raises(errors.DataError):
             wf.load(path)
+
+
+def test_open_files_are_written_and_read(tmp_path):
+    """In memory, or whatever a library gives that opens files elsewhere."""
+    state = {"model": {"w": wf.ones(2, 3)}, "epoch": 3}
+    memory = io.BytesIO()
+    wf.save(state, memory)
+    memory.seek(0)
+    assert wf.load(memory, map_location="cpu")["model"]["w"].tolist() == [[1.0] * 3] * 2
+    with (tmp_path / "file").open("w+b") as file:
+        file.write(b"before")
+        wf.save({"w": wf.ones(2)}, file)
+        file.seek(len(b"before"))
+        assert wf.load(file)["w"].tolist() == [1.0, 1.0]
+    with pytest.raises(ArgumentError, match="mmap=True: expected a path, got BytesIO"):
+        wf.load(io.BytesIO(b""), mmap=True)
+    with pytest.raises(DataError):
+        wf.load(io.BytesIO(b"nothing of the kind"))

@@ -16,7 +16,7 @@ class Device:
 
     Args:
         spec: a name, such as `"cpu"`, or a device.
-        index: which device of that type; only 0, which may be omitted.
+        index: any number, or none: programs of several ranks number the CPU, as in `cpu:1`.
 
     Raises:
         ConfigError: there is no such device.
@@ -31,13 +31,16 @@ class Device:
 
     def __init__(self, spec: Any = None, index: int | None = None, *, type: Any = None) -> None:
         spec = type if spec is None else spec
-        if str(spec) not in ("cpu", "cpu:0") or index not in (None, 0):
+        kind, colon, number = str(spec).partition(":")
+        twice = colon and index is not None
+        given = str(index) if index is not None else number if colon else None
+        if kind != "cpu" or twice or not (given is None or given.isdecimal()):
             text = repr(spec) if index is None else f"{spec!r} and index {index}"
             raise ConfigError(
                 f"device: expected 'cpu', the only device here, got {text}{at_user_line()}"
             )
         self.type = "cpu"
-        self.index = 0 if str(spec) == "cpu:0" else index
+        self.index = None if given is None else int(given)
 
     def __enter__(self) -> Self:
         return self

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeGuard, cast
 
 import numpy as np
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 
-def save(obj: Any, path: str | os.PathLike[str]) -> None:
+def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     """Write tensors to a safetensors file, atomically.
 
     A dict of tensors becomes a file that other libraries read by the same names. Dicts, lists and
@@ -33,7 +36,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     integers. `requires_grad` is not saved.
 
     A link is followed. A replaced file passes on its permissions, and its owner if the system
-    allows.
+    allows. To an open binary file, or `io.BytesIO`, the bytes are appended.
 
     Raises:
         DTypeError: it contains something else.
@@ -48,12 +51,31 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
         ...     wf.load(folder + "/model.safetensors")
         {'w': tensor([1., 1.]), 'epoch': 3}
     """
+    if _is_open(path):
+        with _temporary() as where:
+            save(obj, where)
+            with where.open("rb") as file:
+                shutil.copyfileobj(file, path)
+        return
+    target = Path(cast(Any, path))
     if isinstance(obj, Mapping) and all([_is_named(k, v) for k, v in obj.items()]):
-        write_arrays(Path(path), {k: array_of(v) for k, v in obj.items()})
+        write_arrays(target, {k: array_of(v) for k, v in obj.items()})
         return
     arrays: dict[str, Array] = {}
     tree = list(parts(obj, is_tensor, array_of, arrays))
-    write_arrays(Path(path), arrays, {TREE: json.dumps(tree, separators=(",", ":"))})
+    write_arrays(target, arrays, {TREE: json.dumps(tree, separators=(",", ":"))})
+
+
+def _is_open(path: str | os.PathLike[str] | IO[bytes]) -> TypeGuard[IO[bytes]]:
+    """Whether an argument is an open file, and no path."""
+    return hasattr(path, "read") or hasattr(path, "write")
+
+
+@contextlib.contextmanager
+def _temporary() -> Iterator[Path]:
+    """A path for what an open file has, or is to have: formats are written and read by path."""
+    with tempfile.TemporaryDirectory(prefix="weft-") as folder:
+        yield Path(folder, "file")
 
 
 def _is_named(key: Any, value: Any) -> bool:
@@ -76,8 +98,8 @@ def tensor_of(array: Array) -> Tensor:
 
 
 def load(
-    path: str | os.PathLike[str], map_location: Any = None, *, weights_only: bool = True,
-    mmap: bool = False,
+    path: str | os.PathLike[str] | IO[bytes], map_location: Any = None, *,
+    weights_only: bool = True, mmap: bool = False,
 ) -> Any:  # fmt: skip
     """Load a file of `save` or `torch.save`, or the tensors by name of any safetensors file.
 
@@ -85,7 +107,7 @@ def load(
     containers are supported, other objects raise an error that names them.
 
     Args:
-        path: the file.
+        path: the file; or an open binary file, which is read to its end.
         map_location: taken for programs that give one: there is one device.
         weights_only: the same either way, as nothing is executed.
         mmap: map tensors of a safetensors file copy-on-write instead of reading them. The file must
@@ -93,12 +115,19 @@ def load(
             Checksums are verified all the same.
 
     Raises:
-        ArgumentError: `mmap` of a file that `torch.save` has written.
+        ArgumentError: `mmap` of a file that `torch.save` has written, or of an open file.
         DataError: the file is damaged, has another format, or holds objects of other classes.
         OSError: there is no such file, or it may not be read.
     """
     del map_location, weights_only
-    where = Path(path)
+    if _is_open(path):
+        if mmap:
+            raise ArgumentError(f"load: mmap=True: expected a path, got {type(path).__name__}")
+        with _temporary() as where:
+            with where.open("wb") as file:
+                shutil.copyfileobj(path, file)
+            return load(where)
+    where = Path(cast(Any, path))
     with open_file(where) as file:
         begin = file.read(len(MAGIC))
     if begin != MAGIC:
