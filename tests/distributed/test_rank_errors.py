@@ -112,6 +112,7 @@ def test_ctrl_c_between_the_begin_and_the_end_of_reductions():
     """Nothing is written any more to the memory of the step; the other rank is told, at once."""
     begun = "rank 1 failed between the begin and the end of reductions (created"
     ways = dict.fromkeys(("shared", "messages", "interpreted"), (f"end_all_reduce: {begun}", 6))
+    ways["deferred"] = "end_all_reduce: rank 1 left all_reduce(mean) of 1 array, ", 6
     ways["native"] = "all_reduce: rank 1 left all_reduce(mean) of 6 arrays, 126 float32 (created", 0
     jobs = [Running(2, "job_interrupted.py", way) for way in ways]
     for (text, count), found in zip(ways.values(), [job.end() for job in jobs], strict=True):

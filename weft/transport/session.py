@@ -182,11 +182,18 @@ def end() -> None:
     """Leave the job; see `Session.end`."""
     session = current()
     if session is not None:
-        for work in before_end:
-            work()
+        _finish(session)
         session.end()
         _current.remove(session)
         monitors.clear()
+
+
+def _finish(session: Session) -> None:
+    """Do what is left to do: other ranks may wait for it."""
+    for work in before_end:
+        work()
+    if session.transport.failure is None:
+        session.transport.worker.catch_up()
 
 
 _hooked: Final[list[Any]] = []
@@ -208,8 +215,7 @@ def _at_exit() -> None:
         return
     try:
         if not session.failed:
-            for work in before_end:
-                work()
+            _finish(session)
         session.end()
     except BaseException as error:
         traceback.print_exception(error)
