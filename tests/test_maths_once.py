@@ -72,7 +72,6 @@ LEFT = {
     "nn/layer/transformer.py:TransformerDecoderLayer.forward": LAYERS,
     "nn/layer/transformer.py:TransformerEncoderLayer.forward": LAYERS,
     "nn/module/container.py:ModuleList.__repr__": NUMBERS,
-    "nn/parallel/data_parallel.py:DistributedDataParallel.after_backward": NUMBERS,
     "nn/parallel/large.py:Large.exchanged": NUMBERS,
     "nn/parallel/state.py:_load": NUMBERS,
     "nn/utils/fusion.py:_fused": "computes the weights once, when a network is prepared",
