@@ -9,6 +9,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import TensorType
 from weft.ir.parser import parse_graph
 from weft.ir.printer import format_graph
+from weft.ops.call import trace
 from weft.ops.communication.unshard import begin_shards, end_shards
 from weft.passes.pipeline import grouped, optimize
 from weft.passes.schedule import schedule
@@ -60,6 +61,28 @@ def test_equal_reductions_are_neither_merged_nor_left_in_another_order() -> None
     step = optimize(specialize(Request(graph, fetches, (), (x,)), [x.type], {}, {}))
     groups = schedule(grouped(step), ()).groups
     assert [g.nodes[0].attrs["reduction"] for g in groups] == ["sum", "max", "sum"]
+
+
+def test_branches_with_reductions_and_calls_of_python_keep_the_order_of_the_program() -> None:
+    """Large arrays may not delay them, which are large on some ranks alone."""
+    graph = Graph()
+    with graph.as_default():
+        x = ops.placeholder(dtype="float32", shape=(4,))
+        large = ops.placeholder(dtype="float32", shape=(256, 256))
+        flag = ops.placeholder(dtype="int32", shape=())
+        plain = trace(lambda a: (a + 1.0,), [large.type])
+        summed = trace(lambda a: (ops.all_reduce.all(a, reduction="sum")[0],), [large.type])
+        first = ops.switch(flag, ops.exp(large), branches=(plain, summed))
+        second = ops.all_reduce.all(x, reduction="max")[0]
+        called = {"function": lambda a: a, "dtypes": ("float32",)}
+        third = ops.host_call(ops.tanh(large), shapes=((256, 256),), **called)
+        fourth = ops.host_call(x, shapes=((4,),), **called)
+    feeds = (x, large, flag)
+    request = Request(graph, (first, second, third, fourth), (), feeds)
+    step = optimize(specialize(request, [v.type for v in feeds], {}, {}))
+    order = [g.nodes[0].op for g in schedule(grouped(step), ()).groups]
+    kept = [op for op in order if op not in ("exp", "tanh")]
+    assert kept == ["switch", "all_reduce", "host_call", "host_call"], order
 
 
 def test_gradients_of_reductions_are_reductions() -> None:

@@ -17,6 +17,7 @@ from weft.errors import (
     UserOpError,
 )
 from weft.ir.graph import Graph
+from weft.ops.call import trace
 from weft.runtime import engine
 from weft.runtime.engine import Function, State, explain
 from weft.runtime.oracle import check
@@ -235,6 +236,24 @@ def test_feeds_of_any_layout():
 
 def host(function, x):
     return ops.host_call(x, function=function, dtypes=("float32",), shapes=((4,),))
+
+
+def test_the_reference_does_not_repeat_calls_of_python_in_a_branch():
+    called = []
+
+    def function(x):
+        called.append(x)
+        return x * 3
+
+    graph = Graph()
+    with graph.as_default():
+        x = ops.placeholder(dtype="float32", shape=(4,))
+        branches = [trace(f, [x.type]) for f in (ops.exp, lambda x: host(function, x))]
+        y = ops.switch(ops.constant(np.int32(1)), x, branches=tuple(branches))
+    with config.override(reference=True):
+        step = Function(graph, [y], feeds=[x])
+    np.testing.assert_array_equal(step([A], State())[0], A * 3)
+    assert len(called) == 2  # of the compared program, and of the step itself
 
 
 def test_python_runs_inside_a_step_and_its_errors_change_nothing():

@@ -432,8 +432,17 @@ REGION: Final = "region"
 
 def is_hosted(node: Node) -> bool:
     """Whether a node runs as its Python reference even inside compiled programs."""
-    inner = [n for function in functions(node) for n in function.nodes]
-    return family_of(node).family == HOSTED or any(map(is_hosted, inner))
+    return family_of(node).family == HOSTED or any(map(is_hosted, inner_nodes(node)))
+
+
+def is_ordered(node: Node) -> bool:
+    """Whether a node, or one inside it, does something with others in the order of the program."""
+    return op_of(node).facts.ordered or any(map(is_ordered, inner_nodes(node)))
+
+
+def inner_nodes(node: Node) -> list[Node]:
+    """The nodes of the functions among a node's attributes."""
+    return [n for function in functions(node) for n in function.nodes]
 
 
 def writes_into(node: Node) -> Callable[..., None] | None:

@@ -5,7 +5,8 @@ of a variable's old value run before the group that overwrites it, so that the u
 place; and groups that check indices run before every update, so that a bad index changes no
 variable.
 
-Collectives keep the order of the program.
+Collectives and calls of Python keep the order of the program, in loops and branches too: another
+order on one rank, whose arrays have other sizes, would mix up what ranks exchange.
 
 Among the groups that are ready, one that frees at least as much memory as it allocates goes first:
 a weight's gradient with its update, right after the cotangent that it reads. One that only waits
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.ir.node import Value
-from weft.ops.base import op_of
+from weft.ops.base import is_ordered, op_of
 from weft.passes.group import Fused, Group, nbytes
 
 LITTLE: Final = 1 << 16
@@ -81,7 +82,7 @@ class _Order:
                 source = self.producer.get(value)
                 if source is not None:
                     self.after[source][group] = None
-        ordered = [g for g in fused.groups if op_of(g.nodes[0]).facts.ordered]
+        ordered = [g for g in fused.groups if is_ordered(g.nodes[0])]
         for earlier, later in itertools.pairwise(ordered):
             self.wish(later, [earlier])
 

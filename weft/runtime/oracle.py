@@ -13,7 +13,7 @@ from weft.errors import MismatchError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.base import op_of
+from weft.ops.base import inner_nodes, op_of
 from weft.ops.boundary.state import CONSTANT, host_call, placeholder, variable
 from weft.passes.step import Step
 from weft.runtime.finish import as_it_is
@@ -74,7 +74,9 @@ class Oracle:
 def _is_effect(node: Node) -> bool:
     """Whether calling it a second time would have another effect."""
     op = op_of(node)
-    return op is host_call or op.facts.ordered or op.facts.late
+    if op is host_call or op.facts.ordered or op.facts.late:
+        return True
+    return any(map(_is_effect, inner_nodes(node)))
 
 
 def _is_computed(node: Node) -> bool:

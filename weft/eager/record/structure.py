@@ -11,11 +11,10 @@ import numpy as np
 from weft.eager.record.access import refuse
 from weft.eager.record.lazy import Alias, Array, Lazy, Number, Record
 from weft.eager.record.plan import placeholders, settled
-from weft.ir.function import functions
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_stack, known, size
-from weft.ops.base import catalogue, op_of
+from weft.ops.base import catalogue, inner_nodes, op_of
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.runtime.flight import land
 from weft.transform.gradient import Cotangent, dense
@@ -318,7 +317,7 @@ def _interpreted_ns(node: Node) -> float:
         attrs = {**op_of(node).attrs, **node.attrs}
         total += facts.work.products(*shapes, **attrs) * facts.work.ns
     if facts.runs is not None:
-        inner = [n for function in functions(node) for n in function.nodes]
+        inner = inner_nodes(node)
         once = sum(map(_interpreted_ns, inner)) + len(inner) * CALL_NS
         total += once * facts.runs(**node.attrs)
     return total

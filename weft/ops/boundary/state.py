@@ -31,7 +31,7 @@ from weft.ops.base import (
     defop,
 )
 from weft.ops.declaration.attribute import REQUIRED
-from weft.ops.declaration.fact import AS_GIVEN, CHEAP, Batching, Facts
+from weft.ops.declaration.fact import CHEAP, Autocast, Batching, Facts
 from weft.ops.declaration.rule import attribute_shape, same, same_shape, scalar_shape, to_dtype
 
 __all__ = ["constant"]
@@ -273,5 +273,5 @@ host_call = defop(
     outputs=-1,
     stateful=True,
     partial=True,
-    facts=AS_GIVEN,
+    facts=Facts(autocast=Autocast.KEPT, ordered=True),
 )
