@@ -8,6 +8,8 @@ import pytest
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError, TreeError
+from weft.ir.graph import toposort
+from weft.tf1.control.branch import cond_by_selection
 
 
 @pytest.fixture
@@ -41,6 +43,37 @@ def test_cond_of_operations(session: Any) -> None:
     assert session.run(v) == 0
     session.run(op, {flag: True})
     assert session.run(v) == 5
+
+
+def test_cond_by_selection_changes_variables_in_one_branch(session: Any) -> None:
+    v, count = tf.Variable([1.0, 2.0]), tf.Variable(0)
+    flag, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [2])
+    called = []
+
+    def note(value: Any) -> Any:
+        called.append(value)
+        return value
+
+    def plain() -> Any:
+        with tf.control_dependencies([tf.assign(v, v.read_value() / x)]):
+            return count.assign_add(1, read_value=False)
+
+    def noted() -> Any:
+        return tf.assign(v, v.read_value() * tf.py_func(note, [x], tf.float32)).op
+
+    quick = cond_by_selection(flag, plain, tf.no_op)
+    slow = cond_by_selection(flag, noted, tf.no_op)
+    kinds = [{n.op for n in toposort(op.graph.ir, op.nodes)} for op in (quick, slow)]
+    assert ["switch" in each for each in kinds] == [False, True]
+    ready(session)
+    session.run(quick, {flag: False, x: [0.0, 4.0]})  # 1 / 0 goes nowhere
+    assert session.run([v, count])[0].tolist() == [1.0, 2.0] and session.run(count) == 0
+    session.run(quick, {flag: True, x: [2.0, 4.0]})
+    assert session.run(v).tolist() == [0.5, 0.5] and session.run(count) == 1
+    for value, calls in ((False, 0), (True, 1)):  # Python is called in the chosen branch alone
+        session.run(slow, {flag: value, x: [2.0, 4.0]})
+        assert len(called) == calls
+    assert session.run(v).tolist() == [1.0, 2.0]
 
 
 def test_case_and_switch_case(session: Any) -> None:

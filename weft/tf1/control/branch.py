@@ -10,6 +10,8 @@ from weft.errors import ArgumentError, DTypeError, ShapeError, TreeError
 from weft.ir.dtype import bool_
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import compatible
+from weft.ops.base import is_hosted
+from weft.ops.call import Subgraph, inline
 from weft.ops.control.agreement import lines
 from weft.tf1.control.dependency import with_dependencies
 from weft.tf1.control.region import Join, Region, inside
@@ -61,6 +63,15 @@ def cond(
         if flag.dtype.base_dtype.ir is not bool_ or not compatible(flag.value.shape, ()):
             raise fail(DTypeError, f"cond: expected a boolean scalar as pred, got {flag}")
         return _switch("cond", cast(flag, int32), [second, first], not strict)
+
+
+def cond_by_selection(pred: Tensor, true_fn: Function, false_fn: Function) -> Any:
+    """`cond` that runs both functions, unless one calls Python, and selects their results.
+
+    A variable that one of them leaves as it is is then updated in place; `cond` has to copy it.
+    """
+    with name_scope(None, "cond", [pred]):
+        return _switch("cond", cast(pred, int32), [false_fn, true_fn], True, both=True)
 
 
 def switch_case(
@@ -140,7 +151,9 @@ def case(
         return _switch("case", index, [*functions, rest], not strict)
 
 
-def _switch(what: str, index: Tensor, functions: Sequence[Function], unpack: bool) -> Any:
+def _switch(
+    what: str, index: Tensor, functions: Sequence[Function], unpack: bool, both: bool = False
+) -> Any:  # fmt: skip
     graph = get_default_graph()
     results: list[Any] = []
     regions: list[Region] = []
@@ -157,12 +170,24 @@ def _switch(what: str, index: Tensor, functions: Sequence[Function], unpack: boo
 
     def build(*values: Value) -> Any:
         branches = tuple(map(join.function, regions))
-        found = ops.switch.all(values[0], *now, *join.outer, branches=branches)
-        return join.settled(found, count)
+        run = _selected if selects else _chosen
+        return join.settled(run(values[0], [*now, *join.outer], branches), count)
 
     now = join.now()
+    selects = both and not any([is_hosted(n) for r in regions for n in r.nodes])
     op = graph.emit("If", [index], build, name="Merge")
     return _shown(results[0], op, unpack)
+
+
+def _chosen(index: Value, xs: Sequence[Value], branches: Sequence[Subgraph]) -> Sequence[Value]:
+    return ops.switch.all(index, *xs, branches=tuple(branches))
+
+
+def _selected(index: Value, xs: Sequence[Value], branches: Sequence[Subgraph]) -> Sequence[Value]:
+    """The results of the second of two branches where the index is not 0; both run."""
+    first, second = [inline(branch, xs) for branch in branches]
+    flag = ops.cast(index, dtype=bool_)
+    return [ops.select(flag, y, x) for x, y in zip(first, second, strict=True)]
 
 
 def _result(x: Any) -> Tensor:
