@@ -8,6 +8,7 @@ import dtensor_checks
 import horovod_checks
 import horovod_graph_checks
 import horovod_keras_checks
+import horovod_passes_checks
 import mapped_checks
 import mesh_checks
 import numpy as np
@@ -257,8 +258,8 @@ def check_refusals(rank: int, size: int) -> None:
 
 MODULES = (
     sys.modules[__name__], data_parallel_checks, dtensor_checks, horovod_checks,
-    horovod_graph_checks, horovod_keras_checks, mapped_checks, mesh_checks, pipeline_checks,
-    shard_checks, tensor_parallel_checks,
+    horovod_graph_checks, horovod_keras_checks, horovod_passes_checks, mapped_checks, mesh_checks,
+    pipeline_checks, shard_checks, tensor_parallel_checks,
 )  # fmt: skip
 
 

@@ -2,58 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from weft.errors import ArgumentError
 from weft.horovod.basics import Average, Compression
 from weft.horovod.process_set import ProcessSet, global_process_set
-from weft.horovod.reduction import Reduction, reduction_of
+from weft.horovod.tensorflow.aggregation import Aggregation, checked_passes
 from weft.horovod.tensorflow.collective import reduced
+from weft.horovod.tensorflow.optimizer import gradient_reduction
 from weft.ir.dtype import DType
 from weft.ops.base import at_user_line
+from weft.tf1.keras.engine.graph_state import graph_state
 from weft.tf1.keras.optimizers import Optimizer
+
+
+class _Setting(NamedTuple):
+    """How gradients are reduced, and how they are added up over several runs, if they are."""
+
+    reduce: Callable[[list[Any]], list[Any]]
+    sums: Aggregation | None
 
 
 class _Distributed:
     """Mixin: reduces gradients over ranks."""
 
-    _hvd: tuple[Reduction, ProcessSet]
+    _hvd: _Setting
 
     def get_gradients(self, loss: Any, params: Sequence[Any]) -> list[Any]:
         """Gradients of a loss, clipped, then reduced over ranks."""
         found: list[Any] = super().get_gradients(loss, params)  # pyright: ignore
-        how, process_set = self._hvd
-        present = [g for g in found if g is not None]
-        ys = iter(reduced(present, how, None, process_set) if present else ())
+        reduce, sums = self._hvd
+        if sums is not None:
+            return [g for g, _ in sums.gradients(list(zip(found, params, strict=True)), reduce)]
+        ys = iter(reduce([g for g in found if g is not None]))
         return [None if g is None else next(ys) for g in found]
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """The update, in runs that update; the others only count."""
+        pairs = list(grads_and_vars)
+
+        def apply() -> Any:
+            return super(_Distributed, self).apply_gradients(pairs, global_step, name)  # pyright: ignore
+
+        sums = self._hvd.sums
+        if sums is None:
+            return apply()
+        step = self.iterations if global_step is None else global_step  # pyright: ignore
+        return sums.applied(pairs, apply, step)
 
 
 def DistributedOptimizer(
     optimizer: Optimizer, name: str | None = None, device_dense: str = "",
     device_sparse: str = "", compression: DType | None = Compression.none,
-    sparse_as_dense: bool = False, op: Any = Average,
-    process_set: ProcessSet = global_process_set,
+    sparse_as_dense: bool = False, gradient_predivide_factor: float = 1.0, op: Any = Average,
+    backward_passes_per_step: int = 1, average_aggregated_gradients: bool = False,
+    num_groups: int = 0, groups: Any = None, process_set: ProcessSet = global_process_set,
 ) -> Any:  # fmt: skip
     """Wrap a Keras optimizer so that gradients are reduced over all ranks first.
 
     Args:
-        name, device_dense, device_sparse, sparse_as_dense: ignored.
+        name, device_dense, device_sparse: ignored.
         compression: `hvd.Compression.fp16` sends gradients as float16.
+        sparse_as_dense: must be true for `IndexedSlices` where `backward_passes_per_step` is above
+            1; all gradients travel as dense ones.
+        gradient_predivide_factor: an average divides by this factor before the sum, and by
+            size / factor after it.
         op: `hvd.Average` or `hvd.Sum`.
+        backward_passes_per_step: the number of batches from one update to the next, whose gradients
+            add up; `iterations` counts all batches.
+        average_aggregated_gradients: whether gradients are averaged over these batches, not summed.
+        num_groups, groups: ignored: all gradients travel together.
+        process_set: the ranks that take part.
 
     Raises:
-        ArgumentError: it is not a Keras optimizer; pass those of `tf.train` to
-            `weft.horovod.tensorflow.DistributedOptimizer`.
+        ArgumentError: it is not a Keras optimizer (pass those of `tf.train` to
+            `weft.horovod.tensorflow.DistributedOptimizer`), the number of passes is not an integer
+            from 1, or a predivide factor without `hvd.Average`.
     """
     if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(
             "DistributedOptimizer: expected an optimizer of tf.keras, got "
             f"{type(optimizer).__name__}{at_user_line()}"
         )
+    how = gradient_reduction(op, compression, gradient_predivide_factor, process_set)
+    passes = checked_passes(backward_passes_per_step)
+    sums = None
+    if passes > 1:
+        sums = Aggregation(
+            optimizer.get_name(), passes, average_aggregated_gradients, sparse_as_dense,
+            lambda variable: graph_state(variable.graph).variables.append(variable),
+        )  # fmt: skip
+
+    def reduce(gradients: list[Any]) -> list[Any]:
+        if not gradients or not process_set.included():
+            return gradients
+        return reduced(gradients, how, None, process_set)
+
     kind = type(optimizer)
     found: Any = object.__new__(type(kind.__name__, (_Distributed, kind), {}))
     found.__dict__.update(optimizer.__dict__)
-    how = Reduction(reduction_of(op, None, "DistributedOptimizer"), compression)
-    found.__dict__["_hvd"] = (how, process_set)
+    found.__dict__["_hvd"] = _Setting(reduce, sums)
     return found

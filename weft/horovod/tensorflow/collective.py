@@ -71,7 +71,7 @@ def reduced(
         sent = [_low(_scaled(x, how.prescale), how.compression) for x in values]
         found = ops.all_reduce.all(*sent, reduction=reduction_name, group=number)
         pairs = zip(values, found, strict=True)
-        return tuple([_scaled(ops.cast(y, dtype=x.dtype), how.postscale) for x, y in pairs])
+        return tuple([_scaled(_typed(y, x.dtype), how.postscale) for x, y in pairs])
 
     return _emitted("HorovodAllreduce", dense, build, name)
 
@@ -81,7 +81,11 @@ def _scaled(x: Value, factor: float) -> Value:
 
 
 def _low(x: Value, kind: DType | None) -> Value:
-    return x if kind is None or not x.dtype.is_inexact else ops.cast(x, dtype=kind)
+    return x if kind is None or not x.dtype.is_inexact else _typed(x, kind)
+
+
+def _typed(x: Value, kind: DType) -> Value:
+    return x if x.dtype is kind else ops.cast(x, dtype=kind)
 
 
 def _emitted(kind: str, tensors: Sequence[Any], build: Any, name: str | None) -> list[Any]:

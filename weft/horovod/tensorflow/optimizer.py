@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.distributed.reduce_op import ReduceOp
@@ -9,16 +10,22 @@ from weft.errors import ArgumentError
 from weft.horovod.basics import Average, Compression
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Adasum, Reduction, reduction_of
+from weft.horovod.tensorflow.aggregation import Aggregation, checked_passes
 from weft.horovod.tensorflow.collective import broadcast_global_variables, reduced
 from weft.horovod.tensorflow.sparse import reduced_gradients
 from weft.horovod.tensorflow.start import check_start
 from weft.ir.dtype import DType
 from weft.ops.base import at_user_line
-from weft.tf1.control.dependency import group, identity
-from weft.tf1.framework.graph import control_dependencies
+from weft.tf1.control.branch import cond
+from weft.tf1.control.dependency import group, identity, with_dependencies
+from weft.tf1.elementwise.arithmetic import equal, floormod
+from weft.tf1.framework.dtypes import int64
+from weft.tf1.framework.graph import control_dependencies, name_scope
 from weft.tf1.framework.tensor import Operation
+from weft.tf1.indexing.slicing import where
 from weft.tf1.train.hook.run_hook import SessionRunHook
 from weft.tf1.train.optimizer.base import Optimizer
+from weft.tf1.variable.variable import Variable
 
 
 class DistributedOptimizer(Optimizer):
@@ -30,19 +37,42 @@ class DistributedOptimizer(Optimizer):
         sparse_as_dense: whether `IndexedSlices` are reduced as dense gradients. If not, ranks
             exchange their rows where the graph knows how many there are (the same on all ranks);
             with a sum or an average, uncompressed and without a predivide factor.
-        backward_passes_per_step: must be 1.
+        backward_passes_per_step: the number of runs from one update to the next. Gradients add up
+            in local variables until then (`tf.local_variables_initializer`), other variables do not
+            change, and ranks exchange nothing; a global step counts all runs. With `hvd.Adasum`,
+            every run updates, and that many updates are combined.
         op: `hvd.Average`, `hvd.Sum`, or `hvd.Adasum`: each rank applies its own update, and the
             changes of each variable are combined.
         gradient_predivide_factor: an average divides by this factor before the sum, and by
             size / factor after it.
-        average_aggregated_gradients, num_groups, groups: ignored: all gradients travel together.
+        average_aggregated_gradients: whether gradients are averaged over these runs, not summed.
+        num_groups, groups: ignored: all gradients travel together.
         process_set: the ranks that take part.
 
     Raises:
-        ArgumentError: several backward passes per step, or a factor without `hvd.Average`.
+        ArgumentError: `backward_passes_per_step` is not an integer from 1, a factor without
+            `hvd.Average`, or averages over runs with `hvd.Adasum`.
 
     A session's first update raises `DistributedError` if ranks have different variables; run
     `hvd.broadcast_global_variables` before.
+
+    >>> import weft.horovod.tensorflow as hvd
+    >>> import weft.tf1 as tf
+    >>> hvd.init()
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     w = tf.Variable(4.0)
+    ...     sgd = tf.train.GradientDescentOptimizer(0.5)
+    ...     train = hvd.DistributedOptimizer(sgd, backward_passes_per_step=2).minimize(w)
+    ...     session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    ...     for _ in range(4):
+    ...         session.run(train)
+    ...         print(session.run(w))
+    [None, None]
+    4.0
+    3.0
+    3.0
+    2.0
+    >>> hvd.shutdown()
     """
 
     def __init__(
@@ -54,65 +84,123 @@ class DistributedOptimizer(Optimizer):
         num_groups: int = 0, groups: Any = None, process_set: ProcessSet = global_process_set,
     ) -> None:  # fmt: skip
         super().__init__(use_locking, name or f"Distributed{optimizer.get_name()}")
-        if backward_passes_per_step != 1:
-            raise ArgumentError(
-                "DistributedOptimizer: expected backward_passes_per_step=1, as gradients are not "
-                f"added up over several runs of a graph, got {backward_passes_per_step}"
-                f"{at_user_line()}"
-            )
+        passes = checked_passes(backward_passes_per_step)
+        self._how = gradient_reduction(op, compression, gradient_predivide_factor, process_set)
+        self._refuse_average(average_aggregated_gradients)
         self._optimizer = optimizer
         self._process_set = process_set
         self._sparse_as_dense = sparse_as_dense
-        self._how = _reduction(op, compression, gradient_predivide_factor, process_set)
+        self._passes = passes
+        self._sums = Aggregation(self._name, passes, average_aggregated_gradients, sparse_as_dense)
+
+    def _refuse_average(self, averages: bool) -> None:
+        if averages and self._how.op is Adasum:
+            raise ArgumentError(
+                "DistributedOptimizer: expected average_aggregated_gradients=False with "
+                f"op=hvd.Adasum, whose gradients are not added up{at_user_line()}"
+            )
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
-        """The optimizer's gradients, reduced over ranks."""
+        """The optimizer's gradients, reduced over ranks; see `backward_passes_per_step`."""
         pairs = self._optimizer.compute_gradients(*args, **kwargs)
-        present = [g for g, _ in pairs if g is not None]
-        if not present or self._how.op is Adasum or not self._process_set.included():
+        if self._how.op is Adasum:
             return pairs
         shapes = [v.shape for g, v in pairs if g is not None]
-        found = iter(
-            reduced_gradients(present, shapes, self._how, self._process_set, self._sparse_as_dense)
-        )
+
+        def reduce(gradients: list[Any]) -> list[Any]:
+            if not gradients or not self._process_set.included():
+                return gradients
+            return reduced_gradients(
+                gradients, shapes, self._how, self._process_set, self._sparse_as_dense
+            )
+
+        if self._passes > 1:
+            return self._sums.gradients(pairs, reduce)
+        found = iter(reduce([g for g, _ in pairs if g is not None]))
         return [(None if g is None else next(found), v) for g, v in pairs]
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """The optimizer's update; with Adasum, changes are combined after it."""
+        """The optimizer's update, in runs that update; with Adasum, changes are combined after it.
+
+        Raises:
+            ArgumentError: `backward_passes_per_step` is above 1, and gradients are not from one
+                call of `compute_gradients`.
+        """
         pairs = list(grads_and_vars)
         variables = [v for g, v in pairs if g is not None]
-        if self._how.op is not Adasum:
-            update = self._optimizer.apply_gradients(pairs, global_step, name)
-            check_start(update, variables, self._process_set)
-            return update
-        before = [identity(v.read_value()) for v in variables]
-        with control_dependencies(before):
-            update = self._optimizer.apply_gradients(pairs, global_step, name)
-        check_start(update, variables, self._process_set)
-        with control_dependencies([update]):
-            changes = [v.read_value() - old for v, old in zip(variables, before, strict=True)]
-        found = reduced(changes, self._how, None, self._process_set)
-        rows = zip(variables, before, found, strict=True)
-        return group(*[v.assign(old + change) for v, old, change in rows])
 
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        """The optimizer's slot."""
-        return self._optimizer.get_slot(*args, **kwargs)
+        def apply() -> Operation:
+            return self._optimizer.apply_gradients(pairs, global_step, name)
+
+        if self._how.op is Adasum and self._process_set.included():
+            update = self._combined(apply, variables)
+        elif self._how.op is not Adasum and self._passes > 1:
+            own = getattr(self._optimizer, "iterations", None)  # of a Keras optimizer
+            update = self._sums.applied(pairs, apply, own if global_step is None else global_step)
+        else:
+            update = apply()
+        check_start(update, variables, self._process_set)
+        return update
+
+    def _combined(self, apply: Callable[[], Operation], variables: Sequence[Any]) -> Operation:
+        """An update, after which ranks combine their changes since they did so before."""
+        starts, combines = self._starts(variables)
+        with control_dependencies(starts):
+            update = apply()
+        with control_dependencies([update]):
+            values = [v.read_value() for v in variables]
+        changes = [x - start for x, start in zip(values, starts, strict=True)]
+
+        def reduce() -> list[Any]:
+            return reduced(changes, self._how, None, self._process_set)
+
+        if combines is None:
+            found = [s + c for s, c in zip(starts, reduce(), strict=True)]
+        else:
+            rows = zip(
+                cond(combines, reduce, lambda: changes, strict=True), starts, values, strict=True
+            )
+            found = [where(combines, start + c, x) for c, start, x in rows]
+        return group(*[v.assign(x) for v, x in zip(variables, found, strict=True)])
+
+    def _starts(self, variables: Sequence[Any]) -> tuple[list[Any], Any]:
+        """The values since which changes count, and whether this run combines them (or all do)."""
+        values = [v.read_value() for v in variables]
+        if self._passes == 1:
+            return [identity(x) for x in values], None
+        with control_dependencies(None), name_scope(""):
+            count = Variable(0, trainable=False, name=f"{self._name}/step_count", dtype=int64)
+            slots = [self.slot(v, "delta_start", "delta_start") for v in variables]
+        before = floormod(count.read_value(), self._passes)
+        first, last = equal(before, 0), equal(before, self._passes - 1)
+        pairs = zip(slots, values, strict=True)
+        starts = [slot.assign(where(first, x, slot.read_value())) for slot, x in pairs]
+        return starts, with_dependencies([count.assign_add(1)], last)
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """The optimizer's slot, or with Adasum that of several runs' changes, `delta_start`."""
+        own = super().get_slot(var, name)
+        return self._optimizer.get_slot(var, name) if own is None else own
 
     def get_slot_names(self) -> list[str]:
-        """Those of the optimizer."""
-        return self._optimizer.get_slot_names()
+        """Those of the optimizer, and its own."""
+        return [*super().get_slot_names(), *self._optimizer.get_slot_names()]
 
     def variables(self) -> list[Any]:
         """Those of the optimizer."""
         return self._optimizer.variables()
 
 
-def _reduction(
+def gradient_reduction(
     op: Any, compression: DType | None, predivide: float, process_set: ProcessSet
 ) -> Reduction:
+    """The reduction that the arguments of a `DistributedOptimizer` name.
+
+    Raises:
+        ArgumentError: `op` is not a reduction, or a predivide factor without `hvd.Average`.
+    """
     chosen = reduction_of(op, None, "DistributedOptimizer")
     if predivide == 1.0:
         return Reduction(chosen, compression)
