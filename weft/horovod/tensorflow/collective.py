@@ -18,12 +18,13 @@ from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Op, Reduction, reduction_of
 from weft.ir.dtype import DType
 from weft.ir.node import Value
+from weft.ops.communication.exchange_log import logged
 from weft.tf1.control.dependency import group
 from weft.tf1.control.py_func import host_function
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import get_default_graph, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
-from weft.tf1.framework.tensor import Operation
+from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.variable.variable_list import global_variables
 from weft.transport.base import Array
 
@@ -100,9 +101,26 @@ def _on_arrays(
 ) -> list[Any]:
     """The outputs, shaped like the inputs, of a collective on arrays; without gradients."""
     given = [convert_to_tensor(t) for t in tensors]
-    shapes = [None if x.shape.ndims is None else x.shape.as_list() for x in given]
-    found = host_function(kind, work, given, [x.dtype for x in given], shapes, name)
+    shapes = [_shape_of(x, i) for i, x in enumerate(given)]
+    found = host_function(kind, _once(work), given, [x.dtype for x in given], shapes, name)
     return list(found.outputs)
+
+
+def _shape_of(x: Tensor, position: int) -> Any:
+    """The shape of an input, as `host_function` takes it for a result."""
+    if x.shape.ndims is None:
+        return None
+    return [(position, axis) if n is None else n for axis, n in enumerate(x.shape.as_list())]
+
+
+def _once(work: Callable[..., Any]) -> Callable[..., tuple[Array, ...]]:
+    """A collective on arrays, called once while a step is computed several times."""
+
+    def call(*xs: Array) -> tuple[Array, ...]:
+        found = work(*xs)
+        return tuple(found) if isinstance(found, list | tuple) else (found,)
+
+    return logged(call, compared=True)
 
 
 def broadcast(
@@ -123,10 +141,16 @@ def _rows(
 ) -> Any:
     """The output of a collective whose number of rows is known only when the graph runs."""
     x = convert_to_tensor(tensor)
-    found = host_function(kind, work, [x, *more], [x.dtype], [None], name).outputs[0]
+    return _of_rows(
+        x, host_function(kind, _once(work), [x, *more], [x.dtype], [None], name, alike=False)
+    )[0]
+
+
+def _of_rows(x: Tensor, op: Operation) -> Sequence[Tensor]:
+    """The outputs of a collective, the first of which has rows like those of `x`."""
     if x.shape.ndims:
-        found.set_shape([None, *x.shape.as_list()[1:]])
-    return found
+        op.outputs[0].set_shape([None, *x.shape.as_list()[1:]])
+    return op.outputs
 
 
 def allgather(tensor: Any, name: str | None = None, process_set: ProcessSet = Everyone) -> Any:
@@ -160,9 +184,12 @@ def alltoall(
         return [found, np.array(taken, counts.dtype)]
 
     kinds, shapes = [x.dtype, shares.dtype], [None, [process_set.size()]]
-    found = host_function("HorovodAlltoall", work, [x, shares], kinds, shapes, name).outputs
-    if x.shape.ndims:
-        found[0].set_shape([None, *x.shape.as_list()[1:]])
+    found = _of_rows(
+        x,
+        host_function(
+            "HorovodAlltoall", _once(work), [x, shares], kinds, shapes, name, alike=False
+        ),
+    )
     return found[0], found[1]
 
 
@@ -197,7 +224,7 @@ def join() -> Any:
     def work() -> Array:
         return np.array(basics.join(), np.int32)
 
-    return host_function("HorovodJoin", work, [], ["int32"], [[]]).outputs[0]
+    return host_function("HorovodJoin", _once(work), [], ["int32"], [[]]).outputs[0]
 
 
 def broadcast_variables(variables: Sequence[Any], root_rank: int) -> Operation:

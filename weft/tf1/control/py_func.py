@@ -56,16 +56,20 @@ def host_function(
     name: str | None = None,
     gradient: Callable[..., Any] | None = None,
     into: Operation | None = None,
+    alike: bool = True,
 ) -> Operation:
     """An operation that calls Python, with what is known of its outputs.
 
     A shape is `None`, or dimensions: a number, `None`, or a pair (input, axis) for a dimension
         equal to one of an input.
+
+    Args:
+        alike: whether an unknown dimension is that of the first input where it is also unknown.
     """
     kinds = tuple(as_dtype(d).ir for d in dtypes)
 
     def build(*values: Value, dims: Sequence[Any] = shapes) -> tuple[Value, ...]:
-        found = [_shape_for(d, values) for d in dims]
+        found = [_shape_for(d, values, alike) for d in dims]
         return ops.host_call.all(
             *values, function=function, dtypes=kinds, shapes=_packed(found), gradient=gradient
         )
@@ -90,25 +94,25 @@ def _rebuild(build: Callable[..., Any], tensor: Tensor, shape: Shape) -> None:
     op.finish(op.outputs, (values[0].node,))
 
 
-def _shape_for(dims: Any, values: Sequence[Value]) -> Any:
-    """Dimensions, with values for those that depend on an input at execution.
-
-    An unknown dimension is assumed to be that of the first input where it is also unknown.
-    """
+def _shape_for(dims: Any, values: Sequence[Value], alike: bool) -> Any:
+    """Dimensions, with values for those that depend on an input at execution."""
     if dims is None:
         return None
     found: list[Any] = []
     for axis, size in enumerate(dims):
         if isinstance(size, tuple):
             found.append(dimension(values[size[0]], size[1]))
-        elif size is None:
-            open_ = [
-                v for v in values if (v.rank or 0) > axis and v.shape and v.shape[axis] is None
-            ]
-            found.append(dimension(open_[0], axis) if open_ else None)
+        elif size is None and alike:
+            found.append(_open_dimension(values, axis))
         else:
             found.append(size)
     return found
+
+
+def _open_dimension(values: Sequence[Value], axis: int) -> Any:
+    """The dimension of the first value where it is unknown, if any."""
+    found = [v for v in values if (v.rank or 0) > axis and v.shape and v.shape[axis] is None]
+    return dimension(found[0], axis) if found else None
 
 
 def _packed(shapes: list[Any]) -> Any:
