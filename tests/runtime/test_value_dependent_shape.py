@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from weft import ops
-from weft.errors import ShapeError
+from weft import config, ops
+from weft.errors import NoCompilerError, ShapeError
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ops.call import trace
 from weft.ops.control.while_loop import while_loop
-from weft.runtime.decision import MOST, Decisions
+from weft.runtime import engine
+from weft.runtime.decision import MOST, Answers, Decisions
 from weft.runtime.engine import Function
 from weft.runtime.memory.state import State
 from weft.transform.interpreter import evaluate
@@ -114,6 +115,101 @@ def test_old_shape_decisions_are_evicted() -> None:
     decisions = Decisions(request, 1)
     for n in range(MOST + 3):
         key = ("shapes", n)
-        decisions.specialized(key, {}, [ints(2)], State())
+        decisions.specialized(key, {}, Answers([ints(2)], State(), list))
     assert 0 < len(decisions.first) <= MOST
-    assert decisions.values(key, [ints(7)], State()) == ((ints(7).tobytes(),),)
+    assert decisions.values(key, Answers([ints(7)], State(), list)) == ((ints(7).tobytes(),),)
+
+
+class Counted:
+    """Python functions of a graph that note their calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def __call__(self, name: str, x: Value) -> Value:
+        def function(array: np.ndarray) -> np.ndarray:
+            self.calls.append(name)
+            return array + 1
+
+        return ops.host_call.all(x, function=function, dtypes=(x.dtype,), shapes=(x.shape,))[0]
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_calls_that_decide_shapes_are_made_once_and_in_order(reads: bool) -> None:
+    """Whether the shape is new or not, with those before, and not those behind."""
+    counted = Counted()
+    with Graph().as_default() as graph:
+        n, x = fed(), fed(2)
+        kept = ops.variable(key="kept", dtype="int32", shape=(2,))
+        first = counted("first", ops.read(kept) if reads else x)
+        length = counted("length", n)
+        second = counted("second", length * 2)
+        last = counted("last", x)
+        shape = ops.reshape(length, shape=(1,))
+        y = ops.broadcast_to(first[0], shape=shape)
+        z = ops.broadcast_to(ops.constant(1, "int32"), shape=ops.reshape(second, shape=(1,)))
+        change = ops.assign(kept, x).node
+        function = Function(graph, [last, z, y, length], (change,), [n, x])
+    state = State()
+    state["kept"] = ints(5, 6)
+    for step, value in enumerate([2, 3, 2, 2, 3]):
+        counted.calls.clear()
+        before = state["kept"][0] if reads else step
+        found = function([np.array(value, np.int32), ints(step, 1)], state)
+        assert counted.calls == ["first", "length", "second", "last"]
+        assert found[0].tolist() == [step + 1, 2] and found[1].shape == (2 * value + 3,)
+        assert found[2].tolist() == [before + 1] * (value + 1) and found[3] == value + 1
+        assert state["kept"].tolist() == [step, 1]
+    assert len(function._programs) == 2
+
+
+def test_what_follows_a_call_that_decides_shapes() -> None:
+    """A control dependency on the call does not make it again, and an update before it stays."""
+    counted = Counted()
+    with Graph().as_default() as graph:
+        n = fed()
+        kept = ops.variable(key="kept", dtype="int32", shape=())
+        changed = ops.assign(kept, n)
+        with graph.control_dependencies([changed.node]):
+            length = counted("length", n)
+        with graph.control_dependencies([length.node]):
+            now = ops.read(kept)
+        y = ops.broadcast_to(now, shape=ops.reshape(length, shape=(1,)))
+        function = Function(graph, [y], feeds=[n])
+    state = State()
+    state["kept"] = np.array(7, np.int32)
+    for value in (3, 1, 3):
+        assert function([np.array(value, np.int32)], state)[0].tolist() == [value] * (value + 1)
+    assert counted.calls == ["length"] * 3
+
+
+def test_calls_are_made_once_if_the_compiler_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted()
+    with Graph().as_default() as graph:
+        n = fed()
+        length = counted("length", n)
+        y = ops.broadcast_to(n, shape=ops.reshape(length, shape=(1,)))
+        function = Function(graph, [y], feeds=[n])
+    function([np.array(2, np.int32)], State())
+
+    def refuse(*_: object) -> None:
+        raise NoCompilerError("none")
+
+    monkeypatch.setattr(engine, "finish", refuse)
+    with pytest.raises(NoCompilerError):
+        function([np.array(3, np.int32)], State())
+    assert function([np.array(2, np.int32)], State())[0].tolist() == [2] * 3
+    assert counted.calls == ["length"] * 3
+
+
+def test_calls_are_made_once_where_values_are_compared() -> None:
+    counted = Counted()
+    with config.override(reference=True), Graph().as_default() as graph:
+        n = fed()
+        length = counted("length", n)
+        y = ops.broadcast_to(n, shape=ops.reshape(length, shape=(1,)))
+        function = Function(graph, [y], feeds=[n])
+        for value in (2, 3, 2):
+            found = function([np.array(value, np.int32)], State())
+            assert found[0].tolist() == [value] * (value + 1)
+    assert counted.calls == ["length"] * 3

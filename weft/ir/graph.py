@@ -265,6 +265,25 @@ def toposort(
     return order
 
 
+def in_order_of_creation(
+    graph: Graph, roots: Iterable[Node], predecessors: Callable[[Node], list[Node]]
+) -> list[Node]:
+    """What `roots` need, in creation order, unless a control dependency contradicts it.
+
+    A gradient's nodes are created layer by layer, so that what a layer needs is near its use. The
+    order does not depend on that of the roots.
+
+    Raises:
+        GraphError: the control dependencies form a cycle; the message names it.
+    """
+    order = toposort(graph, roots, predecessors)
+    wanted = set(order)
+    place = {node: i for i, node in enumerate(n for n in graph.nodes if n in wanted)}
+    if any(place[p] > place[node] for node in order for p in predecessors(node)):
+        return order
+    return list(place)
+
+
 def _refuse_cycle(node: Node, active: dict[Node, None]) -> None:
     if node in active:
         path = list(active)

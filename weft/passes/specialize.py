@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from weft.ops.base import (
     as_given,
     constant_of,
     family_of,
+    has_effect,
     op_of,
 )
 from weft.ops.boundary import state
@@ -34,11 +35,15 @@ from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph
 from weft.ops.control.known_input import inputs_of_shapes, with_known_inputs
 from weft.ops.declaration.attribute import is_complete, known_value
-from weft.passes.step import Request, Step
+from weft.passes.step import Request, Step, needed, predecessors
 from weft.transform.interpreter import located
 
 # Integer arithmetic on up to this many elements is evaluated here, because it may become a shape.
 SMALL = 1024
+
+Made = Mapping[Node, tuple[TensorType, ...]]
+"""Nodes that have acted before the step, with the types of their results."""
+_NONE: Final[Made] = {}
 
 
 class ValuesNeededError(FeedError):
@@ -46,12 +51,14 @@ class ValuesNeededError(FeedError):
 
     Attributes:
         values: what must be known, in the user's graph: few small integers.
-        step: computes them, and nothing else.
+        effects: nodes of the user's graph that act when they compute, such as collectives: those
+            that the values depend on, and all before them, with the types of their results.
+        step: computes the values, then the results of `effects`, and nothing else.
     """
 
-    def __init__(self, values: tuple[Value, ...], step: Step, message: str) -> None:
+    def __init__(self, values: tuple[Value, ...], effects: Made, step: Step, message: str) -> None:
         super().__init__(message)
-        self.values, self.step = values, step
+        self.values, self.effects, self.step = values, effects, step
 
 
 def specialize(
@@ -59,6 +66,7 @@ def specialize(
     types: Sequence[TensorType],
     variables: Mapping[str, TensorType],
     decided: Mapping[Value, np.ndarray[Any, Any]],
+    made: Made = _NONE,
 ) -> Step:
     """The step for feeds of these concrete types.
 
@@ -67,16 +75,21 @@ def specialize(
         types: concrete type of each feed.
         variables: types of the variables that already have a value.
         decided: values of the user's graph that shapes depend on; the step is valid for these only.
+        made: nodes that are not to act again; their results are further feeds.
 
     Raises:
         ShapeError: the concrete shapes do not fit together.
         ValuesNeededError: a shape depends on a value that is not among the `decided` ones.
     """
-    walk = _Walk(request, variables, decided)
+    walk = _Walk(request, variables, decided, made)
+    results = [
+        pair for node, kinds in made.items() for pair in zip(node.outputs, kinds, strict=True)
+    ]
     with walk.out.as_default():
-        for position, (value, kind) in enumerate(zip(request.feeds, types, strict=True)):
+        given = [*zip(request.feeds, types, strict=True), *results]
+        for position, (value, kind) in enumerate(given):
             walk.feed(position, value, kind)
-        for node in walk.needed():
+        for node in needed(request):
             walk.visit(node)
     return expand_composites(walk.finish())
 
@@ -89,10 +102,14 @@ class _Walk:
         request: Request,
         variables: Mapping[str, TensorType],
         decided: Mapping[Value, np.ndarray[Any, Any]],
+        made: Made,
     ) -> None:
         self.request = request
         self.decided = decided
+        self.made = made
+        self.effects: dict[Node, Node] = {}  # in the pure graph -> in the user's, in order
         self.fed = frozenset(request.feeds)
+        self.predecessors = predecessors(request)
         self.variables = variables
         self.out = Graph()
         self.env: dict[Value, Value] = {}
@@ -103,32 +120,13 @@ class _Walk:
         self.assignments = 0
         self.follows: dict[Node, int] = {}  # a bit per assignment that a node must follow
 
-    def predecessors(self, node: Node) -> list[Node]:
-        """The predecessors of `node`, given the feeds."""
-        data = [v.node for v in node.inputs if v not in self.fed]
-        return [*data, *node.control, *self.request.graph.edges.get(node, ())]
-
-    def needed(self) -> list[Node]:
-        """The nodes to run: in creation order, unless a control dependency contradicts it.
-
-        A gradient's nodes are created layer by layer, so that what a layer needs is near its use.
-        """
-        graph = self.request.graph
-        roots = [v.node for v in self.request.fetches if v not in self.fed]
-        order = toposort(graph, [*roots, *self.request.targets], self.predecessors)
-        wanted = set(order)
-        place = {node: i for i, node in enumerate(n for n in graph.nodes if n in wanted)}
-        if any(place[p] > place[node] for node in order for p in self.predecessors(node)):
-            return order
-        return list(place)
-
     def feed(self, position: int, value: Value, kind: TensorType) -> None:
         _require_compiled(value.node, (kind,))
         attrs = {"dtype": kind.dtype, "shape": kind.shape}
         name = f"feed{position}/{value.node.name}"
         node = self.out.add("placeholder", (), attrs, (kind,), name, source=value.node.source)
         self.feeds.append(node.name)
-        self.env[value] = self._as_decided(value, node.outputs[0])
+        self.env.setdefault(value, self._as_decided(value, node.outputs[0]))
 
     def _as_decided(self, old: Value, new: Value) -> Value:
         """A constant instead of `new`, if the step is for one value of it."""
@@ -145,6 +143,8 @@ class _Walk:
         for before in self.predecessors(node):
             follows |= self.follows[before]
         self.follows[node] = follows
+        if node in self.made:
+            return
         with self.out.on_behalf_of(node):
             match op_of(node):
                 case state.variable | state.group:
@@ -227,6 +227,8 @@ class _Walk:
             node.op, data, attrs, types, node.name, (), (), node.device, node.source, node.regions
         )
         self.out.append(new)
+        if has_effect(new):
+            self.effects[new] = node
         folded = _fold_small(op, new)
         return new.outputs if folded is None else (folded,)
 
@@ -237,21 +239,34 @@ class _Walk:
             return
         values = self._decisive(unknown)
         found = tuple([self.env[v] for v in values])
-        before = {op_of(n) for n in toposort(self.out, [v.node for v in found])}
-        if state.variable in before or state.placeholder not in before:
+        before = toposort(self.out, [v.node for v in found], self._sources)
+        sources = {op_of(n) for n in before if n not in self.effects}
+        effects = self._until([n for n in before if n in self.effects])
+        if state.variable in sources or not (effects or state.placeholder in sources):
             raise ShapeError(
                 f"{node.op}: {name} must be known before the step runs, "
                 f"but it depends on a variable or a computed value: {node.describe()}"
             )
-        self.out.outputs = found
+        self.out.outputs = (*found, *[y for new in effects for y in new.outputs])
         step = expand_composites(Step(self.out, tuple(self.feeds), ()))
         text = f"{node.op}: {name} depends on the values of feeds: {node.describe()}"
-        raise ValuesNeededError(values, step, text)
+        made = {self.effects[new]: new.types for new in effects}
+        raise ValuesNeededError(values, made, step, text)
+
+    def _sources(self, node: Node) -> list[Node]:
+        """The predecessors of a node of the pure graph; none of one that acts."""
+        return [] if node in self.effects else [v.node for v in node.inputs]
+
+    def _until(self, needed: Sequence[Node]) -> list[Node]:
+        """The nodes that act, up to the last of these: all ranks act in the order of the graph."""
+        acting = list(self.effects)
+        return acting[: max([acting.index(node) + 1 for node in needed], default=0)]
 
     def _decisive(self, unknown: Sequence[Value]) -> tuple[Value, ...]:
         """The few integers that determine these: the largest length, not all lengths.
 
-        Walks back as long as the unknown inputs are integers and not more numerous.
+        Walks back as long as the unknown inputs are integers and not more numerous, and stops at
+        what acts.
         """
         found: dict[Value, None] = {}
         waiting = list(unknown)
@@ -259,7 +274,8 @@ class _Walk:
             value = waiting.pop()
             node = value.node
             inputs = [] if value in self.fed else [v for v in node.inputs if not self._is_known(v)]
-            if inputs and not functions(node) and all([self._is_smaller(v, value) for v in inputs]):
+            alike = all([self._is_smaller(v, value) for v in inputs])
+            if inputs and alike and not (functions(node) or has_effect(node)):
                 waiting += inputs
             else:
                 found[value] = None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from weft.ir.graph import Graph, rewrite
+from weft.ir.graph import Graph, in_order_of_creation, rewrite
 from weft.ir.node import Node, Value
 from weft.ops.base import op_of
 from weft.ops.boundary.state import placeholder, variable
@@ -18,6 +19,24 @@ class Request:
     fetches: tuple[Value, ...]
     targets: tuple[Node, ...] = ()
     feeds: tuple[Value, ...] = ()
+
+
+def predecessors(request: Request) -> Callable[[Node], list[Node]]:
+    """The predecessors of a node, given the feeds."""
+    fed, edges = frozenset(request.feeds), request.graph.edges
+
+    def before(node: Node) -> list[Node]:
+        data = [v.node for v in node.inputs if v not in fed]
+        return [*data, *node.control, *edges.get(node, ())]
+
+    return before
+
+
+def needed(request: Request) -> list[Node]:
+    """The nodes that a request needs, in the order of the step."""
+    fed = frozenset(request.feeds)
+    roots = [v.node for v in request.fetches if v not in fed]
+    return in_order_of_creation(request.graph, [*roots, *request.targets], predecessors(request))
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,14 @@
 If an array is as long as the longest of many fed lengths, a program is compiled for each longest
 length, not for each set of lengths. A small program computes it before the step. Which value is
 needed next may depend on the values before it: decisions form a tree.
+
+If other ranks or Python have to be called for that, the small program makes these calls and all
+that come before them in the graph. Their results are fed to the step, which does not call again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +31,10 @@ class Decision:
 
     Args:
         needed: the values that `specialize` asked for.
+
+    Attributes:
+        values: of the user's graph.
+        acts: whether others are called.
     """
 
     def __init__(self, needed: ValuesNeededError, request: Request, threads: int) -> None:
@@ -36,16 +43,52 @@ class Decision:
         places = {value: i for i, value in enumerate(request.feeds)}
         self._feeds = [places.get(value) for value in self.values]
         self._program: Executable | None = None
-        if None in self._feeds:
+        self.acts: Final = bool(needed.effects)
+        if None in self._feeds or self.acts:
             self._program = finish(needed.step, threads)
 
-    def known(self, arrays: Sequence[Array], state: State) -> list[Array]:
-        """The values, for these feeds."""
+    def known(self, arrays: Sequence[Array], state: State) -> tuple[list[Array], list[Array]]:
+        """The values for these feeds, and the results of the calls that were made for them."""
         found = [] if self._program is None else self._program.run(arrays, state)
-        return [
+        values = [
             np.asarray(found[i]) if place is None else arrays[place]
             for i, place in enumerate(self._feeds)
         ]
+        return values, list(map(np.asarray, found[len(self.values) :]))
+
+
+class Answers:
+    """The decided values of one run; each decision is computed once, as it may call others.
+
+    Args:
+        given: the feeds.
+        announce: called before the first call of others.
+
+    Attributes:
+        arrays: the feeds of the step: the given ones, and the results of calls made already.
+        called: whether others have been called.
+    """
+
+    def __init__(
+        self, given: Sequence[Array], state: State, announce: Callable[[], None]
+    ) -> None:  # fmt: skip
+        self.given = self.arrays = given
+        self.state: Final = state
+        self.called = False
+        self._announce = announce
+        self._found: dict[tuple[Value, ...], list[Array]] = {}
+
+    def of(self, decision: Decision) -> list[Array]:
+        """The values of a decision."""
+        found = self._found.get(decision.values)
+        if found is None:
+            if decision.acts and not self.called:
+                self.called = True
+                self._announce()
+            found, made = decision.known(self.arrays, self.state)
+            self._found[decision.values] = found
+            self.arrays = [*self.arrays, *made]
+        return found
 
 
 class Decisions:
@@ -60,14 +103,12 @@ class Decisions:
         self.request, self.threads = request, threads
         self.first: dict[Hashable, Decision] = {}
 
-    def values(
-        self, shapes: Hashable, arrays: Sequence[Array], state: State
-    ) -> tuple[Hashable, ...]:
-        """The decided values for these feeds, as a key."""
+    def values(self, shapes: Hashable, answers: Answers) -> tuple[Hashable, ...]:
+        """The decided values of this run, as a key."""
         key: list[Hashable] = []
         decision = self.first.get(shapes)
         while decision is not None:
-            key.append(_key(decision.known(arrays, state)))
+            key.append(_key(answers.of(decision)))
             decision = decision.after.get(key[-1])
         return tuple(key)
 
@@ -75,13 +116,13 @@ class Decisions:
         self,
         shapes: Hashable,
         variables: Mapping[str, TensorType],
-        arrays: Sequence[Array],
-        state: State,
+        answers: Answers,
     ) -> Step:
         """The specialized step for such feeds.
 
         Args:
             variables: types of variables whose declared shape is partly unknown.
+            answers: what is decided in this run; asked for what is not decided yet.
         """
         places, key = self.first, shapes
 
@@ -92,11 +133,11 @@ class Decisions:
                 if len(places) >= MOST:
                     places.clear()
                 decision = places[key] = Decision(needed, self.request, self.threads)
-            found = decision.known(arrays, state)
+            found = answers.of(decision)
             places, key = decision.after, _key(found)
             return dict(zip(decision.values, found, strict=True))
 
-        return specialized(self.request, arrays, variables, decide)
+        return specialized(self.request, answers.given, variables, decide)
 
 
 def _key(arrays: Sequence[Array]) -> Hashable:

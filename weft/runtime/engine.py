@@ -2,7 +2,7 @@
 
 >>> import numpy as np
 >>> from weft import ops
->>> from weft.ir.graph import Graph, toposort
+>>> from weft.ir.graph import Graph
 >>> graph = Graph()
 >>> with graph.as_default():
 ...     x = ops.placeholder(dtype="float32", shape=(None,))
@@ -24,16 +24,17 @@ import numpy as np
 from weft import config
 from weft.errors import FeedError, NoCompilerError
 from weft.ir.dtype import as_dtype
-from weft.ir.graph import Graph, toposort
+from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.ir.shape import compatible, show
 from weft.ops.base import Boundary, is_hosted, op_of
 from weft.ops.boundary.state import variable
+from weft.ops.communication.exchange_log import ExchangeLog
 from weft.ops.communication.sequence import call_sequence
-from weft.passes.step import Request, Step
+from weft.passes.step import Request, Step, needed
 from weft.runtime.compilation import compiler
-from weft.runtime.decision import Decisions
+from weft.runtime.decision import Answers, Decisions
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish
 from weft.runtime.flight import new_lock
@@ -100,19 +101,31 @@ class Function:
             UninitializedError: a variable is read that has no value.
             OutOfRangeError: an index is out of bounds; no variable has changed.
         """
+        answers, given = None, arrays
         try:
-            program = self.program(arrays, state)
+            program = self._known(arrays)
+            if program is None:
+                answers = Answers(arrays, state, self._announce)
+                program = self._prepared(answers)
+                arrays = answers.arrays
         except NoCompilerError:
+            if answers is not None and answers.called:  # others are not called twice
+                raise
             program = None
-        if session.monitors and self._collectives is not None:
-            session.enter(self._collectives)
+        if session.monitors and (answers is None or not answers.called):
+            self._announce()
         if self._verify:
-            _refuse_nan(self.request.feeds, arrays)
+            _refuse_nan(self.request.feeds, given)
         if program is None:
             return self._run_interpreted(arrays, state)
         if self._reference:
             return self._compared(program, arrays, state)
         return program.run(arrays, state)
+
+    def _announce(self) -> None:
+        """Tell other ranks which calls this run makes."""
+        if session.monitors and self._collectives is not None:
+            session.enter(self._collectives)
 
     def _run_interpreted(self, arrays: Sequence[Array], state: State) -> list[Any]:
         try:
@@ -125,18 +138,34 @@ class Function:
         with state.lock:  # both see the same variables
             if program not in self._oracles:
                 self._oracles[program] = Oracle(program.step, self.threads)
-            self._oracles[program].compare(arrays, state)
-            return program.run(arrays, state)
+            log = ExchangeLog()
+            with log.once():
+                self._oracles[program].compare(arrays, state)
+            with log.once():
+                return program.run(arrays, state)
 
     def program(self, arrays: Sequence[Array], state: State) -> Executable:
-        """The program that a call with these feeds runs, compiled if needed."""
-        signature: Signature = tuple([(a.shape, a.dtype) for a in arrays])
+        """The program that a call with these feeds runs, compiled if needed.
+
+        If its shapes depend on what other ranks or Python give, they are called.
+        """
+        return self._prepared(Answers(arrays, state, self._announce))
+
+    def _known(self, arrays: Sequence[Array]) -> Executable | None:
+        """The program for feeds of these shapes, if they alone decide it."""
         if self._decisions.first or self._flexible:
-            signature = self._detailed(signature, arrays, state)
+            return None
+        return self._found(tuple([(a.shape, a.dtype) for a in arrays]))
+
+    def _prepared(self, answers: Answers) -> Executable:
+        signature: Signature = tuple([(a.shape, a.dtype) for a in answers.given])
+        if self._decisions.first or self._flexible:
+            signature = self._detailed(signature, answers)
+        return self._found(signature) or self._compile(signature, answers)
+
+    def _found(self, signature: Signature) -> Executable | None:
         found = self._programs.get(signature)
-        if found is None:
-            return self._compile(signature, arrays, state)
-        if len(self._programs) > 1:
+        if found is not None and len(self._programs) > 1:
             self._touch(signature)
         return found
 
@@ -148,12 +177,13 @@ class Function:
 
     def profile(self, arrays: Sequence[Array], state: State, runs: int = 5) -> str:
         """Where a step's time and memory go, as text; runs `runs` real steps."""
-        return self.program(arrays, state).profile(arrays, state, runs)
+        answers = Answers(arrays, state, self._announce)
+        return self._prepared(answers).profile(answers.arrays, state, runs)
 
-    def _detailed(self, plain: Signature, arrays: Sequence[Array], state: State) -> Signature:
+    def _detailed(self, plain: Signature, answers: Answers) -> Signature:
         """The key with shapes of variables declared without, and the values that decide shapes."""
-        shapes = self._shapes(plain, state)
-        return *shapes, *self._decisions.values(shapes, arrays, state)
+        shapes = self._shapes(plain, answers.state)
+        return *shapes, *self._decisions.values(shapes, answers)
 
     def _shapes(self, plain: Signature, state: State) -> Signature:
         varying = tuple(state.memory(k).shape if k in state else None for k in self._flexible)
@@ -162,10 +192,7 @@ class Function:
     @functools.cached_property
     def _collectives(self) -> CallSequence | None:
         """The collective calls that it makes; `None` if it makes none."""
-        request = self.request
-        ends = [*request.targets, *(v.node for v in request.fetches)]
-        needed = set(toposort(request.graph, ends))
-        return call_sequence([node for node in request.graph.nodes if node in needed])
+        return call_sequence(needed(self.request))
 
     @functools.cached_property
     def _interpreted(self) -> Interpreted:
@@ -174,14 +201,15 @@ class Function:
         fetches = request.fetches[: self._count]
         return Interpreted(request.graph, fetches, request.targets, request.feeds)
 
-    def _compile(self, signature: Signature, arrays: Sequence[Array], state: State) -> Executable:
+    def _compile(self, signature: Signature, answers: Answers) -> Executable:
+        arrays = answers.given
         with self._lock:
             _check(self.request.feeds, arrays)
             compiler.demand()
-            step = self._specialize(arrays, state)
+            step = self._specialize(answers)
             if self._decisions.first or self._flexible:  # may only be known now
                 plain = tuple([(a.shape, a.dtype) for a in arrays])
-                signature = self._detailed(plain, arrays, state)
+                signature = self._detailed(plain, answers)
             program = finish(step, self.threads, self._count)
             self._programs[signature] = program
             if len(self._programs) > MOST_PROGRAMS:
@@ -189,11 +217,12 @@ class Function:
                 self._oracles.pop(gone, None)
         return program
 
-    def _specialize(self, arrays: Sequence[Array], state: State) -> Step:
+    def _specialize(self, answers: Answers) -> Step:
+        arrays, state = answers.given, answers.state
         held = {k: state.memory(k) for k in self._flexible if k in state}
         variables = {k: TensorType(as_dtype(v.dtype), v.shape) for k, v in held.items()}
         shapes = self._shapes(tuple([(a.shape, a.dtype) for a in arrays]), state)
-        return self._decisions.specialized(shapes, variables, arrays, state)
+        return self._decisions.specialized(shapes, variables, answers)
 
 
 def _is_pure(node: Node) -> bool:

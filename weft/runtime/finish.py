@@ -20,7 +20,7 @@ from weft.collection import collection_waits
 from weft.errors import CompileError
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
-from weft.ir.node import TensorType, Value
+from weft.ir.node import Node, TensorType, Value
 from weft.passes import pipeline
 from weft.passes.blueprint import Blueprint
 from weft.passes.launch import Kernel
@@ -78,15 +78,19 @@ def specialized(
 
     Args:
         variables: types of variables whose declared shape is partly unknown.
-        decide: computes the values that shapes depend on.
+        decide: computes the values that shapes depend on, and lets what they depend on act.
+
+    Its further feeds are the results of what has acted, in this order.
     """
     types = [TensorType(as_dtype(a.dtype), a.shape) for a in arrays]
     decided: dict[Value, Array] = {}
+    made: dict[Node, tuple[TensorType, ...]] = {}
     while True:
         try:
-            return pipeline.specialize(request, types, variables, decided)
+            return pipeline.specialize(request, types, variables, decided, made)
         except ValuesNeededError as needed:
             decided.update(decide(needed))
+            made.update(needed.effects)
 
 
 def as_it_is(step: Step, threads: int) -> Executable:

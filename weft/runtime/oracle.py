@@ -13,8 +13,8 @@ from weft.errors import MismatchError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.base import inner_nodes, op_of
-from weft.ops.boundary.state import CONSTANT, host_call, placeholder, variable
+from weft.ops.base import has_effect, op_of
+from weft.ops.boundary.state import CONSTANT, placeholder, variable
 from weft.passes.step import Step
 from weft.runtime.finish import as_it_is
 from weft.runtime.memory.state import State
@@ -32,7 +32,7 @@ class Oracle:
     def __init__(self, step: Step, threads: int) -> None:
         self._step = step
         self._values = [v for n in step.graph.nodes if _is_computed(n) for v in n.outputs]
-        self._hosts = [v for n in step.graph.nodes if _is_effect(n) for v in n.outputs]
+        self._hosts = [v for n in step.graph.nodes if has_effect(n) for v in n.outputs]
         graph = Graph(step.graph.nodes, (*self._values, *self._hosts))
         watched = Step(graph, step.feeds, ())
         self._program = as_it_is(watched, threads)
@@ -71,16 +71,8 @@ class Oracle:
         return found
 
 
-def _is_effect(node: Node) -> bool:
-    """Whether calling it a second time would have another effect."""
-    op = op_of(node)
-    if op is host_call or op.facts.ordered or op.facts.late:
-        return True
-    return any(map(_is_effect, inner_nodes(node)))
-
-
 def _is_computed(node: Node) -> bool:
-    return op_of(node) not in SOURCES and not _is_effect(node)
+    return op_of(node) not in SOURCES and not has_effect(node)
 
 
 def check(value: Value, want: Array, got: Array, inputs: Sequence[Array]) -> None:

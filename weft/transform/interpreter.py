@@ -17,7 +17,7 @@ from weft.errors import (
 )  # fmt: skip
 from weft.ir.dtype import as_dtype
 from weft.ir.function import functions
-from weft.ir.graph import Graph, toposort
+from weft.ir.graph import Graph, in_order_of_creation
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import compatible, show
 from weft.ops.base import Array, op_of
@@ -70,7 +70,7 @@ def evaluate(
     """
     step = _Step(graph, _checked(feeds or {}), Memory() if state is None else state)
     roots = [v.node for v in fetches if v not in step.values]
-    for node in toposort(graph, [*roots, *targets], step.predecessors):
+    for node in in_order_of_creation(graph, [*roots, *targets], step.predecessors):
         step.run(node)
     found = [step.fetch(value) for value in fetches]
     step.commit()
