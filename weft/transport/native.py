@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 BUSY, TRACED, CALLS, SENT, FAILED = range(5)
-"""Of `Words`: whether the communication thread may be at work, whether calls are traced, how many
-calls native code has made, with how many bytes sent, and whether the job cannot go on."""
+"""Of `Words`: whether the communication thread may be at work, whether Python makes all calls, as
+it traces them, how many native code has made, with how many bytes sent, and whether the job cannot
+go on."""
 Words = ctypes.c_int64 * 5
 
 SHOWN: Final = 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from weft.transport.native import CALLS, SENT, TRACED
@@ -46,6 +47,16 @@ class Tally:
     def spans(self, spans: list[Span] | None) -> None:
         self._spans = spans
         self._words[TRACED] = int(spans is not None)
+
+    @contextlib.contextmanager
+    def from_python(self) -> Iterator[None]:
+        """Inside, Python makes the calls of programs that native code would make."""
+        before = self._words[TRACED]
+        self._words[TRACED] = 1
+        try:
+            yield
+        finally:
+            self._words[TRACED] = before
 
     @property
     def all_calls(self) -> int:

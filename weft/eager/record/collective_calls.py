@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from weft.eager.record.structure import Structure, expand
+from collections.abc import Sequence
+
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.structure import Structure, expand, structure_of
 from weft.ops.communication.sequence import call_sequence
+from weft.passes.step import Request, needed
 from weft.transport import session
 from weft.transport.sequence import CallSequence
 
@@ -12,4 +16,12 @@ def collective_calls(structure: Structure, as_rows: bool) -> CallSequence | None
     """The collective calls of a program; `None` if it makes none or there are no other ranks."""
     if not session.monitors:
         return None
-    return call_sequence(expand(structure, as_rows).graph.nodes)
+    found = expand(structure, as_rows)
+    return call_sequence(needed(Request(found.graph, found.outputs, (), found.feeds)))
+
+
+def calls_others(values: Sequence[Lazy]) -> bool:
+    """Whether other ranks are called to compute these values."""
+    if not (values and session.monitors):
+        return False
+    return collective_calls(structure_of(values), False) is not None

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled
 from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.structure import Structure
+from weft.ops.base import Op
 
 MOST: Final = 512  # forgotten together
 _begun: Final[set[tuple[Any, ...]]] = set()  # structures of training steps that were met once
@@ -21,7 +23,8 @@ def made_once(structure: Structure) -> list[Lazy]:
 
     If they are computed beforehand, the program of the first step is the program of all steps. If
     they are made again at every step, they are part of the step's program from the second step on,
-    except in deterministic mode.
+    except in deterministic mode. What calls other ranks stays in its place: they may have met the
+    structure before.
     """
     key, records = structure.key, structure.records
     met = key in _begun and not are_deterministic_algorithms_enabled()
@@ -33,15 +36,22 @@ def made_once(structure: Structure) -> list[Lazy]:
     made: set[Record] = set()
     for record in records:
         known = [x.record in made if x.array is None else _is_number(x) for x in record.inputs]
-        if all(known) and not _changes_memory(record):
+        if all(known) and not (_changes_memory(record) or _is_exchange(record)):
             made.add(record)
     found = [y for y in structure.outputs if y.record in made and not y.tracked]
-    return found if len(found) < len(structure.outputs) else []
+    if len(found) == len(structure.outputs) or calls_others(found):
+        return []
+    return found
 
 
 def _changes_memory(record: Record) -> bool:
     """Whether it would overwrite memory that other records of the step may still read."""
     return any([y.home is not None for y in record.outputs])
+
+
+def _is_exchange(record: Record) -> bool:
+    called = record.plan.called
+    return isinstance(called, Op) and called.facts.ordered
 
 
 def _is_number(lazy: Lazy) -> bool:

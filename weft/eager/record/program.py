@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.eager.record.access import refuse
+from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.first_step import made_once
 from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.prepared_program import keeps_changing_shape, prepared
@@ -89,7 +90,19 @@ def compute(
         outputs = [y for y in outputs if y.array is None]  # another thread may have computed it
         if not outputs:
             return
+        if trace.now.depth and calls_others(outputs):
+            outputs = [*_earlier(outputs), *outputs]
         _compute_whole(_recurring(outputs) or _remaining(outputs, apart), as_rows, wanted)
+
+
+def _earlier(outputs: Sequence[Lazy]) -> list[Lazy]:
+    """What was recorded before these values, outside of the function that is being traced.
+
+    Ranks that need not trace it make calls in the order in which they were recorded.
+    """
+    last = max([y.record.serial for y in outputs if y.record is not None], default=-1)
+    records = [r for r in trace.now.pending_outside() if r.serial <= last]
+    return [y for r in records for y in r.outputs if _is_due(y) and y not in outputs]
 
 
 def _compute_whole(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:

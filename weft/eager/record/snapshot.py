@@ -3,7 +3,8 @@
 A NumPy array that shares memory with a tensor may be overwritten at the next line, while records
 are computed later. So a record reads a copy, taken when it is recorded. Further records share that
 copy as long as the elements are the same. A record with a large input and a small result, such as a
-lookup of a few rows, is computed at once instead. So are in-place changes of such memory: see
+lookup of a few rows, is computed at once instead, unless other ranks would have to be called for
+that, whose arrays may be smaller. So are in-place changes of such memory: see
 `State.keep_up`.
 """
 
@@ -18,6 +19,7 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
+from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.lazy import Array, Lazy, Loan, Record, begun, entry, serials
 from weft.eager.record.memory_pool import copied, is_lent
 from weft.eager.record.plan import Plan, intern, op_plan
@@ -121,7 +123,7 @@ def _read(plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None) -> tupl
     if not lent:
         return now.record_at(plan, inputs, frame)
     flows = plan.differentiable and now.grad_mode
-    at_once = now.prompt or _gives_little(plan, lent)
+    at_once = now.prompt or (_gives_little(plan, lent) and not calls_others(_pending(inputs)))
     stand_in = _borrowed if at_once else _copied
     safe = tuple([x if x.loan is None else stand_in(x, flows and x.tracked) for x in inputs])
     found = now.record_at(plan, safe, frame)
@@ -142,6 +144,10 @@ def _gives_little(plan: Plan, lazies: Iterable[Lazy]) -> bool:
     if read <= LARGE:
         return False
     return read >= SMALL * sum([size(known(t.shape)) * t.dtype.size for t in plan.types])
+
+
+def _pending(inputs: Iterable[Lazy]) -> list[Lazy]:
+    return [x for x in inputs if x.array is None]
 
 
 def _borrowed(lazy: Lazy, flows: bool) -> Lazy:

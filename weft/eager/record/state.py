@@ -82,6 +82,13 @@ class State:
         """The pending records."""
         return Pending(self.pending, self.changes)
 
+    def pending_outside(self) -> list[Record]:
+        """The records that wait outside of all functions that are being traced."""
+        pending, outer = self.pending, self.outer
+        while outer is not None:
+            pending, _, _, outer = outer
+        return pending
+
     def take(self) -> Pending:
         """Take all pending records, to compute them: afterwards nothing is pending or due."""
         found = self.waiting()

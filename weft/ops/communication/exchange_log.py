@@ -13,6 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ops.base import Array
+from weft.transport import session
+from weft.transport.native import CALLS
 
 Exchange = Callable[..., tuple[Array, ...]]
 
@@ -33,9 +35,13 @@ class ExchangeLog:
     def once(self) -> Iterator[None]:
         """Inside, the step is computed: exchanges are made, unless they were made here before."""
         self.given, self._next = [], 0
+        joined = session.current()
         _logs.append(self)
         try:
-            yield
+            with (
+                contextlib.nullcontext() if joined is None else joined.transport.tally.from_python()
+            ):
+                yield
         finally:
             _logs.remove(self)
 
@@ -58,10 +64,16 @@ _logs: Final[list[ExchangeLog]] = []
 """The log of the step that is being computed, if it has one; of the thread that computes steps."""
 
 
-class Made:
-    """How many exchanges were made, or begun, by this process."""
+class _Made:
+    """How many exchanges Python has made, or begun, in this process."""
 
     count = 0
+
+
+def exchanges_made() -> int:
+    """How many exchanges this process has made, or begun; it never decreases within a step."""
+    joined = session.current()
+    return _Made.count + (0 if joined is None else int(joined.transport.words[CALLS]))
 
 
 def logged(exchange: Exchange, compared: bool) -> Exchange:
@@ -72,7 +84,7 @@ def logged(exchange: Exchange, compared: bool) -> Exchange:
     """
 
     def call(*xs: Array, **attrs: Any) -> tuple[Array, ...]:
-        Made.count += 1
+        _Made.count += 1
         return _logs[-1].result(exchange, xs, attrs, compared) if _logs else exchange(*xs, **attrs)
 
     return call
@@ -84,7 +96,7 @@ def logged_into(
     """The same of an exchange that writes its results into given memory."""
 
     def call(xs: Sequence[Array], outs: Sequence[Array], **attrs: Any) -> None:
-        Made.count += 1
+        _Made.count += 1
         if not _logs:
             into(xs, outs, **attrs)
             return
