@@ -127,6 +127,18 @@ def check_reads_beside_collectives(rank: int, size: int) -> None:
         assert calls() - begin == 5
 
 
+def check_errors_behind_collectives(rank: int, size: int) -> None:
+    """The collective is not made again before the error is raised: one rank may have it alone."""
+    for indices in ([0, 1], [0, 5]):
+        begin, total = calls(), func.psum(wf.ones(2))
+        try:
+            found = (wf.ones(3)[wf.tensor(indices)] * total).tolist()
+            assert found == [size, size] and indices == [0, 1]
+        except IndexError:
+            assert indices == [0, 5]
+        assert calls() - begin == 1 and total.tolist() == [size, size]
+
+
 def check_trials_of_one_rank(rank: int, size: int) -> None:
     """A program for many sizes is compared with the interpreter, and others are called once."""
     w, tried = wf.randn(8, 8), []

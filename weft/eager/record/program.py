@@ -18,6 +18,7 @@ from weft.eager.record.structure import Structure, structure_of
 from weft.eager.record.traced_call import CapturedState
 from weft.errors import WeftError
 from weft.interrupt import Uninterrupted
+from weft.ops.communication.exchange_log import exchanges_made
 from weft.runtime.flight import land, new_lock
 from weft.transport import session
 
@@ -26,7 +27,7 @@ _lock: Final = new_lock()
 
 def flush(wanted: Lazy | None = None) -> None:
     """Compute every pending value of this thread that a tensor holds."""
-    pending = trace.now.waiting()
+    pending, made = trace.now.waiting(), exchanges_made()
     try:
         trace.now.take()
         if _is_call(pending.records) or not _compute_again(pending.records, wanted):
@@ -35,7 +36,7 @@ def flush(wanted: Lazy | None = None) -> None:
                 compute(outputs, as_rows=True, wanted=wanted)
     except BaseException as error:
         recover(error, pending)
-        if isinstance(error, WeftError):
+        if isinstance(error, WeftError) and made == exchanges_made():  # others are not called twice
             flush()  # programs run in another order: an earlier call may fail as well
         raise
 
