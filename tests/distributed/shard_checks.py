@@ -140,6 +140,13 @@ def check_gradients_that_add_up(rank: int, size: int) -> None:
             net.set_requires_gradient_sync(sync)
             loss_of(net, batch(step, rank, size)).backward()
             assert (net.scale.grad is None) == (not sync)
+    net = fully_shard(wf.nn.Linear(1, 1, bias=False))  # two calls before the backward pass
+    for sync, scales in ((False, (1.0, 2.0)), (True, (4.0,))):
+        net.set_requires_gradient_sync(sync)
+        sum(net(wf.full((1, 1), scale + rank)).sum() for scale in scales).backward()
+    assert [p.grad.tolist() for p in net.parameters() if p.numel()] == [
+        [[7.0 + 3 * (size - 1) / 2]]
+    ] * (rank == 0)
     for p, q in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
         np.testing.assert_allclose(p.grad, q.grad, rtol=1e-4, atol=1e-6)
     other = copy.deepcopy(nets[0])

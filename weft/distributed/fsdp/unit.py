@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.distributed.elements import array
+from weft.distributed.fsdp.accumulation import Accumulation
 from weft.distributed.fsdp.policy import MixedPrecisionPolicy
 from weft.distributed.recorded import await_result
 from weft.eager.record import memory_pool
@@ -80,7 +81,7 @@ class Unit:
         self.following: list[Unit] = []  # what gathered next in the last call
         self.ahead: list[Unit] | None = None
         self.ahead_backward = 1
-        self._local: list[Any] | None = None  # whole ones whose gradients add up on this rank
+        self._local = Accumulation()  # of whole gradients
         self.opened: Any = None  # while `unshard` has put whole ones in their place
         for p in self.params:
             self._divide(p)
@@ -184,14 +185,12 @@ class Unit:
         lazies = [*[x.lazy for x in found], *[self.params[i].lazy for i in trained]]
         return list(map(wrap, record(REGISTRY["unshard"], lazies, attrs)))
 
-    def _leaves(self, found: Sequence[Any], trained: list[int], again: bool) -> list[Any]:
+    def _leaves(self, found: Sequence[Any], trained: list[int], _: bool) -> list[Any]:
         """Whole parameters whose gradients add up on this rank."""
-        old = self._local or []
-        self._local = [x.detach().requires_grad_() for x in found]
-        for x, y in zip(self._local, old, strict=False):
-            x.grad = y.grad
+        pairs = zip(trained, found, strict=True)
+        leaves = [self._local.leaf(i, x, self.params[i].lazy) for i, x in pairs]
         self.release()
-        return self._local
+        return leaves
 
     @contextmanager
     def called(self) -> Iterator[dict[str, Any]]:
@@ -217,7 +216,7 @@ class Unit:
         self.close()
         if not self.kept:
             self.release()
-        if self._local is not None and self.syncs:
+        if self._local and self.syncs:
             self._add_local()
         for g in [p.grad for p in self.params if p.grad is not None][:1]:
             with no_grad():
@@ -225,17 +224,15 @@ class Unit:
 
     def _add_local(self) -> None:
         """Reduce gradients that have added up on this rank."""
-        assert self._local is not None
-        wholes, self._local = self._local, None
-        params = [p for p in self.params if p.requires_grad]
-        grads = [x.new_zeros(x.shape) if x.grad is None else x.grad for x in wholes]
+        sums, self._local = self._local.gradients(), Accumulation()
+        params = [self.params[i] for i in sums]
         static = {
             "rows": tuple([p.shape[0] for p in params]), "group": self.group.number,
             "replicas": -1 if self.replicas is None else self.replicas.number,
             "dtype": self.policy.reduce_dtype,
         }  # fmt: skip
         with no_grad():
-            for p, x in zip(params, _SCATTER.record(grads, static), strict=True):
+            for p, x in zip(params, _SCATTER.record(list(sums.values()), static), strict=True):
                 g = wrap(x).to(p.dtype)
                 p.grad = g if p.grad is None else p.grad + g
 
@@ -260,8 +257,8 @@ class Unit:
         found.modules = [copy.deepcopy(module, memo) for module in self.modules]
         found.params = [copy.deepcopy(p, memo) for p in self.params]
         found.paths = {path: copy.deepcopy(p, memo) for path, p in self.paths.items()}
-        found._coming = found._held = found._local = found.opened = found.ahead = None
-        found.following, found._unused = [], False
+        found._coming = found._held = found.opened = found.ahead = None
+        found.following, found._unused, found._local = [], False, Accumulation()
         watch_backward(found)
         return found
 
