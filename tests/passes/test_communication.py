@@ -104,9 +104,10 @@ def sharded_step() -> Step:
         weights = [ops.variable(key=f"w{i}", dtype="float32", shape=shape) for i in range(LAYERS)]
         reads = [ops.read(w) for w in weights]
         for w in reads:
-            (ticket,) = begin_shards(w, shapes=(shape,), group=0)
-            whole, _ = end_shards(ticket, shapes=(shape,), dtypes=(float32,), group=0)
-            y = ops.tanh(ops.matmul(y, ops.unshard.all(whole, w)[0]))
+            (ticket,) = begin_shards(w, shapes=(shape,), dims=(0,), group=0)
+            static = {"shapes": (shape,), "dims": (0,), "dtypes": (float32,), "group": 0}
+            whole, _ = end_shards(ticket, **static)
+            y = ops.tanh(ops.matmul(y, ops.unshard.all(whole, w, dims=(0,))[0]))
         found = gradients([ops.sum(y * y)], reads)
         updates = [ops.assign(w, r - g).node for w, r, g in zip(weights, reads, found, strict=True)]
     request = Request(graph, (), tuple(updates), (x,))

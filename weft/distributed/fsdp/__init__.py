@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from weft.distributed.fsdp.fully_shard import (
-    FSDPModule,
-    UnshardHandle,
-    fully_shard,
-    register_fsdp_forward_method,
-)
+from weft.distributed.fsdp.fully_shard import fully_shard
+from weft.distributed.fsdp.module import FSDPModule, UnshardHandle, register_fsdp_forward_method
 from weft.distributed.fsdp.policy import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 
 __all__ = [

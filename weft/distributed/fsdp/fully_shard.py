@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from weft.distributed.agreement import check_same
 from weft.distributed.device_mesh import DeviceMesh
+from weft.distributed.fsdp.module import FSDPModule
 from weft.distributed.fsdp.neighbor import neighbors
 from weft.distributed.fsdp.policy import MixedPrecisionPolicy, OffloadPolicy
 from weft.distributed.fsdp.unit import Unit
 from weft.distributed.process_group import member
+from weft.distributed.tensor.placement import Shard
 from weft.errors import ArgumentError, DistributedError
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
@@ -23,185 +23,17 @@ from weft.ops.base import at_user_line
 from weft.transport.group import Group
 
 M = TypeVar("M", bound=Module | Sequence[Module])
-_UNIT = "_sharded_unit"
-
-
-class FSDPModule(Module):
-    """A module that `fully_shard` has made a unit: what it can do besides.
-
-    Its class is a subclass of this one and of what it was before.
-    """
-
-    _sharded_unit: Unit
-    _sharded_place: str  # before the paths of its parameters in the unit
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A module of its class before: what a slice of a `Sequential` makes."""
-        if not args and not kwargs:  # a copy
-            return super().__new__(cls)
-        before = cls.__mro__[2]
-        return before(*args, **kwargs)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the module with whole parameters."""
-        return self.call_whole(super().__call__, args, kwargs)
-
-    def call_whole(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """The result of a function that computes with this module's parameters."""
-        unit = self._sharded_unit
-        args, kwargs = unit.cast_inputs(args, kwargs)
-        with unit.called() as values, self._swapped(values):
-            return unit.cast_output(function(*args, **kwargs))
-
-    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Have whole parameters in their places until `reshard`, or until gradients are there.
-
-        All ranks of the group call it. What is there is not to be changed. Units below stay as they
-        are. With `async_op` it is only on its way: the module's next call takes it, or `wait()` of
-        the handle that is returned puts it in its place.
-        """
-        unit = self._sharded_unit
-        if async_op:
-            unit.begin()
-            return UnshardHandle(self)
-        unit.close()
-        values, unit.opened = unit.values(again=False), contextlib.ExitStack()
-        for module in unit.modules:
-            unit.opened.enter_context(module._swapped(values))
-        return None
-
-    def reshard(self) -> None:
-        """Keep whole parameters no longer."""
-        unit = self._sharded_unit
-        unit.release()
-        unit.close()
-
-    def _swapped(self, values: Mapping[str, Any]) -> contextlib.AbstractContextManager[Any]:
-        """Inside, the unit's values stand for this module's parameters."""
-        place = self._sharded_place
-        own = {k[len(place) :]: x for k, x in values.items() if k.startswith(place)}
-        return self.swapped(own, tie_weights=False)
-
-    def set_requires_gradient_sync(
-        self, requires_gradient_sync: bool, *, recurse: bool = True
-    ) -> None:
-        """Whether backward passes reduce gradients; if not, whole ones add up on each rank.
-
-        The next backward pass that reduces gradients reduces those, too.
-        """
-        for unit in self._units(recurse):
-            unit.syncs = requires_gradient_sync
-
-    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether the backward pass gathers parameters once more, from all ranks.
-
-        Raises:
-            ArgumentError: a number, which `fully_shard` alone takes.
-        """
-        if not isinstance(reshard_after_forward, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(
-                f"set_reshard_after_forward: expected a bool, got {reshard_after_forward!r}"
-                f"{at_user_line()}"
-            )
-        for unit in self._units(recurse):
-            unit.again, unit.within = reshard_after_forward, None
-
-    def set_reshard_after_backward(
-        self, reshard_after_backward: bool, *, recurse: bool = True
-    ) -> None:
-        """Whether whole parameters go after a backward pass; if not, the next call needs no gather.
-
-        They stay until they change: through the backward passes whose gradients add up.
-        """
-        for unit in self._units(recurse):
-            unit.kept = not reshard_after_backward
-
-    def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Taken for programs that call it: nothing is left over after any backward pass."""
-
-    def set_modules_to_forward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
-        """Say which units' gathers begin when this one's has ended, in a call.
-
-        By default it is the one that followed in the last call; more take more memory.
-
-        Raises:
-            ArgumentError: a module that is not sharded.
-        """
-        self._sharded_unit.ahead = self._units_of(modules, "set_modules_to_forward_prefetch")
-
-    def set_modules_to_backward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
-        """Say how many units' gathers begin when this one's has ended, in a backward pass.
-
-        By default it is one. They are those that follow there, in the reverse order of the call.
-
-        Raises:
-            ArgumentError: a module that is not sharded.
-        """
-        found = self._units_of(modules, "set_modules_to_backward_prefetch")
-        self._sharded_unit.ahead_backward = len(found)
-
-    @staticmethod
-    def _units_of(modules: Sequence[Module], name: str) -> list[Unit]:
-        found: list[Unit] = []
-        for module in modules:
-            if not isinstance(module, FSDPModule):
-                raise ArgumentError(
-                    f"{name}: expected modules that are sharded, got a {type(module).__name__}"
-                    f"{at_user_line()}"
-                )
-            found.append(module._sharded_unit)
-        return list(dict.fromkeys(found))
-
-    def _units(self, recurse: bool) -> list[Unit]:
-        below = self.modules() if recurse else [self]
-        units = [m._sharded_unit for m in below if isinstance(m, FSDPModule)]
-        return list(dict.fromkeys(units))
-
-
-@dataclass(frozen=True)
-class UnshardHandle:
-    """What `unshard(async_op=True)` returns."""
-
-    module: FSDPModule
-
-    def wait(self) -> None:
-        """Have whole parameters in their places."""
-        self.module.unshard()
-
-
-def register_fsdp_forward_method(module: Module, method_name: str) -> None:
-    """Have whole parameters in a method besides `forward`, as in `model.generate(x)`.
-
-    A module that is not sharded stays as it is.
-
-    Raises:
-        ArgumentError: there is no such method.
-    """
-    if not isinstance(module, FSDPModule):
-        return
-    method = getattr(module, method_name, None)
-    if not callable(method):
-        raise ArgumentError(
-            f"register_fsdp_forward_method: {type(module).__name__} has no method "
-            f"{method_name!r}{at_user_line()}"
-        )
-    function = getattr(method, "__func__", method)
-
-    @functools.wraps(function)
-    def whole(self: FSDPModule, *args: Any, **kwargs: Any) -> Any:
-        return self.call_whole(functools.partial(function, self), args, kwargs)
-
-    object.__setattr__(module, method_name, types.MethodType(whole, module))
 
 
 def fully_shard(
     module: M, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[[Any], Shard | None] | None = None,
     mp_policy: MixedPrecisionPolicy | None = None, offload_policy: OffloadPolicy | None = None,
     ignored_params: Iterable[Any] | None = None,
 ) -> M:  # fmt: skip
     """Divide a module's parameters among ranks; a call gathers them, and its gradients are divided.
 
-    Each rank keeps its rows of every parameter, of its gradient and of the optimizer's state (ZeRO,
+    Each rank keeps its part of every parameter, of its gradient and of the optimizer's state (ZeRO,
     stage 3). Call it for the parts of a model that compute one after another, such as blocks, then
     for the model itself, which takes what is left. Parameters stay the same objects, of fewer rows:
     ordinary tensors for optimizers. All ranks begin with the first one's values, and gradients are
@@ -217,15 +49,17 @@ def fully_shard(
             keeping them (ZeRO, stage 2). If left out, all but the outermost unit do. A number:
             so many neighboring ranks keep parts of what they have gathered, and gather from each
             other once more, as those of one host.
+        shard_placement_fn: gives for a parameter along which dimension it is divided, as
+            `Shard(1)`, or `None` for rows; the same on all ranks.
         mp_policy: element types of computation and traffic.
         offload_policy: taken for programs that give one: shards are in the host's memory.
         ignored_params: parameters that stay whole, and whose gradients stay this rank's.
 
     Raises:
         DistributedError: a module that is sharded already, a parameter that another unit has, or
-            ranks with models of other shapes.
+            ranks with models of other shapes or placements.
         ArgumentError: a mesh of more dimensions, scalar parameters, or such without a shape; a
-            number of ranks that does not divide theirs.
+            number of ranks that does not divide theirs; a placement that a parameter cannot have.
 
     Source: Rajbhandari et al., "ZeRO" (2020).
 
@@ -257,11 +91,12 @@ def fully_shard(
         buffers.update({place + path: x for path, x in named if not path.startswith(below)})
     for ranks in filter(None, (group, replicas)):
         make_alike("fully_shard", {**paths, **buffers}, ranks)
+    dims = {} if shard_placement_fn is None else _dims(paths, shard_placement_fn, group)
     policy = mp_policy or MixedPrecisionPolicy()
     again, within = reshard_after_forward, None
     if again is not None and not isinstance(again, bool):
         again, within = True, neighbors(group, again)
-    unit = Unit(paths, group, replicas, again, within, policy)
+    unit = Unit(paths, dims, group, replicas, again, within, policy)
     for i, each in enumerate(modules):
         _join(each, unit, f"{i}." if len(modules) > 1 else "")
     return module
@@ -330,6 +165,30 @@ def _paths(module: Module, below: tuple[str, ...], ignored: set[int]) -> Mapping
                 f"both have to be in one{at_user_line()}"
             )
     return found
+
+
+def _dims(
+    paths: Mapping[str, Parameter], placement_of: Callable[[Any], Shard | None], group: Group
+) -> dict[int, int]:
+    """Along which dimension parameters are divided, by their identity."""
+    found: dict[int, int] = {}
+    for path, p in paths.items():
+        if id(p) not in found:
+            found[id(p)] = _dim(path, p, placement_of(p))
+    lines = [f"{path} Shard({found[id(p)]})" for path, p in paths.items()]
+    check_same("fully_shard", group, "placements", lines)
+    return found
+
+
+def _dim(path: str, p: Parameter, placement: object) -> int:
+    if placement is None:
+        return 0
+    if not isinstance(placement, Shard) or not -p.ndim <= placement.dim < p.ndim:
+        raise ArgumentError(
+            f"fully_shard: expected shard_placement_fn to give None or Shard() of one of the "
+            f"{p.ndim} dimensions of {path!r}, got {placement!r}{at_user_line()}"
+        )
+    return placement.dim % p.ndim
 
 
 @functools.cache

@@ -25,7 +25,12 @@ from weft.func.tree import map_structure
 from weft.ir.dtype import DType
 from weft.ops.base import REGISTRY
 from weft.ops.communication.shard import rows_of
-from weft.ops.communication.unshard import begin_shards, end_shards, scatter_mean
+from weft.ops.communication.unshard import (
+    begin_shards,
+    end_shards,
+    mean_of_parts,
+    scatter_mean,
+)
 from weft.ops.declaration.fact import Autocast
 from weft.transport.division import Division, Sizes, divide, division_of
 from weft.transport.group import Group
@@ -36,6 +41,7 @@ Shapes = tuple[Sizes, ...]
 _BEGIN: Final = Recorded(begin_shards, False, False, Autocast.KEPT)
 _END: Final = Recorded(end_shards, False, False, Autocast.KEPT)
 _SCATTER: Final = Recorded(scatter_mean, False, False, Autocast.KEPT)
+_MEAN: Final = Recorded(mean_of_parts, False, False, Autocast.KEPT)
 _calls: Final[list[Unit]] = []
 """Units whose modules compute at the moment, the outermost first."""
 _order: Final[list[Unit]] = []
@@ -43,10 +49,11 @@ _order: Final[list[Unit]] = []
 
 
 class Unit:
-    """The parameters of a module, of which each rank keeps its rows.
+    """The parameters of a module, of which each rank keeps its part.
 
     Args:
         paths: parameters by their paths in the module; one may have several.
+        dims: along which each is cut, by its identity; rows if it is not there.
         group: the ranks that have the parts.
         replicas: the ranks that have the same part as this one, if others do.
         again: whether the backward pass gathers once more; `None` for all but the outermost unit.
@@ -61,8 +68,9 @@ class Unit:
     """
 
     def __init__(
-        self, paths: Mapping[str, Tensor], group: Group, replicas: Group | None, again: bool | None,
-        within: Group | None, policy: MixedPrecisionPolicy,
+        self, paths: Mapping[str, Tensor], dims: Mapping[int, int], group: Group,
+        replicas: Group | None, again: bool | None, within: Group | None,
+        policy: MixedPrecisionPolicy,
     ) -> None:  # fmt: skip
         self.paths = dict(paths)
         self.group = group
@@ -71,10 +79,12 @@ class Unit:
         self.within = within
         self.kept = False  # whether whole parameters stay after a backward pass
         self.policy = policy
-        self.syncs = True
+        self.syncs = self.all_reduces = True
+        self.divisor: float | None = None  # of sums of gradients, instead of the number of ranks
         self.modules: list[Any] = []
         self.params: list[Any] = list({id(p): p for p in paths.values()}.values())
         self.whole: list[Sizes] = [tuple(p.shape) for p in self.params]
+        self.dims = tuple([dims.get(id(p), 0) for p in self.params])
         self._coming: tuple[list[Lazy], Any] | None = None  # shards, and the ticket of their gather
         self._held: tuple[list[Lazy], list[Any]] | None = None  # shards, and what they give
         self._unused = False  # whether no call has asked for what was gathered
@@ -82,20 +92,23 @@ class Unit:
         self.ahead: list[Unit] | None = None
         self.ahead_backward = 1
         self._local = Accumulation()  # of whole gradients
+        self._parts = Accumulation()  # of gradients that are not reduced over replicas
         self.opened: Any = None  # while `unshard` has put whole ones in their place
-        for p in self.params:
-            self._divide(p)
+        for p, dim in zip(self.params, self.dims, strict=True):
+            self._divide(p, dim)
         memory_pool.empty_cache()  # whole parameters fit nothing that comes
         watch_backward(self)
 
-    def _divide(self, p: Tensor) -> None:
-        """Keep this rank's rows alone; the parameter stays the same object."""
+    def _divide(self, p: Tensor, dim: int) -> None:
+        """Keep this rank's part alone; the parameter stays the same object."""
         whole = array(p)
-        begin, end = rows_of(len(whole), self.group.size, self.group.index)
+        begin, end = rows_of(whole.shape[dim], self.group.size, self.group.index)
+        before = (slice(None),) * dim
         with no_grad():
-            p.depart(leaf(np.array(whole[begin:end])))
+            p.depart(leaf(np.array(whole[(*before, slice(begin, end))], order="C")))
         outer = division_of(p)
-        start, shape, groups = (begin, *(0,) * (whole.ndim - 1)), whole.shape, (self.group,)
+        start = tuple([begin if i == dim else 0 for i in range(whole.ndim)])
+        shape, groups = whole.shape, (self.group,)
         if outer is not None:  # it was a part already, as of tensor parallelism
             start = tuple([a + b for a, b in zip(outer.start, start, strict=True)])
             shape, groups = outer.shape, (*outer.groups, self.group)
@@ -111,7 +124,7 @@ class Unit:
             return
         self.finish()
         static = {
-            "dtype": self.policy.param_dtype, "shapes": tuple(self.whole),
+            "dtype": self.policy.param_dtype, "shapes": tuple(self.whole), "dims": self.dims,
             "group": self.group.number,
         }  # fmt: skip
         (ticket,) = _BEGIN.record(self.params, static)
@@ -125,7 +138,7 @@ class Unit:
         (shards, ticket), self._coming = self._coming, None
         low = self.policy.param_dtype
         static = {
-            "shapes": tuple(self.whole), "group": self.group.number,
+            "shapes": tuple(self.whole), "dims": self.dims, "group": self.group.number,
             "dtypes": tuple([low or p.dtype for p in self.params]),
         }  # fmt: skip
         *found, done = _END.record([ticket], static)
@@ -178,11 +191,11 @@ class Unit:
         """Whole parameters whose gradients are reduced over ranks."""
         attrs = {
             "group": self.group.number, "again": again, "reduced": self.policy.reduce_dtype,
-            "replicas": -1 if self.replicas is None else self.replicas.number,
-            "ahead": self.ahead_backward,
+            "replicas": self._replicas(), "divisor": self.divisor,
+            "dims": tuple([self.dims[i] for i in trained]), "ahead": self.ahead_backward,
             "within": -1 if self.within is None else self.within.number,
         }  # fmt: skip
-        lazies = [*[x.lazy for x in found], *[self.params[i].lazy for i in trained]]
+        lazies = [*[x.lazy for x in found], *[x.lazy for x in self._receivers(trained)]]
         return list(map(wrap, record(REGISTRY["unshard"], lazies, attrs)))
 
     def _leaves(self, found: Sequence[Any], trained: list[int], _: bool) -> list[Any]:
@@ -210,7 +223,7 @@ class Unit:
 
     def after_backward(self, leaves: Sequence[Lazy]) -> None:
         """Let go of whole parameters once a backward pass needs them no longer."""
-        own = {id(p) for p in self.params}
+        own = {id(x) for x in (*self.params, *self._parts.leaves())}
         if not any([x.leaf is not None and id(x.leaf()) in own for x in leaves]):
             return
         self.close()
@@ -218,23 +231,49 @@ class Unit:
             self.release()
         if self._local and self.syncs:
             self._add_local()
-        for g in [p.grad for p in self.params if p.grad is not None][:1]:
+        if self._parts and self.all_reduces:
+            self._add_parts()
+        receivers = (*self.params, *self._parts.leaves())
+        for g in [x.grad for x in receivers if x.grad is not None][:1]:
             with no_grad():
                 await_result(g.reshape(-1)[:1].lazy)  # though this rank may forget its gradients
+
+    def _receivers(self, numbers: Sequence[int]) -> list[Any]:
+        """What gradients of parameters are added to."""
+        params = [self.params[i] for i in numbers]
+        if not self._holds_parts():
+            return params
+        return [self._parts.leaf(i, p, p.lazy) for i, p in zip(numbers, params, strict=True)]
+
+    def _holds_parts(self) -> bool:
+        """Whether gradients are not reduced over replicas at once."""
+        return self.replicas is not None and (bool(self._parts) or not self.all_reduces)
+
+    def _replicas(self) -> int:
+        """The number of the group over which gradients are reduced at once, besides the parts'."""
+        return -1 if self.replicas is None or self._holds_parts() else self.replicas.number
 
     def _add_local(self) -> None:
         """Reduce gradients that have added up on this rank."""
         sums, self._local = self._local.gradients(), Accumulation()
-        params = [self.params[i] for i in sums]
+        receivers, dims = self._receivers(list(sums)), tuple([self.dims[i] for i in sums])
         static = {
-            "rows": tuple([p.shape[0] for p in params]), "group": self.group.number,
-            "replicas": -1 if self.replicas is None else self.replicas.number,
+            "counts": tuple([x.shape[d] for x, d in zip(receivers, dims, strict=True)]),
+            "dims": dims, "kinds": tuple([x.dtype for x in receivers]),
+            "group": self.group.number, "replicas": self._replicas(),
+            "dtype": self.policy.reduce_dtype, "divisor": self.divisor,
+        }  # fmt: skip
+        _add(receivers, _SCATTER.record(list(sums.values()), static))
+
+    def _add_parts(self) -> None:
+        """Reduce gradients of parts over replicas; in their own type, which holds sums of many."""
+        assert self.replicas is not None
+        sums, self._parts = self._parts.gradients(), Accumulation()
+        static = {
+            "group": self.replicas.number, "divisor": None if self.divisor is None else 1.0,
             "dtype": self.policy.reduce_dtype,
         }  # fmt: skip
-        with no_grad():
-            for p, x in zip(params, _SCATTER.record(list(sums.values()), static), strict=True):
-                g = wrap(x).to(p.dtype)
-                p.grad = g if p.grad is None else p.grad + g
+        _add([self.params[i] for i in sums], _MEAN.record(list(sums.values()), static))
 
     # -- element types
 
@@ -258,9 +297,17 @@ class Unit:
         found.params = [copy.deepcopy(p, memo) for p in self.params]
         found.paths = {path: copy.deepcopy(p, memo) for path, p in self.paths.items()}
         found._coming = found._held = found.opened = found.ahead = None
-        found.following, found._unused, found._local = [], False, Accumulation()
+        found._local, found._parts = Accumulation(), Accumulation()
+        found.following, found._unused = [], False
         watch_backward(found)
         return found
+
+
+def _add(receivers: Sequence[Any], gradients: Sequence[Lazy]) -> None:
+    """Add to the gradients of tensors."""
+    with no_grad():
+        for x, g in zip(receivers, map(wrap, gradients), strict=True):
+            x.grad = g if x.grad is None else x.grad + g
 
 
 def _end_call() -> None:

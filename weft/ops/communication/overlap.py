@@ -133,16 +133,18 @@ def _begin_reduce(
     def work() -> list[Message]:
         found = reduce_parts_of(messages, reduction, members)
         messages.clear()
-        return found if others is None else _reduced_again(found, others)
+        return found if others is None else _reduced_again(found, others, reduction)
 
     ticket = begun(members, work)
     reductions.append(members.transport.tickets[int(ticket)])
     return (ticket,)
 
 
-def _reduced_again(messages: Sequence[Message], others: Group) -> list[Message]:
-    """The mean over ranks that have the same parts."""
-    rows = reduced(others, [message.rows for message in messages], "mean")
+def _reduced_again(
+    messages: Sequence[Message], others: Group, reduction: str
+) -> list[Message]:  # fmt: skip
+    """The reduction over ranks that have the same parts."""
+    rows = reduced(others, [message.rows for message in messages], reduction)
     return [m._replace(rows=found) for m, found in zip(messages, rows, strict=True)]
 
 
@@ -194,7 +196,7 @@ def _reduce_parts_vjp(
     gs: Any, ys: Any, *xs: Value, counts: Counts, group: int, replicas: int, reduction: str
 ) -> tuple[Value, ...]:
     if replicas >= 0:
-        gs = all_reduce.all(*gs, reduction="mean", group=replicas)
+        gs = all_reduce.all(*gs, reduction=reduction, group=replicas)
     shapes = tuple([known(x.shape) for x in xs])
     whole = gather_parts.all(*gs, shapes=shapes, group=group)[: len(xs)]
     if reduction == "sum":
@@ -218,8 +220,8 @@ reduce_parts = defop(
     partial=True,
     facts=ORDERED,
 )
-"""This rank's padded parts, of so many rows, of the mean over a group of whole arrays.
+"""This rank's padded parts, of so many rows, of the mean or sum over a group of whole arrays.
 
-Over the group `replicas` the mean is taken, too, unless it is negative. Programs wait for the parts
+Over the group `replicas` it is taken, too, unless that is negative. Programs wait for the parts
 when there is nothing else to do.
 """

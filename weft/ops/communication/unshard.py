@@ -1,34 +1,39 @@
-"""What a unit of sharded parameters computes with: rows of each rank, not always as many."""
+"""What a unit of sharded parameters computes with: parts of each rank, not always as long."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from weft.ir.dtype import DType
+from weft.ir.dtype import DType, float16
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import Composite, catalogue, defop
+from weft.ops.base import Composite, catalogue, constant_of, defop
 from weft.ops.boundary.state import no_cases
-from weft.ops.communication.collective import group_of
+from weft.ops.communication.collective import all_reduce, group_of
 from weft.ops.communication.overlap import begin_gather, end_gather, reduce_parts
 from weft.ops.communication.shard import Sizes, part_of, rows_of
+from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Again, Autocast, Facts
+from weft.ops.shape.movement import moveaxis
 from weft.transport.group import Group
 
 
 def begin_whole(
-    *shards: Value, shapes: Sequence[Sizes], group: int, dtype: DType | None = None
-) -> tuple[Value, ...]:
-    """Begin to gather values of these shapes from each rank's rows: the ticket, and padded parts.
+    *shards: Value, shapes: Sequence[Sizes], dims: Sequence[int], group: int,
+    dtype: DType | None = None,
+) -> tuple[Value, ...]:  # fmt: skip
+    """Begin to gather values of these shapes from each rank's parts: the ticket, and padded parts.
 
     Args:
+        dims: along which each is cut.
         dtype: under way, and of the results.
     """
     size = group_of(group).size
     parts: list[Value] = []
-    for x, shape in zip(shards, shapes, strict=True):
-        missing = part_of(shape[0], size) - known(x.shape)[0]
+    for shard, shape, dim in zip(shards, shapes, dims, strict=True):
+        x = moveaxis(shard, dim, 0)
+        missing = part_of(shape[dim], size) - known(x.shape)[0]
         cast = x if dtype is None else catalogue.cast(x, dtype=dtype)
         ends = ((0, missing), *((0, 0),) * (len(shape) - 1))
         parts.append(catalogue.pad(cast, paddings=ends) if missing else cast)
@@ -41,26 +46,71 @@ def begin_shards(*shards: Value, **static: Any) -> tuple[Value, ...]:
 
 
 def end_shards(
-    ticket: Value, *, shapes: tuple[Sizes, ...], dtypes: tuple[DType, ...], group: int
-) -> tuple[Value, ...]:
-    """The whole values, and behind them their number."""
-    return end_gather.all(ticket, shapes=shapes, dtypes=dtypes, group=group)
+    *begun: Value, shapes: tuple[Sizes, ...], dims: Sequence[int], dtypes: tuple[DType, ...],
+    group: int,
+) -> tuple[Value, ...]:  # fmt: skip
+    """The whole values, and behind them their number, from what `begin_whole` gave."""
+    rows = tuple([_first_axis(shape, dim) for shape, dim in zip(shapes, dims, strict=True)])
+    *found, count = end_gather.all(*begun, shapes=rows, dtypes=dtypes, group=group)
+    return (*[moveaxis(x, 0, dim) for x, dim in zip(found, dims, strict=True)], count)
+
+
+def _first_axis(shape: Sizes, dim: int) -> Sizes:
+    """The sizes with one of them in front."""
+    return (shape[dim], *shape[:dim], *shape[dim + 1 :])
 
 
 def scatter_mean(
-    *wholes: Value, rows: Sequence[int], group: int, replicas: int, dtype: DType | None = None
-) -> tuple[Value, ...]:
-    """This rank's rows, so many of each, of the mean over a group of whole values.
+    *wholes: Value, counts: Sequence[int], dims: Sequence[int], kinds: Sequence[DType], group: int,
+    replicas: int, dtype: DType | None = None, divisor: float | None = None,
+) -> tuple[Value, ...]:  # fmt: skip
+    """This rank's parts, so long along `dims`, of the mean over a group of whole values.
 
     Args:
+        kinds: element types of the results.
         replicas: a group of which the mean is taken, too, unless it is negative.
-        dtype: under way, and of the results.
+        dtype: under way.
+        divisor: of the sum over all ranks, instead of their number.
     """
     size = group_of(group).size
-    xs = wholes if dtype is None else tuple([catalogue.cast(x, dtype=dtype) for x in wholes])
-    counts = tuple([part_of(known(x.shape)[0], size) for x in xs])
-    found = reduce_parts.all(*xs, counts=counts, group=group, replicas=replicas)
-    return tuple([_cut(x, n) for x, n in zip(found, rows, strict=True)])
+    ranks = size if replicas < 0 else size * group_of(replicas).size
+    rows = [moveaxis(x, dim, 0) for x, dim in zip(_cast(wholes, dtype), dims, strict=True)]
+    padded = tuple([part_of(known(x.shape)[0], size) for x in rows])
+    reduction, rest = _reduction(rows, divisor, ranks)
+    found = reduce_parts.all(
+        *rows, counts=padded, group=group, replicas=replicas, reduction=reduction
+    )
+    cut = [_cut(x, n) for x, n in zip(found, counts, strict=True)]
+    parts = [moveaxis(x, 0, dim) for x, dim in zip(cut, dims, strict=True)]
+    return _divided(parts, kinds, rest)
+
+
+def mean_of_parts(
+    *parts: Value, group: int, dtype: DType | None = None, divisor: float | None = None
+) -> tuple[Value, ...]:
+    """The mean over ranks that have the same parts; see `scatter_mean`."""
+    xs = _cast(parts, dtype)
+    reduction, rest = _reduction(xs, divisor, group_of(group).size)
+    found = all_reduce.all(*xs, reduction=reduction, group=group)
+    return _divided(found, [x.dtype for x in parts], rest)
+
+
+def _reduction(xs: Sequence[Value], divisor: float | None, ranks: int) -> tuple[str, float]:
+    """How to reduce, and by what to divide then: sums of float16 could be infinite."""
+    if divisor is None:
+        return "mean", 1.0
+    if any([x.dtype is float16 for x in xs]):
+        return "mean", divisor / ranks
+    return "sum", divisor
+
+
+def _cast(xs: Sequence[Value], dtype: DType | None) -> Sequence[Value]:
+    return xs if dtype is None else [catalogue.cast(x, dtype=dtype) for x in xs]
+
+
+def _divided(xs: Sequence[Value], kinds: Sequence[DType], by: float) -> tuple[Value, ...]:
+    found = [catalogue.cast(x, dtype=kind) for x, kind in zip(xs, kinds, strict=True)]
+    return tuple(found if by == 1.0 else [x / constant_of(by, x.dtype) for x in found])
 
 
 def _cut(x: Value, rows: int) -> Value:
@@ -80,35 +130,40 @@ def _first(*xs: Any, **_: Any) -> tuple[Any, ...]:
 
 
 def _unshard_vjp(
-    gs: Any, ys: Any, *xs: Value, group: int, replicas: int, reduced: DType | None, **_: Any
-) -> tuple[Value | None, ...]:
+    gs: Any, ys: Any, *xs: Value, group: int, replicas: int, reduced: DType | None,
+    dims: Sequence[int], divisor: float | None, **_: Any,
+) -> tuple[Value | None, ...]:  # fmt: skip
     """The mean over all ranks, in parts: gradients of the shards."""
     shards = _halves(xs)[1]
-    rows = [known(x.shape)[0] for x in shards]
-    found = scatter_mean(*gs, rows=rows, group=group, replicas=replicas, dtype=reduced)
-    pairs = zip(found, shards, strict=True)
-    return (*[None] * len(rows), *[catalogue.cast(g, dtype=x.dtype) for g, x in pairs])
+    found = scatter_mean(
+        *gs, counts=[known(x.shape)[dim] for x, dim in zip(shards, dims, strict=True)], dims=dims,
+        kinds=[x.dtype for x in shards], group=group, replicas=replicas, dtype=reduced,
+        divisor=divisor,
+    )  # fmt: skip
+    return (*[None] * len(shards), *found)
 
 
 def _begin_again(
-    ys: Sequence[Value], xs: Sequence[Value], group: int, again: bool, within: int, **_: Any
-) -> Sequence[Value] | None:
+    ys: Sequence[Value], xs: Sequence[Value], group: int, again: bool, within: int,
+    dims: Sequence[int], **_: Any,
+) -> Sequence[Value] | None:  # fmt: skip
     if not again:
         return None
     shapes = [known(y.shape) for y in ys]
     if within >= 0:
         kept = [_own_rows(y, group_of(within)) for y in ys]
-        return begin_whole(*kept, shapes=shapes, group=within)
+        return begin_whole(*kept, shapes=shapes, dims=[0] * len(ys), group=within)
     shards = [catalogue.cast(x, dtype=y.dtype) for x, y in zip(_halves(xs)[1], ys, strict=True)]
-    return begin_whole(*shards, shapes=shapes, group=group)
+    return begin_whole(*shards, shapes=shapes, dims=dims, group=group)
 
 
 def _end_again(
-    ys: Sequence[Value], begun: Sequence[Value], group: int, within: int, **_: Any
-) -> Sequence[Value]:
+    ys: Sequence[Value], begun: Sequence[Value], group: int, within: int, dims: Sequence[int],
+    **_: Any,
+) -> Sequence[Value]:  # fmt: skip
     shapes, dtypes = tuple([known(y.shape) for y in ys]), tuple([y.dtype for y in ys])
-    members = group if within < 0 else within
-    return end_gather.all(*begun, shapes=shapes, dtypes=dtypes, group=members)[: len(ys)]
+    members, cut = (group, dims) if within < 0 else (within, [0] * len(ys))
+    return end_shards(*begun, shapes=shapes, dims=cut, dtypes=dtypes, group=members)[:-1]
 
 
 def _own_rows(x: Value, members: Group) -> Value:
@@ -128,6 +183,8 @@ unshard = defop(
         "group": 0,
         "replicas": -1,
         "reduced": None,
+        "dims": REQUIRED,
+        "divisor": None,
         "again": True,
         "within": -1,
         "ahead": 1,
@@ -144,8 +201,9 @@ unshard = defop(
 )
 """Whole arrays; the inputs are these, gathered, and the shards, to which gradients go.
 
-Gradients are means over the group, and over the group `replicas` unless it is negative, in the
-element type `reduced`. With `again`, the backward pass gathers once more instead of keeping them;
-from the shards, or from parts that the ranks of the group `within` keep of what was gathered. So
-many gathers that follow begin meanwhile as `ahead` says.
+The shards are cut along `dims`. Gradients are means over the group, and over the group `replicas`
+unless it is negative, or the sums by `divisor`, in the element type `reduced`. With `again`, the
+backward pass gathers once more instead of keeping them; from the shards, or from parts that the
+ranks of the group `within` keep of what was gathered. So many gathers that follow begin meanwhile
+as `ahead` says.
 """
