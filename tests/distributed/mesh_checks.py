@@ -25,6 +25,17 @@ def check_mesh(rank: int, size: int) -> None:
     assert part.get_local_rank() == rank % 2 and mesh["dp", "tp"] == mesh != part
 
 
+def check_equal_meshes(rank: int, size: int) -> None:
+    """Meshes are equal on all ranks, or on none."""
+    names = {"mesh_dim_names": ("a", "b")}
+    mesh, same = (dist.init_device_mesh("cpu", (size // 2, 2), **names) for _ in range(2))
+    order = [*range(size - 2), size - 1, size - 2]  # which the first ranks do not see
+    other = dist.DeviceMesh("cpu", np.reshape(order, (size // 2, 2)), **names)
+    assert len({mesh, same, other}) == 2 and mesh["b"] == same["b"] != other["b"]
+    alone = dist.DeviceMesh("cpu", [0, 1], mesh_dim_names=("b",))
+    assert (alone == mesh["b"]) == (size == 2)
+
+
 def check_flat_and_partial_meshes(rank: int, size: int) -> None:
     mesh = dist.init_device_mesh("cpu", (size // 2, 1, 2), mesh_dim_names=("a", "b", "c"))
     flat = mesh["b", "c"]._flatten()

@@ -225,16 +225,24 @@ class DeviceMesh:
         names = f", mesh_dim_names={self.mesh_dim_names}" if self.mesh_dim_names else ""
         return f"DeviceMesh({self.device_type!r}, {self._ranks.tolist()}{names})"
 
+    def _grids(self) -> frozenset[bytes]:
+        """The ranks of this mesh, and of those that other ranks have instead of it."""
+        axes = [i for each in self._axes for i in each]
+        last = range(self._whole.ndim - len(axes), self._whole.ndim)
+        grids = np.moveaxis(self._whole, axes, last).reshape(-1, self._ranks.size)
+        return frozenset([ranks.tobytes() for ranks in grids])
+
     def __eq__(self, other: object) -> bool:
-        return (
+        """Whether both are the same on all ranks, so that all get the same answer."""
+        return self is other or (
             isinstance(other, DeviceMesh)
             and self.mesh_dim_names == other.mesh_dim_names
             and self.shape == other.shape
-            and bool((self._ranks == other._ranks).all())
+            and self._grids() == other._grids()
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape, self._ranks.tobytes(), self.mesh_dim_names))
+        return hash((self.shape, self._grids(), self.mesh_dim_names))
 
 
 def _check(ranks: Ranks) -> None:

@@ -63,9 +63,9 @@ class Arithmetic(abc.ABC):
 
     def _applied(self, rule: Rule, function: Callable[..., Any], *others: Arithmetic) -> Self:
         for x in others:
-            if x.device_mesh is not self.device_mesh:
+            if x.device_mesh != self.device_mesh:
                 raise ArgumentError(
-                    f"{rule.name}: expected tensors on one mesh, got {self.device_mesh} and "
+                    f"{rule.name}: expected tensors on equal meshes, got {self.device_mesh} and "
                     f"{x.device_mesh}{at_user_line()}"
                 )
         operands = [x.operand() for x in (self, *others)]
@@ -243,7 +243,8 @@ class Arithmetic(abc.ABC):
                 f"{self.operand().placements}; redistribute() it first{at_user_line()}"
             )
         found = self.operand()
-        return self.of(Operand(found.local.reshape(*shape), found.placements))
+        local = found.local.reshape(*shape)
+        return self.of(Operand(local, found.placements, tuple(local.shape)))
 
     __add__ = add = _binary("__add__")
     __sub__ = sub = _binary("__sub__")

@@ -30,8 +30,10 @@ def distribute_tensor(
         placements: for each dimension of the mesh; `Replicate()` if left out.
         src_data_rank: 0, so that all take the first rank's values; `None` where they have the same.
 
+    Sizes need not be divisible by the ranks that cut them: each has as much as the first, rounded
+    up, the last ranks less or nothing.
+
     Raises:
-        ShapeError: a size that the mesh does not divide.
         ArgumentError: `Partial()`, or placements that are not one for each dimension of the mesh.
 
     Example:
@@ -57,7 +59,7 @@ def distribute_tensor(
             what = f"distribute_tensor of {whole.dtype}{list(whole.shape)}"
             collective.broadcast(group, whole, 0, what)
     local = wrap(leaf(own_part(whole, found, mesh)))
-    return DTensor(local.requires_grad_(tensor.requires_grad), mesh, found)
+    return DTensor(local.requires_grad_(tensor.requires_grad), mesh, found, whole.shape)
 
 
 def _factory(make: Callable[..., Tensor]) -> Callable[..., DTensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.distributed.device_mesh import DeviceMesh
@@ -12,13 +12,14 @@ from weft.distributed.tensor.layout import (
     Sizes,
     moved,
     normalized,
+    own_sizes,
     whole_shape,
 )
 from weft.distributed.tensor.placement import Partial, Placement, Replicate
 from weft.distributed.tensor.propagation import Operand
 from weft.distributed.tensor.redistribute import for_divided_work
 from weft.eager.tensor.tensor import Tensor
-from weft.errors import ArgumentError, KindError
+from weft.errors import ArgumentError, KindError, ShapeError
 from weft.ir.dtype import DType
 from weft.ops.base import at_user_line
 
@@ -35,25 +36,33 @@ class DTensor(Arithmetic):
         placements: for each dimension of the mesh what ranks have of the tensor.
     """
 
-    __slots__ = ("_local", "device_mesh", "placements")
+    __slots__ = ("_local", "_shape", "device_mesh", "placements")
 
-    def __init__(self, local: Tensor, device_mesh: DeviceMesh, placements: Placements) -> None:
-        self._local = local
+    def __init__(
+        self, local: Tensor, device_mesh: DeviceMesh, placements: Placements, shape: Sizes
+    ) -> None:  # fmt: skip
+        self._local, self._shape = local, shape
         self.device_mesh = device_mesh
         self.placements = placements
 
     @staticmethod
     def from_local(
-        local_tensor: Tensor, device_mesh: DeviceMesh, placements: Iterable[Placement] | None = None
-    ) -> DTensor:
+        local_tensor: Tensor, device_mesh: DeviceMesh,
+        placements: Iterable[Placement] | None = None, *, shape: Sequence[int] | None = None,
+        stride: Sequence[int] | None = None,
+    ) -> DTensor:  # fmt: skip
         """The tensor that consists of what each rank has.
 
         Args:
             placements: `Replicate()` along all dimensions of the mesh if left out; that ranks have
-                the same there, and parts of one shape, is not checked.
+                the same there is not checked.
+            shape: of the whole tensor, the same on all ranks; if left out, ranks have parts of one
+                shape, which is not checked.
+            stride: taken for programs that give it.
 
         Raises:
             ArgumentError: placements that are not one for each dimension of the mesh.
+            ShapeError: what this rank has is not its part of a tensor of that shape.
 
         Example:
             >>> import weft as wf, weft.distributed as dist
@@ -67,10 +76,15 @@ class DTensor(Arithmetic):
             raise ArgumentError(
                 f"from_local: expected a tensor, got {type(local_tensor).__name__}{at_user_line()}"
             )
-        ndim = local_tensor.ndim
-        return DTensor(
-            local_tensor, device_mesh, normalized(placements, device_mesh, ndim, "from_local")
-        )
+        own = tuple(local_tensor.shape)
+        found = normalized(placements, device_mesh, len(own), "from_local")
+        whole = whole_shape(own, found, device_mesh) if shape is None else tuple(shape)
+        if len(whole) != len(own) or own_sizes(whole, found, device_mesh) != own:
+            raise ShapeError(
+                f"from_local: expected this rank's part of a tensor of shape {whole} with "
+                f"{found}, got shape {own}{at_user_line()}"
+            )
+        return DTensor(local_tensor, device_mesh, found, whole)
 
     # -- to tensors, and to other placements
 
@@ -105,16 +119,15 @@ class DTensor(Arithmetic):
 
         Raises:
             ArgumentError: another mesh, or summands of what is none.
-            ShapeError: a size that the mesh does not divide.
         """
-        if device_mesh is not None and device_mesh is not self.device_mesh:
+        if device_mesh is not None and device_mesh != self.device_mesh:
             raise ArgumentError(
                 f"redistribute: expected the tensor's mesh {self.device_mesh}, got {device_mesh}; "
                 f"full_tensor() and distribute_tensor() go to another{at_user_line()}"
             )
         target = normalized(placements, self.device_mesh, self.ndim, "redistribute")
-        local = moved(self._local, self.placements, target, self.device_mesh)
-        return DTensor(local, self.device_mesh, target)
+        local = moved(self._local, self._shape, self.placements, target, self.device_mesh)
+        return DTensor(local, self.device_mesh, target, self._shape)
 
     def full_tensor(self) -> Tensor:
         """The whole tensor, on all ranks."""
@@ -132,7 +145,7 @@ class DTensor(Arithmetic):
     @property
     def shape(self) -> Sizes:
         """Of the whole tensor."""
-        return whole_shape(self._local.shape, self.placements, self.device_mesh)
+        return self._shape
 
     @property
     def dtype(self) -> DType:
@@ -168,7 +181,7 @@ class DTensor(Arithmetic):
         if self._local.grad is None:
             return None
         places = [Replicate() if isinstance(p, Partial) else p for p in self.placements]
-        return DTensor(self._local.grad, self.device_mesh, tuple(places))
+        return DTensor(self._local.grad, self.device_mesh, tuple(places), self._shape)
 
     @grad.setter
     def grad(self, value: None) -> None:
@@ -190,12 +203,12 @@ class DTensor(Arithmetic):
     # -- for operations
 
     def operand(self) -> Operand:
-        """What this rank has, with the placements."""
-        return Operand(self._local, self.placements)
+        """What this rank has of the tensor."""
+        return Operand(self._local, self.placements, self._shape)
 
     def of(self, found: Operand) -> DTensor:
         """A result on the same mesh."""
-        return DTensor(found.local, self.device_mesh, found.placements)
+        return DTensor(found.local, self.device_mesh, found.placements, found.shape)
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(Tensor, name) and not name.startswith("__"):

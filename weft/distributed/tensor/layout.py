@@ -14,8 +14,9 @@ import numpy as np
 from weft.distributed.device_mesh import DeviceMesh
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
 from weft.distributed.tensor.redistribute import redistribute
-from weft.errors import ArgumentError, ShapeError
+from weft.errors import ArgumentError
 from weft.ops.base import at_user_line
+from weft.ops.communication.shard import rows_of
 
 Placements = tuple[Placement, ...]
 Sizes = tuple[int, ...]
@@ -53,39 +54,43 @@ def whole_shape(local: Sequence[int], placements: Placements, mesh: DeviceMesh) 
 
 
 def own_place(shape: Sizes, placements: Placements, mesh: DeviceMesh) -> tuple[slice, ...]:
-    """Where this rank's part of a whole tensor is.
-
-    Raises:
-        ShapeError: sizes that the mesh does not divide.
-    """
+    """Where this rank's part of a whole tensor is; the last ranks may have less, or nothing."""
     begins, sizes = [0] * len(shape), list(shape)
-    for i, (p, count) in enumerate(zip(placements, mesh.shape, strict=True)):
+    for i, (p, count) in enumerate(zip(placements, mesh.shape, strict=False)):  # of the first ones
         if isinstance(p, Shard):
-            if sizes[p.dim] % count:
-                raise ShapeError(
-                    f"{p}: expected a size that {count} ranks divide, got {sizes[p.dim]} of shape "
-                    f"{shape}{at_user_line()}"
-                )
-            sizes[p.dim] //= count
-            begins[p.dim] += mesh.get_local_rank(i) * sizes[p.dim]
+            begin, end = rows_of(sizes[p.dim], count, mesh.get_local_rank(i))
+            begins[p.dim], sizes[p.dim] = begins[p.dim] + begin, end - begin
     return tuple([slice(a, a + n) for a, n in zip(begins, sizes, strict=True)])
 
 
-def moved(x: Any, source: Placements, target: Placements, mesh: DeviceMesh) -> Any:
+def own_sizes(shape: Sizes, placements: Placements, mesh: DeviceMesh) -> Sizes:
+    """The shape of this rank's part of a whole tensor."""
+    return tuple([s.stop - s.start for s in own_place(shape, placements, mesh)])
+
+
+def moved(
+    x: Any, shape: Sizes, source: Placements, target: Placements, mesh: DeviceMesh
+) -> Any:  # fmt: skip
     """A rank's tensor of some placements as that of others, by recorded collectives.
 
+    Args:
+        shape: of the whole tensor.
+
     Raises:
-        ShapeError: a size that the number of ranks does not divide.
         ArgumentError: summands of what is none.
     """
     groups, now = mesh.get_all_groups() if source != target else [], list(source)
     again = _to_unwind(source, target)
     for i in sorted(again, reverse=True):
-        if isinstance(now[i], Shard):
-            x, now[i] = redistribute(x, now[i], Replicate(), groups[i]), Replicate()
+        p = now[i]
+        if isinstance(p, Shard):
+            size = own_sizes(shape, source[:i], mesh)[p.dim]
+            x, now[i] = redistribute(x, p, Replicate(), groups[i], size), Replicate()
     for i in sorted(again):
-        if now[i] != target[i]:
-            x = redistribute(x, now[i], target[i], groups[i])
+        p = target[i]
+        if now[i] != p:
+            size = x.shape[p.dim] if isinstance(p, Shard) else None
+            x = redistribute(x, now[i], p, groups[i], size)
     return x
 
 

@@ -24,7 +24,9 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Each rank has an equal part along a dimension; `Shard(-1)` along the last.
+    """Each rank has a part along a dimension; `Shard(-1)` along the last.
+
+    Of a size that the ranks do not divide, the last have less, or nothing.
 
     >>> Shard(1)
     Shard(dim=1)

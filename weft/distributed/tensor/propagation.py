@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.distributed.device_mesh import DeviceMesh
-from weft.distributed.tensor.layout import Placements, moved
+from weft.distributed.tensor.layout import Placements, Sizes, moved
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
 from weft.distributed.tensor.redistribute import for_divided_work
 from weft.errors import ArgumentError
@@ -44,10 +44,11 @@ class Rule:
 
 @dataclass(frozen=True)
 class Operand:
-    """A rank's tensor, and how it lies."""
+    """A rank's tensor, how it lies, and the shape of the whole one."""
 
     local: Any
     placements: Placements
+    shape: Sizes
 
 
 def applied(
@@ -68,11 +69,21 @@ def applied(
     locals_ = [
         _prepared(x, tuple(row), result, mesh) for x, row in zip(operands, wanted, strict=True)
     ]
-    return Operand(function(*locals_), tuple(result))
+    return Operand(function(*locals_), tuple(result), _shape_of_result(rule, operands))
+
+
+def _shape_of_result(rule: Rule, operands: Sequence[Operand]) -> Sizes:
+    sizes = {
+        label: n
+        for labels, x in zip(rule.operands, operands, strict=True)
+        for label, n in zip(labels, x.shape, strict=True)
+    }
+    return tuple([1 if label is None else sizes[label] for label in rule.result])
 
 
 def _along(rule: Rule, places: Sequence[Placement]) -> tuple[list[Placement], Placement]:
     """Placements of operands and of the result along a dimension of the mesh."""
+    places = [_unless_stretched(*pair) for pair in zip(rule.operands, places, strict=True)]
     for labels, place in zip(rule.operands, places, strict=True):
         if isinstance(place, Shard):
             label = labels[place.dim]
@@ -86,8 +97,14 @@ def _along(rule: Rule, places: Sequence[Placement]) -> tuple[list[Placement], Pl
     return [Replicate() for _ in places], Replicate()
 
 
+def _unless_stretched(labels: Labels, place: Placement) -> Placement:
+    """A dimension of size 1 that is stretched lies on each rank."""
+    stretched = isinstance(place, Shard) and labels[place.dim] is None
+    return Replicate() if stretched else place
+
+
 def _check(rule: Rule, label: int | None, place: Shard) -> None:
-    if label is None or label in rule.whole:
+    if label in rule.whole:
         raise ArgumentError(
             f"{rule.name}: expected dimension {place.dim} whole on each rank, got {place}; call "
             f"redistribute() with Replicate() or Shard() of another one, or full_tensor()"
@@ -105,7 +122,7 @@ def _of_result(rule: Rule, label: int | None) -> Placement:
 
 def _prepared(x: Operand, wanted: Placements, result: Sequence[Placement], mesh: DeviceMesh) -> Any:
     """A rank's part as an operation needs it, such that its gradient is whole or a part."""
-    local = moved(x.local, x.placements, wanted, mesh)
+    local = moved(x.local, x.shape, x.placements, wanted, mesh)
     for i, (place, found) in enumerate(zip(wanted, result, strict=True)):
         if isinstance(place, Replicate) and not isinstance(found, Replicate):
             local = for_divided_work(local, place, mesh.get_all_groups()[i])

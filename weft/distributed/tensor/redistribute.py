@@ -11,14 +11,21 @@ from typing import Any
 from weft.distributed.recorded import await_result
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
 from weft.eager.record.state import trace
-from weft.eager.tensor.dispatch import lazy_of, record, wrap
+from weft.eager.tensor.dispatch import call, lazy_of, record, wrap
 from weft.errors import ArgumentError, ShapeError
 from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.communication.shard import part_of, rows_of
 from weft.transport.group import Group
 
 
-def redistribute(x: Any, source: Placement, target: Placement, group: Group) -> Any:
+def redistribute(
+    x: Any, source: Placement, target: Placement, group: Group, size: int | None = None
+) -> Any:
     """A rank's tensor of one placement as that of another; itself where they are the same.
+
+    Args:
+        size: of the whole along the dimension that is cut before or afterwards, of which the last
+            ranks may have less or nothing; if left out, all have as much of it.
 
     Raises:
         ShapeError: a size that the number of ranks does not divide.
@@ -28,16 +35,16 @@ def redistribute(x: Any, source: Placement, target: Placement, group: Group) -> 
         case _ if source == target or _same_dim(x, source, target):
             return x
         case Shard(), Replicate():
-            return _joined(x, source.dim, "join_parts", group)
+            return _joined(x, source.dim, "join_parts", group, size)
         case Replicate(), Shard():
-            return _call("own_part", _cut(x, target.dim, group), group)
+            return _own_part(x, target.dim, "own_part", group, size)
         case Shard(), Shard():
             whole = redistribute(x, source, Replicate(), group)
             return redistribute(whole, Replicate(), target, group)
         case Partial(), Replicate():
             return _call("sum_partial", x, group)
         case Partial(), Shard():
-            return _call("reduce_scatter", _cut(x, target.dim, group), group)
+            return _own_part(x, target.dim, "reduce_scatter", group, size)
         case _:
             raise ArgumentError(
                 f"redistribute: expected {target} from another placement than {source}"
@@ -65,20 +72,41 @@ def _call(op: str, x: Any, group: Group) -> Any:
     return found
 
 
-def _joined(x: Any, dim: int, op: str, group: Group) -> Any:
+def _joined(x: Any, dim: int, op: str, group: Group, size: int | None = None) -> Any:
     """All ranks' parts, one behind another along a dimension."""
     dim %= x.ndim
-    rows = _call(op, x, group).movedim(0, dim)
-    return rows.reshape(*x.shape[:dim], group.size * x.shape[dim], *x.shape[dim + 1 :])
+    part = x.shape[dim] if size is None else part_of(size, group.size)
+    rows = _call(op, _padded(x, dim, part), group).movedim(0, dim)
+    whole = rows.reshape(*x.shape[:dim], group.size * part, *x.shape[dim + 1 :])
+    return whole if size is None else whole.narrow(dim, 0, size)
 
 
-def _cut(x: Any, dim: int, group: Group) -> Any:
+def _own_part(x: Any, dim: int, op: str, group: Group, size: int | None) -> Any:
+    """This rank's part along a dimension."""
+    found = _call(op, _cut(x, dim, group, size), group)
+    if size is None:
+        return found
+    begin, end = rows_of(size, group.size, group.index)
+    return found.narrow(dim % x.ndim, 0, end - begin)
+
+
+def _cut(x: Any, dim: int, group: Group, size: int | None) -> Any:
     """Parts along a dimension, along a new first one."""
-    if not -x.ndim <= dim < x.ndim or x.shape[dim] % group.size:
+    if not -x.ndim <= dim < x.ndim or (size is None and x.shape[dim] % group.size):
         raise ShapeError(
             f"Shard({dim}): expected a size along that dimension that {group.size} ranks divide, "
             f"got a tensor of shape {tuple(x.shape)}{at_user_line()}"
         )
     dim %= x.ndim
-    part = x.shape[dim] // group.size
-    return x.reshape(*x.shape[:dim], group.size, part, *x.shape[dim + 1 :]).movedim(dim, 0)
+    part = part_of(x.shape[dim], group.size)
+    whole = _padded(x, dim, part * group.size)
+    return whole.reshape(*x.shape[:dim], group.size, part, *x.shape[dim + 1 :]).movedim(dim, 0)
+
+
+def _padded(x: Any, dim: int, size: int) -> Any:
+    """As long along a dimension as that, with zeros."""
+    missing = size - x.shape[dim]
+    if not missing:
+        return x
+    ends = tuple([(0, missing if i == dim else 0) for i in range(x.ndim)])
+    return call(REGISTRY["pad"], x, paddings=ends)
