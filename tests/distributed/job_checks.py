@@ -277,6 +277,8 @@ def main() -> None:
         for name, check in list(vars(module).items()):
             if name.startswith("check_"):
                 check(rank, size)
+    for _ in range(300 if rank == 1 else 0):  # notes that are not yet sent when it ends
+        joined.monitor.announce("joined", turn=0, text="x" * 3000)
     dist.destroy_process_group()
     print("all well")
 

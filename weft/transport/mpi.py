@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -63,6 +64,7 @@ class MpiTransport(Transport):
             self._world = mpi.COMM_WORLD.Dup()
             self._beside = mpi.COMM_WORLD.Dup()  # for notes
         self._noted: list[Any] = []
+        self._noting = threading.Lock()  # of this thread and the monitor's
         super().__init__(self._world.Get_rank(), self._world.Get_size())
         self.crowded, self.single_core = is_crowded(), core_count() == 1
 
@@ -87,9 +89,10 @@ class MpiTransport(Transport):
     def note(self, peer: int, text: str) -> None:
         """See `Transport.note`."""
         data = text.encode()
-        self._noted = [(r, d) for r, d in self._noted if not r.Test()]
-        request = self._beside.Isend((data, self._mpi.BYTE), peer, _NOTE_TAG)
-        self._noted.append((request, data))
+        with self._noting:
+            self._noted = [(r, d) for r, d in self._noted if not r.Test()]
+            request = self._beside.Isend((data, self._mpi.BYTE), peer, _NOTE_TAG)
+            self._noted.append((request, data))
 
     def notes(self) -> list[str]:
         """See `Transport.notes`."""
@@ -105,4 +108,6 @@ class MpiTransport(Transport):
         """End MPI for this process; waits for the other ranks to do so, too."""
         if not self._mpi.Is_finalized():
             with expected("destroy_process_group", self._timeout):
+                for request, _ in self._noted:  # MPI's end does not send what is left
+                    request.Wait()
                 finalize(self._mpi)
