@@ -15,7 +15,7 @@ from weft.eager.tensor import lookup
 from weft.eager.tensor.dispatch import call
 from weft.errors import DistributedError, OptimizerError
 from weft.ops.base import REGISTRY
-from weft.transport import session
+from weft.transport import collective, session
 from weft.transport.native import CALLS
 
 
@@ -357,6 +357,22 @@ def check_divided_state(rank: int, size: int) -> None:
         raise AssertionError("expected an error")
     except OptimizerError as error:
         assert "expected a state of groups of [2] parameters, got [4]" in str(error)
+
+
+def check_lists_of_arrays(rank: int, size: int) -> None:
+    """Of other numbers, types and lengths on each rank; also more than the shared memory holds."""
+    kinds = (np.float32, np.uint8, np.float64)
+    for more in (0, 1):
+        sizes = [(3, 0, 700, 5), (100_000 + more * 300_000, 1, 3001), (), (262_144, 7)][:size]
+        found = [
+            [np.full(n, i * 10 + k if i == rank else 99, kinds[k % 3]) for k, n in enumerate(row)]
+            for i, row in enumerate(sizes)
+        ]
+        for _ in range(2):
+            collective.all_gather_lists(session.world(), found, "lists")
+        for i, row in enumerate(found):
+            for k, x in enumerate(row):
+                assert (x == i * 10 + k).all(), (i, k)
 
 
 def assert_same_state(found, wanted) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from weft.transport.base import Array
 from weft.transport.channel import SLOT_BYTES, Channel
-from weft.transport.group import Group
+from weft.transport.group import Group, bytes_of
 from weft.transport.reduction import Tree, is_plain, zeros_for
 from weft.transport.shared_call import SharedCall
 from weft.transport.shared_reduction import Reduction, ReductionInParts
@@ -85,6 +87,27 @@ def _gather(group: Group, channel: Channel, x: Array, rows: Sequence[Array]) -> 
             if i != group.index:
                 part[...] = slot[: part.size]
     group.transport.tally.sent += own.nbytes * (group.size - 1)
+
+
+def gather_lists(group: Group, channel: Channel, arrays: Sequence[Sequence[Array]]) -> None:
+    """Fill each other member's arrays, which fit a slot together; within a call."""
+    slots = channel.next_slots(np.uint8, SLOT_BYTES)
+    rows = [list(_with_memory(*row)) for row in zip(arrays, slots, strict=True)]
+    for data, memory in rows[group.index]:
+        channel.write(memory, data)
+        group.transport.tally.sent += data.nbytes * (group.size - 1)
+    group.meet(channel)
+    for i, row in enumerate(rows):
+        for data, memory in row if i != group.index else ():
+            data[...] = memory
+
+
+def _with_memory(arrays: Sequence[Array], slot: Array) -> Iterator[tuple[Array, Array]]:
+    """The bytes of arrays, each with the part of a slot that it goes through."""
+    begin = 0
+    for data in map(bytes_of, arrays):
+        yield data, slot[begin : begin + data.size]
+        begin += data.size
 
 
 def reduce_scatter(
