@@ -62,6 +62,8 @@ from weft.tf1.nn.rnn import (
     static_bidirectional_rnn,
     static_rnn,
 )  # fmt: skip
+from weft.tf1.nn.sampled_loss import nce_loss, sampled_softmax_loss
+from weft.tf1.random.candidate import log_uniform_candidate_sampler, uniform_candidate_sampler
 
 __all__ = [
     "avg_pool", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add",
@@ -70,13 +72,15 @@ __all__ = [
     "ctc_beam_search_decoder_v2", "ctc_greedy_decoder", "ctc_loss", "depth_to_space",
     "depthwise_conv2d", "depthwise_conv2d_native", "dropout", "dynamic_rnn", "elu",
     "embedding_lookup", "fused_batch_norm", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu",
-    "local_response_normalization", "log_poisson_loss", "log_sigmoid", "log_softmax", "lrn",
-    "max_pool", "max_pool2d", "max_pool3d", "moments", "pool", "raw_rnn", "relu", "relu6",
-    "relu_layer",
-    "rnn_cell", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits",
+    "local_response_normalization", "log_poisson_loss", "log_sigmoid", "log_softmax",
+    "log_uniform_candidate_sampler", "lrn",
+    "max_pool", "max_pool2d", "max_pool3d", "moments", "nce_loss", "pool", "raw_rnn", "relu",
+    "relu6", "relu_layer", "rnn_cell", "sampled_softmax_loss", "selu",
+    "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits",
     "softmax", "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2",
     "softplus", "softsign", "space_to_depth", "sparse_softmax_cross_entropy_with_logits",
     "static_bidirectional_rnn", "static_rnn", "swish", "tanh", "top_k",
+    "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
 ]  # fmt: skip
 

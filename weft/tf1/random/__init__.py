@@ -1,5 +1,6 @@
 """`tf.random`: random tensors by their short names."""
 
+from weft.tf1.random.candidate import log_uniform_candidate_sampler, uniform_candidate_sampler
 from weft.tf1.random.distribution import (
     categorical,
     multinomial,
@@ -13,6 +14,6 @@ from weft.tf1.random.distribution import random_uniform as uniform
 shuffle = random_shuffle
 
 __all__ = [
-    "categorical", "multinomial", "normal", "set_random_seed", "shuffle", "truncated_normal",
-    "uniform",
+    "categorical", "log_uniform_candidate_sampler", "multinomial", "normal", "set_random_seed",
+    "shuffle", "truncated_normal", "uniform", "uniform_candidate_sampler",
 ]  # fmt: skip
