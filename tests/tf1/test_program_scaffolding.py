@@ -1,5 +1,7 @@
 """`tf.flags`, `tf.gfile`, texts as constants: what programs have around their graph."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -127,3 +129,23 @@ def test_texts_are_constants():
         assert session.run(parts) == [b"a", 0]
         with pytest.raises(TypeError, match="texts"):
             tf.constant([1, 2], dtype=tf.string)
+
+
+def test_texts_and_bytes_of_both_versions_of_python():
+    given = [b"\xc3\xa9", "é", bytearray(b"a")]
+    assert [tf.compat.as_bytes(x) for x in given] == [b"\xc3\xa9", b"\xc3\xa9", b"a"]
+    assert [tf.compat.as_str(x) for x in given[:2]] == [tf.compat.as_text(given[0]), "é"]
+    assert [tf.compat.as_str_any(x) for x in (b"a", "b", 1.5)] == ["a", "b", "1.5"]
+    assert tf.compat.path_to_str(Path("a")) == "a" and tf.compat.path_to_str(3) == 3
+    assert isinstance(np.int8(1), tf.compat.integral_types) and tf.compat.v1 is tf
+    with pytest.raises(TypeError, match="as_bytes: expected bytes or text, got 3"):
+        tf.compat.as_bytes(3)
+    with pytest.raises(AttributeError, match=r"weft\.tf1\.compat has no 'v2'"):
+        _ = tf.compat.v2
+
+
+def test_modes_of_estimators_are_texts():
+    modes = tf.estimator.ModeKeys
+    assert (modes.TRAIN, modes.EVAL, modes.PREDICT) == ("train", "eval", "infer")
+    with pytest.raises(AttributeError, match="has no 'Estimator': estimators are not supported"):
+        _ = tf.estimator.Estimator

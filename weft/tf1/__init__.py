@@ -21,7 +21,7 @@ from typing import Any
 
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import bitwise, contrib, errors, initializers, layers, losses, math, metrics
-from weft.tf1 import app, data, flags, gfile, logging
+from weft.tf1 import app, compat, data, estimator, flags, gfile, logging
 from weft.tf1 import linalg
 from weft.tf1 import nn
 from weft.tf1 import python_io, random
@@ -169,12 +169,14 @@ __all__ = [
     "argsort", "as_dtype", "asin", "asinh", "assign", "assign_add", "assign_sub", "atan", "atan2",
     "atanh", "bfloat16", "bitcast", "bitwise", "bool", "broadcast_static_shape", "broadcast_to",
     "case", "cast", "ceil", "cholesky", "clip_by_average_norm", "clip_by_global_norm",
-    "clip_by_norm", "clip_by_value", "colocate_with", "concat", "cond", "confusion_matrix",
+    "clip_by_norm", "clip_by_value", "colocate_with", "compat", "concat", "cond",
+    "confusion_matrix",
     "constant", "constant_initializer", "contrib", "control_dependencies", "convert_n_to_tensor",
     "convert_to_tensor", "cos", "cosh", "count_nonzero", "cumprod", "cumsum", "data", "decode_csv",
     "decode_image", "decode_jpeg", "decode_png", "decode_raw", "depth_to_space", "device", "diag",
     "diag_part", "div", "div_no_nan", "divide", "double", "einsum", "ensure_shape", "equal", "erf",
-    "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill", "flags", "float16", "float32",
+    "erfc", "errors", "estimator", "exp", "expand_dims", "expm1", "eye", "fill", "flags", "float16",
+    "float32",
     "float64", "floor", "floor_div", "floordiv", "floormod", "foldl", "foldr", "gather",
     "gather_nd", "get_collection", "get_collection_ref", "get_default_graph", "get_default_session",
     "get_local_variable", "get_variable", "get_variable_scope", "gfile", "global_norm",
@@ -233,7 +235,7 @@ _ABSENT = {
     "shapes that depend on data": ("boolean_mask", "setdiff1d", "sparse_to_dense", "unique"),
     "strings and files": ("as_string", "string_join", "string_split"),
     "queues in the graph": ("FIFOQueue", "queue"),
-    "estimators": ("estimator", "feature_column"),
+    "estimators": ("feature_column",),
     "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
 }
 
