@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import weft.tf1 as tf
 from weft.datasets import load_digits
 from weft.errors import ArgumentError, ShapeError, StateError, UnknownKeyError
 from weft.tf1 import keras
@@ -74,3 +75,23 @@ def test_a_step_is_that_of_the_formulas(digits):
 def test_errors(digits, act, error, text):
     with pytest.raises(error, match=text):
         act(*digits)
+
+
+def test_a_dataset_of_tensors(digits):
+    """They are computed once, in Keras's session."""
+    scale = tf.Variable(2.0)
+    tf.keras.backend.get_session().run(scale.initializer)
+    x, y = (a[:32].astype("float32") for a in digits)
+    data = tf.data.Dataset.from_tensor_slices((tf.cast(x * 0.5, tf.float32) * scale, y))
+    weights = []
+    for given, options in ((data.batch(16).repeat(), {"steps_per_epoch": 2}), (x, {"y": y})):
+        model = small()
+        model.set_weights([np.sin(np.arange(w.size)).reshape(w.shape) for w in model.get_weights()])
+        options = {"batch_size": 16, "shuffle": False, **options} if given is x else options
+        model.fit(given, epochs=2, verbose=0, **options)
+        weights.append(model.get_weights())
+    for one, another in zip(*weights, strict=True):
+        np.testing.assert_allclose(one, another, rtol=1e-5, atol=1e-6)
+    fed = tf.data.Dataset.from_tensors((tf.placeholder("float32", [2, 64]), y[:2]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Placeholder"):
+        small().fit(fed, verbose=0)

@@ -10,7 +10,8 @@ import numpy as np
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import fail, graph_of
+from weft.tf1.keras.engine import sessions
 from weft.tf1.keras.fit.feeding import Batch
 
 
@@ -74,16 +75,16 @@ class Prepared:
 
 
 def elements_of(dataset: Any) -> Any:
-    """A loader over a `tf.data` dataset of arrays, or over its iterator."""
-    if isinstance(dataset, tf.data.Dataset):
-        if dataset.inputs:
-            raise fail(
-                ArgumentError,
-                "fit: expected a dataset of arrays, got one of tensors, which only a session knows;"
-                " make an initializable iterator",
-            )
+    """A loader over a `tf.data` dataset, or over its iterator.
+
+    Tensors that a dataset is made of are computed once, now, in Keras's session.
+    """
+    if not isinstance(dataset, tf.data.Dataset):
+        return dataset
+    if not dataset.inputs:
         return dataset.pipeline([])
-    return dataset
+    with graph_of(dataset.inputs).as_default():
+        return dataset.pipeline(sessions.get_session().run(list(dataset.inputs)))
 
 
 def is_loader(x: Any) -> bool:
