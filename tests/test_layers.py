@@ -71,7 +71,7 @@ LAYERS = [
     ("weft.models",),
     ("weft.train",),
     ("weft.tf1.keras",),  # a face of the trainer
-    ("weft.horovod.keras",),
+    ("weft.horovod.keras", "weft.horovod.tensorflow.keras"),
     ("weft.cli",),
 ]
 FRONT_ENDS = ("weft.tf1", "weft.eager")  # func and numpy are built on eager tensors

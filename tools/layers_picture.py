@@ -24,6 +24,9 @@ APART: Final = (
 )
 """Parts of packages that lie above these."""
 
+ELSEWHERE: Final = {"horovod.tensorflow.keras": "horovod.keras"}
+"""Modules that belong to another package than their folder's."""
+
 Arrows = dict[str, set[str]]
 """For each package those that it imports."""
 
@@ -33,6 +36,8 @@ def package_of(module: str) -> str:
     parts = module.split(".")[1:]
     if parts[:1] == ["checkpoint"] and parts[1:2] and parts[1] not in ABOVE_TENSORS:
         return "checkpoint.arrays"
+    if ".".join(parts) in ELSEWHERE:
+        return ELSEWHERE[".".join(parts)]
     if ".".join(parts[:2]) in APART:
         return ".".join(parts[:2])
     if parts[:1] != ["eager"]:

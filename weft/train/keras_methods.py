@@ -74,6 +74,14 @@ class KerasMethods:
         if self._trainer is not None:
             self._trainer.should_stop = value
 
+    def begin_epoch_at(self, batch: int) -> None:
+        """Let the epoch that begins have only its batches from this number on.
+
+        For `on_epoch_begin` of a callback, in a run that goes on within an epoch.
+        """
+        if self._trainer is not None:
+            self._trainer.progress.batch = batch
+
     def fit(
         self,
         x: Any = None,
