@@ -67,6 +67,7 @@ LAYERS = [
     # what divides and cuts modules
     ("weft.distributed.fsdp", "weft.distributed.pipelining", "weft.distributed.tensor"),
     ("weft.optim",),
+    ("weft.distributed.checkpoint",),
     ("weft.horovod",),
     ("weft.models",),
     ("weft.train",),

@@ -16,6 +16,7 @@ ABOVE_TENSORS: Final = ("checkpointer", "random_state", "restoring", "slices")
 """Of `weft.checkpoint`; its other modules know arrays only, and lie below tensors."""
 
 APART: Final = (
+    "distributed.checkpoint",
     "distributed.fsdp",
     "distributed.pipelining",
     "distributed.tensor",

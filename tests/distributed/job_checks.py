@@ -13,6 +13,7 @@ import mapped_checks
 import mesh_checks
 import numpy as np
 import pipeline_checks
+import saved_checks
 import shape_checks
 import shard_checks
 import shard_option_checks
@@ -261,7 +262,8 @@ def check_refusals(rank: int, size: int) -> None:
 MODULES = (
     sys.modules[__name__], data_parallel_checks, dtensor_checks, horovod_checks,
     horovod_graph_checks, horovod_keras_checks, horovod_passes_checks, mapped_checks, mesh_checks,
-    pipeline_checks, shape_checks, shard_checks, shard_option_checks, tensor_parallel_checks,
+    pipeline_checks, saved_checks, shape_checks, shard_checks, shard_option_checks,
+    tensor_parallel_checks,
 )  # fmt: skip
 
 

@@ -34,14 +34,16 @@ class Restored(NamedTuple):
     path: Path
 
 
-class _Fault(NamedTuple):
+class Fault(NamedTuple):
+    """A place where a checkpoint does not match, and in what: a line of the message."""
+
     kind: str
     place: str
 
 
-_MISSING: Final = "missing in the checkpoint"
+MISSING: Final = "missing in the checkpoint"
 _UNEXPECTED: Final = "not expected"
-_MISMATCH: Final = "of another kind, shape or type"
+MISMATCH: Final = "of another kind, shape or type"
 
 
 def put_back(into: Mapping[str, Any], found: Restored) -> None:
@@ -53,10 +55,10 @@ def put_back(into: Mapping[str, Any], found: Restored) -> None:
     """
     faults = list(_faults(into, found.state, ""))
     if faults:
-        raise CheckpointError(_message(found.path, faults))
+        raise CheckpointError(mismatches(found.path, faults))
     for name, target in into.items():
         try:
-            _load(target, found.state[name])
+            load_into(target, found.state[name])
         except Exception as error:
             raise CheckpointError(f"restore: {found.path}: {name!r}: {error}") from error
 
@@ -69,46 +71,46 @@ def has_state(x: Any) -> bool:
 # -- checking
 
 
-def _faults(into: Any, saved: Any, place: str) -> Iterator[_Fault]:
+def _faults(into: Any, saved: Any, place: str) -> Iterator[Fault]:
     if saved is ABSENT:
         return
     if isinstance(into, PerRank):
         yield from _faults(into.value, saved, place)
     elif isinstance(into, Slice):
         whole = f"{array_of(into.tensor).dtype}{show(tuple(into.shape))}"
-        if _kind(saved) != whole:
-            yield _Fault(_MISMATCH, f"{place}: expected {whole}, got {_kind(saved)}")
+        if kind_of(saved) != whole:
+            yield Fault(MISMATCH, f"{place}: expected {whole}, got {kind_of(saved)}")
     elif has_state(into):
         yield from _faults_of_object(into, saved, place)
     elif isinstance(into, Mapping):
         yield from _faults_of_dict(into, saved, place)
     elif isinstance(into, list | tuple):
         yield from _faults_of_list(into, saved, place)
-    elif isinstance(into, Tensor | np.ndarray) and _kind(into) != _kind(saved):
-        yield _Fault(_MISMATCH, f"{place}: expected {_kind(into)}, got {_kind(saved)}")
+    elif isinstance(into, Tensor | np.ndarray) and kind_of(into) != kind_of(saved):
+        yield Fault(MISMATCH, f"{place}: expected {kind_of(into)}, got {kind_of(saved)}")
 
 
-def _faults_of_list(into: Sequence[Any], saved: Any, place: str) -> Iterator[_Fault]:
+def _faults_of_list(into: Sequence[Any], saved: Any, place: str) -> Iterator[Fault]:
     if not isinstance(saved, list | tuple) or len(saved) != len(into):
-        yield _Fault(_MISMATCH, f"{place}: expected {len(into)} entries, got {_kind(saved)}")
+        yield Fault(MISMATCH, f"{place}: expected {len(into)} entries, got {kind_of(saved)}")
         return
     for number, (one, other) in enumerate(zip(into, saved, strict=True)):
         yield from _faults(one, other, f"{place}.{number}")
 
 
-def _faults_of_dict(into: Mapping[Any, Any], saved: Any, place: str) -> Iterator[_Fault]:
+def _faults_of_dict(into: Mapping[Any, Any], saved: Any, place: str) -> Iterator[Fault]:
     if not isinstance(saved, Mapping):
-        yield _Fault(_MISMATCH, f"{place}: expected a dict, got {_kind(saved)}")
+        yield Fault(MISMATCH, f"{place}: expected a dict, got {kind_of(saved)}")
         return
     for key, one in into.items():
         where = f"{place}.{key}" if place else str(key)
         if key in saved:
             yield from _faults(one, saved[key], where)
         else:
-            yield _Fault(_MISSING, where)
+            yield Fault(MISSING, where)
 
 
-def _faults_of_object(into: Any, saved: Any, place: str) -> Iterator[_Fault]:
+def _faults_of_object(into: Any, saved: Any, place: str) -> Iterator[Fault]:
     """Mismatches of a model, whose tensors all have names; other objects check by themselves."""
     own = into.state_dict()
     if not isinstance(own, Mapping) or not own or not all(map(is_tensor, own.values())):
@@ -117,19 +119,25 @@ def _faults_of_object(into: Any, saved: Any, place: str) -> Iterator[_Fault]:
     if isinstance(saved, Mapping):
         for key in saved:
             if key not in own:
-                yield _Fault(_UNEXPECTED, f"{place}.{key}")
+                yield Fault(_UNEXPECTED, f"{place}.{key}")
 
 
-def _kind(x: Any) -> str:
+def kind_of(x: Any) -> str:
+    """What something is, for messages: the type and shape of an array, the class of the rest."""
     if is_tensor(x):
         array = array_of(x)
         return f"{array.dtype}{show(array.shape)}"
     return f"{len(x)} entries" if isinstance(x, Sequence | Mapping) else type(x).__name__
 
 
-def _message(path: Path, faults: list[_Fault]) -> str:
-    lines = [f"restore: {path} does not match the state to restore:"]
-    for kind in (_MISSING, _UNEXPECTED, _MISMATCH):
+def mismatches(path: Path, faults: Sequence[Fault], name: str = "restore") -> str:
+    """The message that lists faults by their kind.
+
+    Args:
+        name: the function that found them.
+    """
+    lines = [f"{name}: {path} does not match the state to restore:"]
+    for kind in (MISSING, _UNEXPECTED, MISMATCH):
         places = [fault.place for fault in faults if fault.kind == kind]
         if places:
             more = len(places) - MOST_NAMED
@@ -141,19 +149,20 @@ def _message(path: Path, faults: list[_Fault]) -> str:
 # -- loading
 
 
-def _load(into: Any, saved: Any) -> None:
+def load_into(into: Any, saved: Any) -> None:
+    """Loads saved values in place, after `_faults` has found none."""
     if isinstance(into, PerRank):
         _load_own(into, saved)
     elif isinstance(into, Slice):
-        _load(into.tensor, piece_of(saved, into))
+        load_into(into.tensor, piece_of(saved, into))
     elif has_state(into):
         into.load_state_dict(saved)
     elif isinstance(into, Mapping):
         for key, one in into.items():
-            _load(one, saved[key])
+            load_into(one, saved[key])
     elif isinstance(into, list | tuple):
         for one, other in zip(into, saved, strict=True):
-            _load(one, other)
+            load_into(one, other)
     elif isinstance(into, Tensor):
         with no_grad():
             into.copy_(saved)
@@ -168,4 +177,4 @@ def _load_own(into: PerRank, saved: Any) -> None:
             stacklevel=5,
         )
     else:
-        _load(into.value, saved)
+        load_into(into.value, saved)

@@ -108,7 +108,8 @@ __all__ = [
 
 name_ranks()  # as programs for `torchrun` read it before they join the process group
 
-_MODULES: Final = ("fsdp", "pipelining", "tensor")  # above `weft.nn`, so loaded on first use
+# Above `weft.nn`, so loaded on first use.
+_MODULES: Final = ("checkpoint", "fsdp", "pipelining", "tensor")
 
 
 def __getattr__(name: str) -> Any:

@@ -65,6 +65,18 @@ class LBFGS(Optimizer):
                 f"{at_user_line()}"
             )
 
+    def begin(self) -> None:
+        """Its state is made by its first step.
+
+        Raises:
+            OptimizerError: it has made no step.
+        """
+        if not self.state:
+            raise OptimizerError(
+                "LBFGS: expected state, which its first step makes; give the optimizer itself to "
+                f"save and load{at_user_line()}"
+            )
+
     def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Iterate until the tolerances or limits are reached.
 

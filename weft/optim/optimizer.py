@@ -288,6 +288,19 @@ class Optimizer(GuardedMaking):
             if name not in state:
                 state[name] = _filled(p, fill)
 
+    def begin(self) -> None:
+        """Make the state that the first step would make, if there is none, as for loading into.
+
+        Raises:
+            OptimizerError: only a step makes this optimizer's state.
+        """
+        if self.state:
+            return
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.requires_grad:
+                    self._begin(p, group, self.state[p])
+
     def _record(self, buckets: dict[Any, list[Tensor]]) -> None:
         if not buckets:
             return

@@ -3,8 +3,9 @@
 step-100/            a checkpoint; step-100.1 if the same step was saved again
     arrays-00000-of-00001.safetensors    data of rank 0 of 1
     manifest.json    written last: the checkpoint's files, with digests
-step-200.tmp/        is being written, or was left by a killed writer lock                 locked by
-the writer
+step-200.tmp/        is being written, or was left by a killed writer
+lock                 locked by the writer
+failure.json         why rank 0 has not committed, for the other ranks
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from weft.checkpoint.file import sync_folder
 
 MANIFEST: Final = "manifest.json"
 LOCK: Final = "lock"
+FAILURE: Final = "failure.json"
 TEMPORARY: Final = ".tmp"
 _STEP: Final = re.compile(r"step-(\d{1,18})(?:\.(\d{1,9}))?")
 

@@ -1,15 +1,15 @@
 """The state in a checkpoint, assembled from its ranks' data.
 
 A piece of a global array is saved as `{SLICE: [shape, start], "piece": array}`, and a per-rank
-value as `{RANK: value}`. Rank 0 saves everything else for all.
+value as `{RANK: value}`. Of everything else, the value of the lowest rank that has it counts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -67,34 +67,49 @@ def read_state(path: Path, manifest: Manifest, wrap: Wrap, rank: int = 0, ranks:
     """
     stored = read_parts(path, manifest)
     first = stored[0].metadata.get(TREE, "")
-    if f'"{SLICE}"' not in first and f'"{RANK}"' not in first:
+    if len(stored) == 1 and f'"{SLICE}"' not in first and f'"{RANK}"' not in first:
         return nested(stored[0], path, wrap)
-    states = [nested(part, path, lambda array: array) for part in stored]
+    states = dict(enumerate([nested(part, path, lambda array: array) for part in stored]))
     try:
         return _merged(states, rank if ranks == len(states) else None, wrap)
     except _FAULTS as error:
         raise DataError(f"load: {path} is damaged: its pieces: {error!r}") from None
 
 
-def _merged(states: Sequence[Any], rank: int | None, wrap: Wrap) -> Any:
-    first = states[0]
+def _merged(states: Mapping[int, Any], rank: int | None, wrap: Wrap) -> Any:
+    """What ranks have at one place, by rank; keys and items may be on some of them alone."""
+    first = next(iter(states.values()))
     if isinstance(first, dict):
-        keys = cast("dict[Any, Any]", first)
-        if SLICE in keys:
-            return wrap(_whole(states))
-        if RANK in keys:
-            own = None if rank is None else states[rank][RANK]
-            return ABSENT if rank is None else _merged([own], 0, wrap)
-        return {k: _merged([s[k] for s in states], rank, wrap) for k in keys}
+        return _merged_dicts({r: s for r, s in states.items() if isinstance(s, dict)}, rank, wrap)
     if isinstance(first, list | tuple):
-        items = cast("list[Any]", first)
-        found = [_merged([s[i] for s in states], rank, wrap) for i in range(len(items))]
+        lists = {r: s for r, s in states.items() if isinstance(s, list | tuple)}
+        found = [
+            _merged({r: s[i] for r, s in lists.items() if i < len(s)}, rank, wrap)
+            for i in range(max(map(len, lists.values())))
+        ]
         return found if isinstance(first, list) else tuple(found)
     return wrap(first) if isinstance(first, np.ndarray) else first
 
 
-def _whole(states: Sequence[Any]) -> Array:
-    """Assembles a global array from its pieces, which may overlap but must cover it."""
+def _merged_dicts(states: Mapping[int, dict[Any, Any]], rank: int | None, wrap: Wrap) -> Any:
+    keys = dict.fromkeys([key for state in states.values() for key in state])
+    if SLICE in keys:
+        return wrap(whole_of([state for state in states.values() if SLICE in state]))
+    if RANK in keys:
+        own = {} if rank is None else states.get(rank, {})
+        return _merged({0: own[RANK]}, 0, wrap) if RANK in own else ABSENT
+    return {k: _merged({r: s[k] for r, s in states.items() if k in s}, rank, wrap) for k in keys}
+
+
+def whole_of(states: Sequence[Mapping[str, Any]]) -> Array:
+    """Assembles a global array from its pieces, which may overlap but must cover it.
+
+    Args:
+        states: of each piece `{SLICE: [shape, start], PIECE: array}`.
+
+    Raises:
+        ValueError: pieces of different arrays, or some are missing.
+    """
     shape, _ = states[0][SLICE]
     whole = np.empty(shape, states[0][PIECE].dtype)
     filled = np.zeros(shape, np.bool_)

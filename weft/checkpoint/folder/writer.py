@@ -1,11 +1,13 @@
 """Writes a checkpoint: files, then the manifest, then renames the folder to its final name.
 
 If several ranks save, each writes its file and a note beside it. Rank 0 waits for all notes and
-commits; the others wait for the commit, so a save that has returned is durable.
+commits; the others wait for the commit, so a save that has returned is durable. A rank that fails
+leaves a note of its error, which all others raise.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -20,6 +22,7 @@ import numpy as np
 from weft.checkpoint.arrays import write_arrays
 from weft.checkpoint.file import sync_folder, write_file
 from weft.checkpoint.folder.layout import (
+    FAILURE,
     LOCK,
     TEMPORARY,
     free_folder,
@@ -77,6 +80,7 @@ class FolderWriter:
         self._lock = lock_folder(self._folder)
         remove_unfinished(self._folder)
         if self._place.ranks > 1:
+            (self._folder / FAILURE).unlink(missing_ok=True)
             write_file(self._folder / SESSION, [secrets.token_hex(8).encode()])
 
     def close(self) -> None:
@@ -91,7 +95,7 @@ class FolderWriter:
         """Writes a checkpoint: it is complete if this returns, and absent if this raises.
 
         Raises:
-            CheckpointError: another rank did not do its part in time.
+            CheckpointError: another rank failed, or did not do its part in time.
             OSError: the folder is full, or may not be written to.
         """
         self._saves += 1
@@ -102,15 +106,33 @@ class FolderWriter:
             part = part_name(self._place.rank, self._place.ranks)
             digest = write_arrays(temporary / part, arrays, {TREE: tree})
             if self._place.rank > 0:
-                self._note(temporary, save, digest)
+                note = temporary / _note_name(self._place.rank)
+                _write_note(note, {"save": save, "digest": digest})
                 self._until("rank 0 commits", lambda: self._committed(step, save))
             else:
                 files = {part: digest, **self._of_others(temporary, save)}
                 self._commit(temporary, Manifest(step, 0, files, dict(metrics), save))
-        except BaseException:
+        except BaseException as error:
+            self._tell(temporary, save, f"{type(error).__name__}: {error}")
             if self._place.rank == 0:
                 remove_folder(temporary)
+            elif isinstance(error, FileNotFoundError):  # rank 0 has just done that
+                self._check_first(save)
             raise
+
+    def _tell(self, temporary: Path, save: str, error: str) -> None:
+        """Leaves a note of an error for the other ranks."""
+        first = self._folder / FAILURE
+        note = temporary / _note_name(self._place.rank) if self._place.rank else first
+        if self._place.ranks > 1:
+            with contextlib.suppress(OSError):  # without it, the others wait for the timeout
+                _write_note(note, {"save": save, "error": error})
+
+    def _check_first(self, save: str) -> None:
+        """Raises rank 0's error, if there is a note of one."""
+        failure = _read_note(self._folder / FAILURE, save)
+        if failure is not None:
+            raise CheckpointError(f"checkpoint: rank 0 failed: {failure['error']}")
 
     # -- among ranks
 
@@ -126,21 +148,20 @@ class FolderWriter:
         self._until("rank 0 begins to save", lambda: lock.exists() and path.exists())
         return path.read_text()
 
-    def _note(self, temporary: Path, save: str, digest: str) -> None:
-        path = temporary / _note_name(self._place.rank)
-        write_file(path, [json.dumps({"save": save, "digest": digest}).encode()])
-
     def _of_others(self, temporary: Path, save: str) -> dict[str, str]:
         """The files of the other ranks, with their digests."""
         found: dict[str, str] = {}
         for rank in range(1, self._place.ranks):
             path = temporary / _note_name(rank)
             note = self._until(f"rank {rank} saves its part", lambda p=path: _read_note(p, save))
+            if "error" in note:
+                raise CheckpointError(f"checkpoint: rank {rank} failed: {note['error']}")
             found[part_name(rank, self._place.ranks)] = note["digest"]
             path.unlink()
         return found
 
     def _committed(self, step: int, save: str) -> bool:
+        self._check_first(save)
         manifests, _ = readable(self._folder)
         return any([(m.step, m.save) == (step, save) for _, m in manifests])
 
@@ -185,6 +206,10 @@ class FolderWriter:
 
 def _note_name(rank: int) -> str:
     return f"rank-{rank:05}.json"
+
+
+def _write_note(path: Path, note: Mapping[str, str]) -> None:
+    write_file(path, [json.dumps(note).encode()])
 
 
 def _read_note(path: Path, save: str) -> dict[str, str] | None:

@@ -1,0 +1,39 @@
+"""Planners: options of saving and loading. The plans themselves are Weft's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class DefaultSavePlanner:
+    """Accepted by `save`; what its options choose does not change what is saved."""
+
+    flatten_state_dict: bool = True
+    flatten_sharded_tensors: bool = True
+    dedup_replicated_tensors: bool | None = None
+    dedup_save_to_lowest_rank: bool = False
+    enable_plan_caching: bool = False
+
+
+@dataclass
+class DefaultLoadPlanner:
+    """Options of `load`.
+
+    Args:
+        allow_partial_load: keys that the checkpoint does not have keep their values.
+
+    Example:
+        >>> import tempfile, weft as wf, weft.distributed.checkpoint as dcp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = dcp.save({"a": wf.ones(1)}, checkpoint_id=folder)
+        ...     state = {"a": wf.zeros(1), "b": wf.zeros(1)}
+        ...     planner = dcp.DefaultLoadPlanner(allow_partial_load=True)
+        ...     dcp.load(state, checkpoint_id=folder, planner=planner)
+        >>> state["a"].item(), state["b"].item()
+        (1.0, 0.0)
+    """
+
+    flatten_state_dict: bool = True
+    flatten_sharded_tensors: bool = True
+    allow_partial_load: bool = False

@@ -1,0 +1,183 @@
+"""`FileSystemWriter` and `FileSystemReader`: the folder of a checkpoint, and what is in it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from weft.checkpoint.file import open_file
+from weft.checkpoint.folder.layout import MANIFEST, step_folders
+from weft.checkpoint.folder.manifest import Manifest, read_manifest
+from weft.checkpoint.folder.reader import readable
+from weft.checkpoint.folder.state import PIECE, RANK, SLICE, read_state
+from weft.checkpoint.header import read_header
+from weft.checkpoint.slices import PerRank, Slice
+from weft.checkpoint.structure import TREE, built
+from weft.distributed.checkpoint.metadata import Metadata
+from weft.distributed.checkpoint.plan import inventory, metadata_of
+from weft.eager.tensor.interchange.serialization import tensor_of
+from weft.errors import ArgumentError, DataError
+from weft.ops.base import at_user_line
+
+Where = str | os.PathLike[str]
+_OF_PYTORCH: Final = ".metadata"
+
+
+class _Storage:
+    """The folder of a checkpoint."""
+
+    def __init__(self, path: Where) -> None:
+        self.path = Path(path)
+
+    @property
+    def checkpoint_id(self) -> Path:
+        """The folder."""
+        return self.path
+
+    def reset(self, checkpoint_id: Where | None = None) -> None:
+        """Take another folder."""
+        if checkpoint_id:
+            self.path = Path(checkpoint_id)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: Where) -> bool:
+        """Whether something may be the path of a checkpoint: no address of a remote store."""
+        return "://" not in os.fspath(checkpoint_id)
+
+
+class FileSystemWriter(_Storage):
+    """The folder that `save` writes.
+
+    Args:
+        path: the folder; created if it does not exist.
+        overwrite: whether an older checkpoint there is replaced; if not, `save` raises.
+
+    The other arguments are accepted and change nothing: each rank writes one file, which is synced.
+    """
+
+    def __init__(
+        self, path: Where, single_file_per_rank: bool = True, sync_files: bool = True,
+        thread_count: int = 1, per_thread_copy_ahead: int = 10_000_000,
+        cache_staged_state_dict: bool = False, overwrite: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(path)
+        self.overwrite = overwrite
+
+
+class FileSystemReader(_Storage):
+    """The folder that `load` reads: of `save`, of a `Checkpointer`, or one of its checkpoints."""
+
+    def read_metadata(self) -> Metadata:
+        """What the checkpoint contains, from the headers of its files.
+
+        Raises:
+            DataError: there is no checkpoint, or it is damaged.
+
+        Example:
+            >>> import tempfile, weft as wf, weft.distributed.checkpoint as dcp
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     _ = dcp.save({"w": wf.ones(2, 3)}, checkpoint_id=folder)
+            ...     found = dcp.FileSystemReader(folder).read_metadata()
+            >>> found.state_dict_metadata["w"].size
+            (2, 3)
+        """
+        path, manifest = checkpoint_at(self.path)
+        states = [_outline(path / name, digest) for name, digest in manifest.files.items()]
+        return metadata_of([inventory(state) for state in states])
+
+
+def folder_of(
+    name: str, checkpoint_id: Where | None, storage: _Storage | None, kind: type[_Storage]
+) -> Path:
+    """The folder that `checkpoint_id` or a reader or writer names; the first counts.
+
+    Raises:
+        ArgumentError: neither is given, or what is no folder.
+    """
+    if storage is not None and not isinstance(storage, kind):
+        raise ArgumentError(
+            f"{name}: expected a {kind.__name__}, got a {type(storage).__name__}; checkpoints are "
+            f"in folders{at_user_line()}"
+        )
+    if storage is not None:
+        storage.reset(checkpoint_id)
+        checkpoint_id = storage.path
+    if not checkpoint_id:
+        raise ArgumentError(
+            f"{name}: expected checkpoint_id, the path of a folder, or a {kind.__name__}"
+            f"{at_user_line()}"
+        )
+    if not kind.validate_checkpoint_id(checkpoint_id):
+        raise ArgumentError(
+            f"{name}: expected the path of a folder, got {os.fspath(checkpoint_id)!r}; save to a "
+            f"folder and copy it{at_user_line()}"
+        )
+    return Path(checkpoint_id)
+
+
+def checkpoint_at(path: Path) -> tuple[Path, Manifest]:
+    """The checkpoint in a folder, the latest of several, or the one that the folder is.
+
+    Raises:
+        DataError: there is none, or it is damaged.
+    """
+    if (path / MANIFEST).exists() and path in step_folders(path.parent):
+        return path, read_manifest(path)
+    found, damaged = readable(path)
+    if found:
+        return found[-1]
+    reason = "which does not exist"
+    if (path / _OF_PYTORCH).exists():
+        reason = (
+            "which PyTorch has written; convert it by PyTorch's dcp_to_torch_save and Weft's "
+            "torch_save_to_dcp"
+        )
+    elif damaged:
+        reason = "; ".join([str(one.error) for one in damaged])
+    elif path.exists():
+        reason = "which has none" if path.is_dir() else "which is a file"
+    raise DataError(f"load: expected a folder with a checkpoint, got {path}, {reason}")
+
+
+def read_checkpoint(path: Path, rank: int = 0, ranks: int = 1) -> tuple[dict[Any, Any], Path]:
+    """The state in a folder, with whole tensors, and the checkpoint's own folder.
+
+    Args:
+        rank: the rank, of `ranks`, whose own values are read.
+
+    Raises:
+        DataError: there is no checkpoint, or it is damaged.
+        OSError: it may not be read.
+    """
+    where, manifest = checkpoint_at(path)
+    return read_state(where, manifest, tensor_of, rank, ranks), where
+
+
+def _outline(path: Path, digest: str) -> Any:
+    """A rank's state with arrays that have types and shapes and no memory."""
+    with open_file(path) as file:
+        header = read_header(file, os.fstat(file.fileno()).st_size, path)
+    if header.digest != digest:
+        raise DataError(f"checkpoint: {path} is not the file that was saved")
+    arrays = {
+        name: np.broadcast_to(np.zeros((), entry.dtype.numpy), entry.shape)
+        for name, entry in header.entries.items()
+    }
+    return _sliced(built(json.loads(header.metadata[TREE]), arrays))
+
+
+def _sliced(state: Any) -> Any:
+    """A stored structure with `Slice` and `PerRank` for what stands for them."""
+    if isinstance(state, Mapping):
+        if SLICE in state:
+            shape, start = state[SLICE]
+            return Slice(state[PIECE], tuple(shape), tuple(start))
+        if RANK in state:
+            return PerRank(None)
+        return {key: _sliced(one) for key, one in state.items()}
+    return type(state)(map(_sliced, state)) if isinstance(state, list | tuple) else state

@@ -1,0 +1,67 @@
+"""Whole tensors from the pieces of ranks, and rank 0's state on all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from weft.checkpoint.folder.state import PIECE, SLICE, whole_of
+from weft.checkpoint.slices import Slice, own_part, sliced
+from weft.distributed.objects import all_gather_object, broadcast_object_list
+from weft.distributed.process_group import get_rank, is_initialized
+from weft.distributed.tensor.dtensor import DTensor
+from weft.eager.tensor.interchange.serialization import array_of, is_tensor, tensor_of
+from weft.transport.division import Division, division_of
+
+
+def whole(value: Any, like: Any) -> Any:
+    """A tensor that ranks have pieces of, on all of them; other values as they are.
+
+    Args:
+        like: the parameter that the value belongs to, which says who has the other pieces.
+    """
+    if isinstance(value, DTensor):
+        return value.full_tensor()
+    division = division_of(like)
+    return _gathered(value, division) if division and isinstance(value, Slice) else value
+
+
+def _gathered(part: Slice, division: Division) -> Any:
+    pieces: list[Any] = [{SLICE: [part.shape, part.start], PIECE: part.tensor}]
+    for group in division.groups:
+        every: list[Any] = [None] * group.size
+        all_gather_object(every, pieces, group)
+        pieces = [piece for each in every for piece in each]
+    return tensor_of(whole_of([{**piece, PIECE: array_of(piece[PIECE])} for piece in pieces]))
+
+
+def is_first() -> bool:
+    """Whether this is rank 0, or the only process."""
+    return not is_initialized() or get_rank() == 0
+
+
+def from_first(state: Mapping[str, Any], keep: Callable[[str, Any], Any]) -> dict[str, Any]:
+    """Rank 0's entries on all ranks, sent one by one.
+
+    Args:
+        keep: what a rank keeps of an entry.
+
+    Raises:
+        DistributedError: there is no process group.
+    """
+    box: list[Any] = [list(state) if is_first() else None]
+    broadcast_object_list(box)
+    found: dict[str, Any] = {}
+    for key in box[0]:
+        box = [state[key] if is_first() else None]
+        broadcast_object_list(box)
+        found[key] = keep(key, box[0])
+    return found
+
+
+def kept_part(value: Any, like: Any) -> Any:
+    """A rank's part of a whole tensor, in memory of its own; other values as they are."""
+    if isinstance(value, Mapping):
+        return {key: kept_part(one, like) for key, one in value.items()}
+    part = own_part(value, like)
+    return sliced(part.clone(), like) if is_tensor(value) and part is not value else value

@@ -1,0 +1,58 @@
+"""What the arguments of `save` and `load` choose: the ranks, and what does not exist."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from weft.checkpoint.folder.background import Background
+from weft.distributed.process_group import is_initialized, member
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
+from weft.placement import launched
+from weft.transport.group import Group
+
+pending = Background()
+"""The write that `async_save` has begun; the next call of any function waits for it."""
+
+
+def group_of(name: str, process_group: Group | None, no_dist: bool) -> Group | None:
+    """The ranks that save or load together; `None` for this process alone.
+
+    Raises:
+        DistributedError: this process is no member of the group.
+    """
+    if no_dist:
+        return None
+    if is_initialized():
+        return member(process_group, name)
+    if launched():
+        warnings.warn(
+            f"{name}: there is no process group, so each process works alone; call "
+            "init_process_group() first, or give no_dist=True",
+            stacklevel=4,
+        )
+    return None
+
+
+def check_planner(name: str, planner: Any, kind: type) -> None:
+    """Refuses planners that are not Weft's.
+
+    Raises:
+        ArgumentError: another planner, or a class derived from one.
+    """
+    if planner is not None and type(planner) is not kind:
+        raise ArgumentError(
+            f"{name}: expected a {kind.__name__}, got a {type(planner).__name__}; planners of "
+            f"one's own do not exist{at_user_line()}"
+        )
+
+
+def refuse(name: str, option: str, given: Any, expected: Any) -> None:
+    """Refuses an option that asks for what does not exist.
+
+    Raises:
+        ArgumentError: the option is not the expected value.
+    """
+    if given != expected:
+        raise ArgumentError(f"{name}: expected {option}={expected}, got {given!r}{at_user_line()}")

@@ -1,0 +1,163 @@
+"""Who saves what: each rank tells what it has, and the lowest rank with a piece saves it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from weft.checkpoint.arrays import known_dtype
+from weft.checkpoint.slices import PerRank, Slice
+from weft.distributed.checkpoint.flat import LEFT, as_piece, is_inner, leaves, nodes, replaced
+from weft.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+from weft.eager.tensor.interchange.serialization import is_tensor
+from weft.errors import CheckpointError
+from weft.ir.dtype import NAMED
+from weft.ir.shape import show
+
+Told = Sequence[Any]  # of a node: [kind], or ["tensor", dtype, shape, start, sizes]
+Inventory = Mapping[str, Told]
+_TENSOR: Final = "tensor"
+_VALUE: Final = "value"
+
+
+class Plan(NamedTuple):
+    """How ranks save a state together.
+
+    Attributes:
+        savers: the rank that saves a piece, by path, offsets and sizes; of values these are empty.
+        cut: the paths of tensors that are saved in pieces.
+        metadata: of the whole.
+    """
+
+    savers: dict[tuple[str, tuple[int, ...], tuple[int, ...]], int]
+    cut: set[str]
+    metadata: Metadata
+
+
+def pieces_of(state: Any) -> Any:
+    """A copy of a state with a `Slice` for each `DTensor`.
+
+    Raises:
+        TreeError: two leaves have the same path.
+        ArgumentError: a `DTensor` of summands.
+        DTypeError: an object with a state of its own below the top.
+    """
+    leaves(state)
+    return replaced(state, as_piece)
+
+
+def inventory(state: Any) -> dict[str, Told]:
+    """What a rank has of a state, as JSON has it.
+
+    Raises:
+        DTypeError: an array of a type that cannot be saved.
+    """
+    return {path: _told(path, item) for path, item in nodes(state)}
+
+
+def _told(path: str, x: Any) -> Told:
+    if isinstance(x, Slice):
+        return [_TENSOR, _dtype(path, x.tensor), x.shape, x.start, tuple(x.tensor.shape)]
+    if is_tensor(x):
+        return [_TENSOR, _dtype(path, x), tuple(x.shape), (0,) * len(x.shape), tuple(x.shape)]
+    if isinstance(x, PerRank):
+        return ["value of each rank"]
+    if is_inner(x):
+        return ["dict" if isinstance(x, Mapping) else type(x).__name__]
+    return [_VALUE]
+
+
+def _dtype(path: str, x: Any) -> str:
+    return str(known_dtype(path, x))
+
+
+def plan_of(inventories: Sequence[Inventory]) -> Plan:
+    """How ranks with these inventories save.
+
+    Raises:
+        CheckpointError: ranks have different things at a path, or pieces are missing.
+    """
+    plan = Plan({}, set(), Metadata({}))
+    for path in dict.fromkeys([path for one in inventories for path in one]):
+        found = {rank: one[path] for rank, one in enumerate(inventories) if path in one}
+        _check_alike(path, found)
+        kind, *rest = next(iter(found.values()))
+        if kind == _TENSOR:
+            _plan_tensor(plan, path, rest[0], tuple(rest[1]), found)
+        elif kind == _VALUE:
+            plan.savers[path, (), ()] = next(iter(found))
+            plan.metadata.state_dict_metadata[path] = BytesStorageMetadata()
+    return plan
+
+
+def _check_alike(path: str, found: Mapping[int, Told]) -> None:
+    texts = {rank: _text(told) for rank, told in found.items()}
+    first = next(iter(texts))
+    for rank, text in texts.items():
+        if text != texts[first]:
+            raise CheckpointError(
+                f"save: {path!r}: expected the same on all ranks, got {texts[first]} on rank "
+                f"{first} and {text} on rank {rank}"
+            )
+
+
+def _text(told: Told) -> str:
+    return f"{told[1]}{show(tuple(told[2]))}" if told[0] == _TENSOR else f"a {told[0]}"
+
+
+def _plan_tensor(
+    plan: Plan, path: str, dtype: str, shape: tuple[int, ...], found: Mapping[int, Told]
+) -> None:
+    pieces: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+    for rank, (*_, start, sizes) in found.items():
+        pieces.setdefault((tuple(start), tuple(sizes)), rank)
+    total, there = math.prod(shape), sum([math.prod(sizes) for _, sizes in pieces])
+    if there < total:
+        raise CheckpointError(
+            f"save: {path!r}: expected pieces of all {total} elements of {show(shape)}, got {there}"
+        )
+    if any([sizes != shape for _, sizes in pieces]):
+        plan.cut.add(path)
+    plan.savers.update({(path, *piece): rank for piece, rank in pieces.items()})
+    chunks = [ChunkStorageMetadata(*piece) for piece in pieces]
+    plan.metadata.state_dict_metadata[path] = TensorStorageMetadata(
+        TensorProperties(NAMED[dtype]), shape, chunks
+    )
+
+
+def metadata_of(inventories: Sequence[Inventory]) -> Metadata:
+    """The metadata of stored states, where `None` may stand for what another rank has saved.
+
+    Raises:
+        CheckpointError: ranks have different things at a path, or pieces are missing.
+    """
+    there = {path for one in inventories for path, told in one.items() if told[0] != _VALUE}
+    found = [
+        {path: told for path, told in one.items() if told[0] != _VALUE or path not in there}
+        for one in inventories
+    ]
+    return plan_of(found).metadata
+
+
+def own_share(state: Any, plan: Plan, rank: int) -> Any:
+    """What a rank saves of a state: pieces as a `Slice`, without what other ranks save."""
+
+    def chosen(path: str, x: Any) -> Any:
+        if isinstance(x, PerRank):
+            return x
+        kind, *rest = _told(path, x)
+        start, sizes = (tuple(rest[2]), tuple(rest[3])) if kind == _TENSOR else ((), ())
+        if plan.savers[path, start, sizes] != rank:
+            return LEFT
+        if path not in plan.cut:
+            return x.tensor if isinstance(x, Slice) else x
+        return x if isinstance(x, Slice) else Slice(x, sizes, start)
+
+    return replaced(state, chosen)

@@ -1,0 +1,318 @@
+"""State dicts of models and optimizers by names that do not depend on how ranks divide them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from weft.distributed.checkpoint.gathering import from_first, is_first, kept_part, whole
+from weft.distributed.checkpoint.names import below, canonical, parameters, wrappers
+from weft.distributed.checkpoint.optimizer_state import (
+    STATE,
+    combined,
+    flattened,
+    nested,
+    own_groups,
+)
+from weft.errors import ArgumentError
+from weft.nn.module.module import Module
+from weft.nn.module.state_dict import IncompatibleKeys
+from weft.ops.base import at_user_line
+from weft.optim.optimizer import Optimizer
+
+Optimizers = Optimizer | Iterable[Optimizer] | None
+
+
+@dataclass
+class StateDictOptions:
+    """How states are made and loaded.
+
+    Args:
+        full_state_dict: whole tensors on all ranks, instead of pieces.
+        cpu_offload: with `full_state_dict`, rank 0 alone gets the state and the others get `{}`.
+            Otherwise it changes nothing: tensors are in the host's memory.
+        ignore_frozen_params: leave out parameters that require no gradient.
+        keep_submodule_prefixes: whether names begin with the path of a submodule, if some are
+            given.
+        strict: whether missing and unexpected keys raise.
+        broadcast_from_rank0: load rank 0's full state on all ranks, which may give `{}`.
+        flatten_optimizer_state_dict: a flat dict, `"state.0.weight.exp_avg"`, for the optimizers.
+        dsd_fqn_modifiers: the default.
+    """
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    flatten_optimizer_state_dict: bool = False
+    dsd_fqn_modifiers: str = "_fqn_modifiers"
+
+
+def get_model_state_dict(
+    model: Module, *, submodules: set[Module] | None = None,
+    options: StateDictOptions | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The parameters and buffers of a model, by the names of the model without wrappers.
+
+    Sharded parameters are `Slice`s, which `save` writes and `load` fills.
+
+    Args:
+        model: as `fully_shard`, `parallelize_module` or `DistributedDataParallel` has made it.
+        submodules: deprecated; only what belongs to these.
+
+    Raises:
+        ArgumentError: options that contradict each other.
+
+    Example:
+        >>> import weft as wf
+        >>> from weft.distributed.checkpoint.state_dict import get_model_state_dict
+        >>> list(get_model_state_dict(wf.nn.Linear(2, 1)))
+        ['weight', 'bias']
+    """
+    chosen = _checked("get_model_state_dict", options)
+    places, named = wrappers(model), parameters(model)
+    found = {canonical(key, places): value for key, value in model.state_dict().items()}
+    found = _below(model, found, submodules, chosen)
+    if chosen.ignore_frozen_params:
+        frozen = {name for name, p in named.items() if not p.requires_grad}
+        found = {key: value for key, value in found.items() if key not in frozen}
+    if chosen.full_state_dict:
+        found = {key: whole(value, named.get(key)) for key, value in found.items()}
+    return _for_rank(found, chosen)
+
+
+def get_optimizer_state_dict(
+    model: Module, optimizers: Optimizers, *, submodules: set[Module] | None = None,
+    options: StateDictOptions | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """The state of optimizers, by the names of the model's parameters.
+
+    An optimizer without state gets that of its first step, so that `load` can fill it.
+
+    Args:
+        model: has the parameters.
+        optimizers: one or several, whose states are put together.
+        submodules: deprecated; has no effect here.
+
+    Raises:
+        ArgumentError: no optimizer, one that is not of `weft.optim`, or one of other parameters.
+
+    Example:
+        >>> import weft as wf
+        >>> from weft.distributed.checkpoint.state_dict import get_optimizer_state_dict
+        >>> model = wf.nn.Linear(2, 1)
+        >>> found = get_optimizer_state_dict(model, wf.optim.Adam(model.parameters()))
+        >>> list(found["state"]), found["param_groups"][0]["params"]
+        (['weight', 'bias'], ['weight', 'bias'])
+    """
+    chosen = _checked("get_optimizer_state_dict", options)
+    _tell_deprecated(submodules)
+    given = _listed("get_optimizer_state_dict", optimizers)
+    if not given:
+        raise ArgumentError(
+            f"get_optimizer_state_dict: expected optimizers, got none{at_user_line()}"
+        )
+    return _optimizer_state(model, given, chosen)
+
+
+def get_state_dict(
+    model: Module, optimizers: Optimizers, *, submodules: set[Module] | None = None,
+    options: StateDictOptions | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+    """What `get_model_state_dict` and `get_optimizer_state_dict` return.
+
+    Args:
+        optimizers: `{}` is returned for none.
+
+    Raises:
+        ArgumentError: as these do.
+
+    Example:
+        >>> import weft as wf
+        >>> from weft.distributed.checkpoint.state_dict import get_state_dict
+        >>> model = wf.nn.Linear(2, 1)
+        >>> states = get_state_dict(model, wf.optim.SGD(model.parameters(), lr=0.1))
+        >>> [list(state) for state in states]
+        [['weight', 'bias'], ['state', 'param_groups']]
+    """
+    found = get_model_state_dict(model, submodules=submodules, options=options)
+    given = _listed("get_state_dict", optimizers)
+    return found, _optimizer_state(model, given, _checked("get_state_dict", options))
+
+
+def set_model_state_dict(
+    model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+) -> IncompatibleKeys:
+    """Load a state that `get_model_state_dict` returned, whole or in pieces, into a model.
+
+    Raises:
+        StateError: keys are missing or unexpected (if strict), or shapes differ.
+        ArgumentError: options that contradict each other, or an empty state.
+
+    Returns:
+        The missing and unexpected keys.
+
+    Example:
+        >>> import weft as wf
+        >>> from weft.distributed.checkpoint.state_dict import set_model_state_dict
+        >>> model = wf.nn.Linear(1, 1)
+        >>> set_model_state_dict(model, {"weight": wf.ones(1, 1), "bias": wf.zeros(1)})
+        <All keys matched successfully>
+    """
+    chosen = _checked("set_model_state_dict", options)
+    state, named = model_state_dict, parameters(model)
+    if chosen.broadcast_from_rank0:
+        state = from_first(state, lambda key, value: kept_part(value, named.get(key)))
+    if not state:
+        return _nothing("set_model_state_dict", chosen)
+    places = wrappers(model)
+    wrapped = {canonical(key, places): key for key in model.state_dict()}
+    return model.load_state_dict(
+        {wrapped.get(key, key): value for key, value in state.items()}, strict=chosen.strict
+    )
+
+
+def set_optimizer_state_dict(
+    model: Module, optimizers: Optimizers, optim_state_dict: dict[str, Any], *,
+    options: StateDictOptions | None = None,
+) -> None:  # fmt: skip
+    """Load a state that `get_optimizer_state_dict` returned, whole or in pieces, into optimizers.
+
+    Raises:
+        ArgumentError: no optimizer, one that is not of `weft.optim`, one of other parameters, or an
+            empty state.
+        StateError: the state of a parameter is missing (if strict), or the options of a group.
+
+    Example:
+        >>> import weft as wf
+        >>> from weft.distributed.checkpoint.state_dict import (
+        ...     get_optimizer_state_dict, set_optimizer_state_dict)
+        >>> model = wf.nn.Linear(1, 1)
+        >>> optimizer = wf.optim.Adam(model.parameters(), lr=0.5)
+        >>> state = get_optimizer_state_dict(model, optimizer)
+        >>> other = wf.optim.Adam(model.parameters())
+        >>> set_optimizer_state_dict(model, other, state)
+        >>> other.param_groups[0]["lr"]
+        0.5
+    """
+    chosen = _checked("set_optimizer_state_dict", options)
+    given = _listed("set_optimizer_state_dict", optimizers)
+    if not given:
+        raise ArgumentError(
+            f"set_optimizer_state_dict: expected optimizers, got none{at_user_line()}"
+        )
+    _set_optimizers(model, given, optim_state_dict, chosen)
+
+
+def set_state_dict(
+    model: Module, optimizers: Optimizers, *, model_state_dict: dict[str, Any],
+    optim_state_dict: dict[str, Any], options: StateDictOptions | None = None,
+) -> IncompatibleKeys:  # fmt: skip
+    """What `set_optimizer_state_dict` and `set_model_state_dict` do.
+
+    Raises:
+        ArgumentError, StateError: as these do.
+
+    Returns:
+        The missing and unexpected keys of the model.
+    """
+    chosen = _checked("set_state_dict", options)
+    given = _listed("set_state_dict", optimizers)
+    if given:
+        _set_optimizers(model, given, optim_state_dict, chosen)
+    if not model_state_dict and not chosen.broadcast_from_rank0:
+        return IncompatibleKeys([], [])
+    return set_model_state_dict(model, model_state_dict, options=chosen)
+
+
+def _optimizer_state(
+    model: Module, optimizers: list[Optimizer], options: StateDictOptions
+) -> dict[str, Any]:
+    if not optimizers:
+        return {}
+    found = combined(model, optimizers, options.full_state_dict)
+    if options.flatten_optimizer_state_dict:
+        found = flattened(found)
+    return _for_rank(found, options)
+
+
+def _set_optimizers(
+    model: Module, optimizers: list[Optimizer], state: dict[str, Any], options: StateDictOptions
+) -> None:
+    named = parameters(model)
+    if options.broadcast_from_rank0:
+        sent = dict(state)
+        entries = sent.pop(STATE, None)
+        rest = from_first(sent, lambda key, value: value)
+        state = {**rest, STATE: from_first(entries or {}, lambda k, x: kept_part(x, named.get(k)))}
+    if not state:
+        _nothing("set_optimizer_state_dict", options)
+        return
+    if STATE not in state:
+        state = nested(state, list(named))
+    for optimizer in optimizers:
+        optimizer.load_state_dict(own_groups(model, optimizer, state, options.strict))
+
+
+def _listed(name: str, optimizers: Optimizers) -> list[Optimizer]:
+    given: list[Any] = [optimizers] if hasattr(optimizers, "step") else list(optimizers or ())  # type: ignore[arg-type]
+    for one in given:
+        if not isinstance(one, Optimizer):
+            raise ArgumentError(
+                f"{name}: expected optimizers of weft.optim, got a {type(one).__name__}"
+                f"{at_user_line()}"
+            )
+    return given
+
+
+def _checked(name: str, options: StateDictOptions | None) -> StateDictOptions:
+    chosen = options or StateDictOptions()
+    if chosen.broadcast_from_rank0 and not chosen.full_state_dict:
+        raise ArgumentError(
+            f"{name}: expected full_state_dict=True with broadcast_from_rank0=True{at_user_line()}"
+        )
+    if chosen.dsd_fqn_modifiers != StateDictOptions.dsd_fqn_modifiers:
+        raise ArgumentError(
+            f"{name}: expected dsd_fqn_modifiers={StateDictOptions.dsd_fqn_modifiers!r}, got "
+            f"{chosen.dsd_fqn_modifiers!r}; names are those of modules{at_user_line()}"
+        )
+    return chosen
+
+
+def _for_rank(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """What this rank gets of a state: nothing if rank 0 alone is to have it."""
+    return state if not (options.full_state_dict and options.cpu_offload) or is_first() else {}
+
+
+def _nothing(name: str, options: StateDictOptions) -> IncompatibleKeys:
+    """The result of loading an empty state, if that may be."""
+    if options.strict and not (options.full_state_dict and options.cpu_offload):
+        raise ArgumentError(f"{name}: expected a state, got an empty one{at_user_line()}")
+    return IncompatibleKeys([], [])
+
+
+def _tell_deprecated(submodules: set[Module] | None) -> None:
+    if submodules:
+        warnings.warn(
+            "submodules is deprecated; leave out keys of the state dict", FutureWarning,
+            stacklevel=3,
+        )  # fmt: skip
+
+
+def _below(
+    model: Module, state: dict[str, Any], submodules: set[Module] | None, options: StateDictOptions
+) -> dict[str, Any]:
+    """The entries of submodules, if some are given."""
+    _tell_deprecated(submodules)
+    if not submodules:
+        return state
+    found: dict[str, Any] = {}
+    for place in below(model, submodules):
+        for key, value in state.items():
+            if key.startswith(place):
+                found[key if options.keep_submodule_prefixes else key[len(place) :]] = value
+    return found

@@ -1,0 +1,174 @@
+"""`load`: a checkpoint into the tensors and objects of a state dict."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.checkpoint.folder.state import ABSENT
+from weft.checkpoint.restoring import (
+    MISMATCH,
+    MISSING,
+    Fault,
+    has_state,
+    kind_of,
+    load_into,
+    mismatches,
+)
+from weft.checkpoint.slices import PerRank, Slice
+from weft.distributed.checkpoint.api import together
+from weft.distributed.checkpoint.default_planner import DefaultLoadPlanner
+from weft.distributed.checkpoint.filesystem import (
+    FileSystemReader,
+    Where,
+    folder_of,
+    read_checkpoint,
+)
+from weft.distributed.checkpoint.flat import is_inner, leaves, nodes, put
+from weft.distributed.checkpoint.options import check_planner, group_of, pending
+from weft.distributed.checkpoint.plan import pieces_of
+from weft.distributed.elements import settle
+from weft.eager.tensor.interchange.serialization import array_of, is_tensor
+from weft.errors import CheckpointError
+from weft.optim.optimizer import Optimizer
+from weft.transport.group import Group
+
+
+def load(
+    state_dict: dict[str, Any], *, checkpoint_id: Where | None = None,
+    storage_reader: FileSystemReader | None = None, planner: DefaultLoadPlanner | None = None,
+    process_group: Group | None = None, no_dist: bool = False,
+) -> None:  # fmt: skip
+    """Load a checkpoint into a state dict, in place, on any number of ranks.
+
+    Tensors are filled: whole ones, and the pieces of `Slice`s and `DTensor`s, whatever they were
+    saved as; values are converted to their types. Numbers, strings and other values are replaced in
+    the dict. `Stateful` objects load what their `state_dict` was filled with. Keys that the dict
+    does not have are not loaded. If a rank cannot load, all raise; unless an object's own
+    `load_state_dict` has failed, nothing has changed then.
+
+    Args:
+        state_dict: as given to `save`; nesting counts by the path of keys alone.
+        checkpoint_id: the folder; that of a `Checkpointer` or one of its checkpoints, too.
+        storage_reader: names the folder, too.
+        planner: `DefaultLoadPlanner(allow_partial_load=True)` leaves out what is not there.
+        process_group: the ranks that load together; all by default.
+        no_dist: whether this process loads alone, as it does without a process group.
+
+    Raises:
+        CheckpointException: there is no checkpoint, it is damaged, keys are missing, or shapes
+            differ; on all ranks.
+        ArgumentError: no folder is given, or an option asks for what does not exist.
+
+    Example:
+        >>> import tempfile, weft as wf, weft.distributed.checkpoint as dcp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = dcp.save({"x": wf.ones(2), "step": 7}, checkpoint_id=folder)
+        ...     state = {"x": wf.zeros(2), "step": 0}
+        ...     dcp.load(state, checkpoint_id=folder)
+        >>> state
+        {'x': tensor([1., 1.]), 'step': 7}
+    """
+    check_planner("load", planner, DefaultLoadPlanner)
+    folder = folder_of("load", checkpoint_id, storage_reader, FileSystemReader)
+    group = group_of("load", process_group, no_dist)
+    partial = planner is not None and planner.allow_partial_load
+    pending.wait()
+    found, _ = together(group, "load", lambda: _found(state_dict, folder, group, partial))
+    together(group, "load", lambda: _fill(state_dict, found))
+
+
+def load_state_dict(
+    state_dict: dict[str, Any], storage_reader: FileSystemReader,
+    process_group: Group | None = None, coordinator_rank: int = 0, no_dist: bool = False,
+    planner: DefaultLoadPlanner | None = None,
+) -> None:  # fmt: skip
+    """`load` under its older name; `coordinator_rank` changes nothing."""
+    warnings.warn("load_state_dict is deprecated; use load", FutureWarning, stacklevel=2)
+    load(
+        state_dict, storage_reader=storage_reader, planner=planner, process_group=process_group,
+        no_dist=no_dist,
+    )  # fmt: skip
+
+
+class _Found(NamedTuple):
+    """What is to be loaded.
+
+    Attributes:
+        state: by the keys of the state dict, without optimizers.
+        targets: the leaves that the checkpoint has, by path, with a `Slice` for each `DTensor`.
+            Optimizers are leaves: their state does not exist before the first step.
+        saved: what the checkpoint has for each.
+    """
+
+    state: dict[str, Any]
+    targets: dict[str, Any]
+    saved: dict[str, Any]
+
+
+def _found(
+    state_dict: dict[str, Any], folder: Path, group: Group | None, partial: bool
+) -> _Found:  # fmt: skip
+    """Reads the checkpoint, and compares it with the state dict."""
+    rank, ranks = (0, 1) if group is None else (group.index, group.size)
+    keys = sorted(state_dict, key=str)  # ranks call methods of objects in the same order
+    optimizers = {str(k): state_dict[k] for k in keys if isinstance(state_dict[k], Optimizer)}
+    state = {
+        key: state_dict[key].state_dict() if has_state(state_dict[key]) else state_dict[key]
+        for key in keys
+        if not isinstance(state_dict[key], Optimizer)
+    }
+    whole, where = read_checkpoint(folder, rank, ranks)
+    leaves(whole)
+    saved, targets = dict(nodes(whole)), {**leaves(pieces_of(state)), **optimizers}
+    there = {path for path, x in targets.items() if _is_there(path, x, saved)}
+    faults = [Fault(MISSING, path) for path in targets if path not in there and not partial]
+    targets = {path: x for path, x in targets.items() if path in there}
+    faults += _mismatched(targets, saved)
+    if faults:
+        raise CheckpointError(mismatches(where, faults, "load"))
+    return _Found(state, targets, saved)
+
+
+def _loads_itself(x: Any) -> bool:
+    return isinstance(x, Optimizer | PerRank)
+
+
+def _is_there(path: str, into: Any, saved: dict[str, Any]) -> bool:
+    return path in saved and (_loads_itself(into) or not is_inner(saved[path]))
+
+
+def _mismatched(targets: dict[str, Any], saved: dict[str, Any]) -> Iterator[Fault]:
+    for path, into in targets.items():
+        found = saved[path]
+        if _loads_itself(into):
+            continue
+        tensor = into.tensor if isinstance(into, Slice) else into
+        shape = tuple(into.shape) if isinstance(into, Slice) or is_tensor(into) else None
+        got = tuple(array_of(found).shape) if is_tensor(found) else None
+        if shape != got or found is ABSENT:
+            expected = kind_of(tensor) if tensor is into else f"a piece of shape {shape}"
+            yield Fault(MISMATCH, f"{path}: expected {expected}, got {kind_of(found)}")
+
+
+def _fill(state_dict: dict[str, Any], found: _Found) -> None:
+    values: dict[str, Any] = {}
+    for path, into in found.targets.items():
+        saved = found.saved[path]
+        if isinstance(into, np.generic):
+            values[path] = array_of(saved)[()]
+        elif isinstance(into, Slice) or is_tensor(into) or _loads_itself(into):
+            load_into(into, saved)
+        else:
+            values[path] = saved
+    put(found.state, values)
+    settle()
+    for key, state in found.state.items():
+        if has_state(state_dict[key]):
+            state_dict[key].load_state_dict(state)
+        else:
+            state_dict[key] = state
