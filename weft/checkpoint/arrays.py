@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import BufferedReader
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,7 +17,7 @@ import numpy as np
 from weft.checkpoint.file import open_file, write_file
 from weft.checkpoint.header import METADATA, Entry, damaged, digest_of, read_header, written
 from weft.checkpoint.parallel import crc32, in_threads, read_summed
-from weft.errors import ArgumentError, DTypeError
+from weft.errors import ArgumentError, DataError, DTypeError
 from weft.ir.dtype import DType, as_dtype
 from weft.runtime.memory.state import ALIGNMENT, aligned
 
@@ -119,6 +122,61 @@ def read_arrays(path: Path, mapped: bool = False) -> Stored:
         found = in_threads(read, range(len(contents)), size)
         _check(path, arrays, found, header.checksums)
     return Stored(arrays, header.metadata, header.digest)
+
+
+@dataclass(frozen=True)
+class ArrayFile:
+    """An open file of arrays, which are read and verified one by one.
+
+    Attributes:
+        first: where its first array begins.
+        sums: the checksum of each array; empty if another library wrote the file.
+    """
+
+    path: Path
+    file: BufferedReader
+    first: int
+    entries: Mapping[str, Entry]
+    metadata: Mapping[str, str]
+    sums: Mapping[str, int]
+
+    def read(self, name: str) -> Array:
+        """An array.
+
+        Raises:
+            DataError: it is damaged.
+            OSError: it may not be read.
+        """
+        entry = self.entries[name]
+        array = np.empty(entry.shape, entry.dtype.numpy)
+        content = array.reshape(-1).view(np.uint8).data
+        found = read_summed(self.file.fileno(), self.first + entry.start, content)
+        sums = [self.sums[name]] if self.sums else None
+        _check(self.path, {name: array}, [found], sums)
+        return array
+
+
+@contextlib.contextmanager
+def opened_arrays(path: Path, digest: str) -> Iterator[ArrayFile]:
+    """Opens a file of arrays for as long as they are needed.
+
+    Args:
+        digest: what `write_arrays` has returned.
+
+    Raises:
+        DataError: the file is missing, damaged, or not the one saved.
+        OSError: it may not be read.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(open_file(path))
+        except FileNotFoundError:
+            raise DataError(f"checkpoint: {path} is missing") from None
+        header = read_header(file, os.fstat(file.fileno()).st_size, path)
+        if header.digest != digest:
+            raise DataError(f"checkpoint: {path} is not the file that was saved")
+        sums = dict(zip(header.entries, header.checksums or (), strict=False))
+        yield ArrayFile(path, file, file.tell(), header.entries, header.metadata, sums)
 
 
 def _check(

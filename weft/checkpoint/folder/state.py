@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.checkpoint.arrays import Stored
+from weft.checkpoint.arrays import ArrayFile, Stored
 from weft.checkpoint.folder.manifest import Manifest
 from weft.checkpoint.folder.reader import read_parts
 from weft.checkpoint.structure import TREE, built
 from weft.errors import DataError
+from weft.ir.dtype import DType
 
 Array = np.ndarray[Any, Any]
 Wrap = Callable[[Array], Any]
@@ -69,36 +71,103 @@ def read_state(path: Path, manifest: Manifest, wrap: Wrap, rank: int = 0, ranks:
     first = stored[0].metadata.get(TREE, "")
     if len(stored) == 1 and f'"{SLICE}"' not in first and f'"{RANK}"' not in first:
         return nested(stored[0], path, wrap)
-    states = dict(enumerate([nested(part, path, lambda array: array) for part in stored]))
+    states = [nested(part, path, lambda array: array) for part in stored]
+    joining = Joining(rank if ranks == len(states) else None, wrap, lambda x: wrap(whole_of(x)))
+    return merged(path, states, joining)
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """An array in an open file, which is read when it is needed."""
+
+    file: ArrayFile
+    name: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape."""
+        return self.file.entries[self.name].shape
+
+    @property
+    def dtype(self) -> DType:
+        """Its type."""
+        return self.file.entries[self.name].dtype
+
+    def read(self) -> Array:
+        """The array.
+
+        Raises:
+            DataError: it is damaged.
+            OSError: it may not be read.
+        """
+        return self.file.read(self.name)
+
+
+def stored_state(file: ArrayFile) -> Any:
+    """The nested structure in a file, with a `StoredArray` for each array.
+
+    Raises:
+        DataError: the stored structure is invalid.
+    """
+    arrays = {name: StoredArray(file, name) for name in file.entries}
     try:
-        return _merged(states, rank if ranks == len(states) else None, wrap)
+        return built(json.loads(file.metadata[TREE]), arrays)
+    except _FAULTS as error:
+        raise DataError(f"load: {file.path} is damaged: its {TREE!r}: {error!r}") from None
+
+
+class Joining(NamedTuple):
+    """How states of ranks become one.
+
+    Attributes:
+        rank: whose own values are taken; `None` for nobody's.
+        wrap: converts a whole array to what replaces it.
+        join: converts pieces, as `whole_of` takes them, to what replaces the whole.
+    """
+
+    rank: int | None
+    wrap: Callable[[Any], Any]
+    join: Callable[[Sequence[Mapping[str, Any]]], Any]
+
+
+def merged(path: Path, states: Sequence[Any], joining: Joining) -> Any:
+    """The state of all ranks; keys and items may be on some of them alone.
+
+    Args:
+        states: of each rank, of arrays or `StoredArray`s.
+
+    Raises:
+        DataError: they do not fit together.
+    """
+    try:
+        return _merged(dict(enumerate(states)), joining)
     except _FAULTS as error:
         raise DataError(f"load: {path} is damaged: its pieces: {error!r}") from None
 
 
-def _merged(states: Mapping[int, Any], rank: int | None, wrap: Wrap) -> Any:
-    """What ranks have at one place, by rank; keys and items may be on some of them alone."""
+def _merged(states: Mapping[int, Any], joining: Joining) -> Any:
+    """What ranks have at one place, by rank."""
     first = next(iter(states.values()))
     if isinstance(first, dict):
-        return _merged_dicts({r: s for r, s in states.items() if isinstance(s, dict)}, rank, wrap)
+        return _merged_dicts({r: s for r, s in states.items() if isinstance(s, dict)}, joining)
     if isinstance(first, list | tuple):
         lists = {r: s for r, s in states.items() if isinstance(s, list | tuple)}
         found = [
-            _merged({r: s[i] for r, s in lists.items() if i < len(s)}, rank, wrap)
+            _merged({r: s[i] for r, s in lists.items() if i < len(s)}, joining)
             for i in range(max(map(len, lists.values())))
         ]
         return found if isinstance(first, list) else tuple(found)
-    return wrap(first) if isinstance(first, np.ndarray) else first
+    return joining.wrap(first) if isinstance(first, np.ndarray | StoredArray) else first
 
 
-def _merged_dicts(states: Mapping[int, dict[Any, Any]], rank: int | None, wrap: Wrap) -> Any:
+def _merged_dicts(states: Mapping[int, dict[Any, Any]], joining: Joining) -> Any:
     keys = dict.fromkeys([key for state in states.values() for key in state])
     if SLICE in keys:
-        return wrap(whole_of([state for state in states.values() if SLICE in state]))
+        return joining.join([state for state in states.values() if SLICE in state])
     if RANK in keys:
-        own = {} if rank is None else states.get(rank, {})
-        return _merged({0: own[RANK]}, 0, wrap) if RANK in own else ABSENT
-    return {k: _merged({r: s[k] for r, s in states.items() if k in s}, rank, wrap) for k in keys}
+        own = {} if joining.rank is None else states.get(joining.rank, {})
+        return _merged({0: own[RANK]}, joining) if RANK in own else ABSENT
+    return {k: _merged({r: s[k] for r, s in states.items() if k in s}, joining) for k in keys}
 
 
 def whole_of(states: Sequence[Mapping[str, Any]]) -> Array:

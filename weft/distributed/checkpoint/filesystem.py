@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from weft.checkpoint.file import open_file
+from weft.checkpoint.arrays import opened_arrays
 from weft.checkpoint.folder.layout import MANIFEST, step_folders
 from weft.checkpoint.folder.manifest import Manifest, read_manifest
 from weft.checkpoint.folder.reader import readable
-from weft.checkpoint.folder.state import PIECE, RANK, SLICE, read_state
-from weft.checkpoint.header import read_header
+from weft.checkpoint.folder.state import PIECE, RANK, SLICE, Joining, merged, stored_state
 from weft.checkpoint.slices import PerRank, Slice
 from weft.checkpoint.structure import TREE, built
 from weft.distributed.checkpoint.metadata import Metadata
 from weft.distributed.checkpoint.plan import inventory, metadata_of
-from weft.eager.tensor.interchange.serialization import tensor_of
+from weft.distributed.checkpoint.stored import joined, stored
 from weft.errors import ArgumentError, DataError
 from weft.ops.base import at_user_line
 
@@ -144,8 +144,9 @@ def checkpoint_at(path: Path) -> tuple[Path, Manifest]:
     raise DataError(f"load: expected a folder with a checkpoint, got {path}, {reason}")
 
 
-def read_checkpoint(path: Path, rank: int = 0, ranks: int = 1) -> tuple[dict[Any, Any], Path]:
-    """The state in a folder, with whole tensors, and the checkpoint's own folder.
+@contextlib.contextmanager
+def opened_checkpoint(path: Path, rank: int = 0, ranks: int = 1) -> Iterator[tuple[Any, Path]]:
+    """The state in a folder, with a `Stored` for each tensor, and the checkpoint's own folder.
 
     Args:
         rank: the rank, of `ranks`, whose own values are read.
@@ -155,20 +156,23 @@ def read_checkpoint(path: Path, rank: int = 0, ranks: int = 1) -> tuple[dict[Any
         OSError: it may not be read.
     """
     where, manifest = checkpoint_at(path)
-    return read_state(where, manifest, tensor_of, rank, ranks), where
+    with contextlib.ExitStack() as stack:
+        states: list[Any] = []
+        for name, digest in manifest.files.items():
+            file = stack.enter_context(opened_arrays(where / name, digest))
+            states.append(stored_state(file))
+        joining = Joining(rank if ranks == len(states) else None, stored, joined)
+        yield merged(where, states, joining), where
 
 
 def _outline(path: Path, digest: str) -> Any:
     """A rank's state with arrays that have types and shapes and no memory."""
-    with open_file(path) as file:
-        header = read_header(file, os.fstat(file.fileno()).st_size, path)
-    if header.digest != digest:
-        raise DataError(f"checkpoint: {path} is not the file that was saved")
-    arrays = {
-        name: np.broadcast_to(np.zeros((), entry.dtype.numpy), entry.shape)
-        for name, entry in header.entries.items()
-    }
-    return _sliced(built(json.loads(header.metadata[TREE]), arrays))
+    with opened_arrays(path, digest) as file:
+        arrays = {
+            name: np.broadcast_to(np.zeros((), entry.dtype.numpy), entry.shape)
+            for name, entry in file.entries.items()
+        }
+    return _sliced(built(json.loads(file.metadata[TREE]), arrays))
 
 
 def _sliced(state: Any) -> Any:

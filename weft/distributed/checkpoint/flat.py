@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from weft.checkpoint.restoring import has_state
 from weft.checkpoint.slices import PerRank, Slice
+from weft.distributed.checkpoint.stored import Stored
 from weft.distributed.tensor.dtensor import DTensor
 from weft.distributed.tensor.layout import own_place
 from weft.distributed.tensor.placement import Partial
@@ -34,7 +35,7 @@ def is_inner(x: Any) -> bool:
 
 
 def _is_tensorlike(x: Any) -> bool:
-    return is_tensor(x) or isinstance(x, Slice | PerRank | DTensor)
+    return is_tensor(x) or isinstance(x, Slice | PerRank | DTensor | Stored)
 
 
 def nodes(state: Any, path: str = "") -> Iterator[tuple[str, Any]]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from weft.distributed.checkpoint.filesystem import (
-    FileSystemReader,
-    Where,
-    folder_of,
-    read_checkpoint,
-)
+from weft.checkpoint.folder.state import read_state
+from weft.distributed.checkpoint.filesystem import FileSystemReader, Where, checkpoint_at, folder_of
 from weft.distributed.checkpoint.state_dict_saver import save
 from weft.eager.tensor.interchange.serialization import load as load_file
 from weft.eager.tensor.interchange.serialization import save as save_file
+from weft.eager.tensor.interchange.serialization import tensor_of
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir: Where, torch_save_path: Where) -> None:
@@ -32,7 +29,8 @@ def dcp_to_torch_save(dcp_checkpoint_dir: Where, torch_save_path: Where) -> None
         {'x': tensor([1., 1.])}
     """
     folder = folder_of("dcp_to_torch_save", dcp_checkpoint_dir, None, FileSystemReader)
-    save_file(read_checkpoint(folder)[0], torch_save_path)
+    where, manifest = checkpoint_at(folder)
+    save_file(read_state(where, manifest, tensor_of), torch_save_path)
 
 
 def torch_save_to_dcp(torch_save_path: Where, dcp_checkpoint_dir: Where) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,14 +27,16 @@ from weft.distributed.checkpoint.filesystem import (
     FileSystemReader,
     Where,
     folder_of,
-    read_checkpoint,
+    opened_checkpoint,
 )
-from weft.distributed.checkpoint.flat import is_inner, leaves, nodes, put
+from weft.distributed.checkpoint.flat import is_inner, leaves, nodes, put, replaced
 from weft.distributed.checkpoint.options import check_planner, group_of, pending
 from weft.distributed.checkpoint.plan import pieces_of
+from weft.distributed.checkpoint.stored import Stored
 from weft.distributed.elements import settle
-from weft.eager.tensor.interchange.serialization import array_of, is_tensor
+from weft.eager.tensor.interchange.serialization import is_tensor, tensor_of
 from weft.errors import CheckpointError
+from weft.ir.shape import show
 from weft.optim.optimizer import Optimizer
 from weft.transport.group import Group
 
@@ -48,8 +51,9 @@ def load(
     Tensors are filled: whole ones, and the pieces of `Slice`s and `DTensor`s, whatever they were
     saved as; values are converted to their types. Numbers, strings and other values are replaced in
     the dict. `Stateful` objects load what their `state_dict` was filled with. Keys that the dict
-    does not have are not loaded. If a rank cannot load, all raise; unless an object's own
-    `load_state_dict` has failed, nothing has changed then.
+    does not have are not loaded. A rank reads the arrays that its pieces overlap, one by one; an
+    optimizer in the dict reads all of its own. If a rank cannot load, all raise. Names and shapes
+    are compared before anything changes; a damaged array is found when it is read.
 
     Args:
         state_dict: as given to `save`; nesting counts by the path of keys alone.
@@ -78,8 +82,11 @@ def load(
     group = group_of("load", process_group, no_dist)
     partial = planner is not None and planner.allow_partial_load
     pending.wait()
-    found, _ = together(group, "load", lambda: _found(state_dict, folder, group, partial))
-    together(group, "load", lambda: _fill(state_dict, found))
+    with contextlib.ExitStack() as files:
+        found, _ = together(
+            group, "load", lambda: _found(files, state_dict, folder, group, partial)
+        )
+        together(group, "load", lambda: _fill(state_dict, found))
 
 
 def load_state_dict(
@@ -111,9 +118,10 @@ class _Found(NamedTuple):
 
 
 def _found(
-    state_dict: dict[str, Any], folder: Path, group: Group | None, partial: bool
+    files: contextlib.ExitStack, state_dict: dict[str, Any], folder: Path, group: Group | None,
+    partial: bool,
 ) -> _Found:  # fmt: skip
-    """Reads the checkpoint, and compares it with the state dict."""
+    """Opens the checkpoint's files, and compares them with the state dict."""
     rank, ranks = (0, 1) if group is None else (group.index, group.size)
     keys = sorted(state_dict, key=str)  # ranks call methods of objects in the same order
     optimizers = {str(k): state_dict[k] for k in keys if isinstance(state_dict[k], Optimizer)}
@@ -122,7 +130,7 @@ def _found(
         for key in keys
         if not isinstance(state_dict[key], Optimizer)
     }
-    whole, where = read_checkpoint(folder, rank, ranks)
+    whole, where = files.enter_context(opened_checkpoint(folder, rank, ranks))
     leaves(whole)
     saved, targets = dict(nodes(whole)), {**leaves(pieces_of(state)), **optimizers}
     there = {path for path, x in targets.items() if _is_there(path, x, saved)}
@@ -149,20 +157,37 @@ def _mismatched(targets: dict[str, Any], saved: dict[str, Any]) -> Iterator[Faul
             continue
         tensor = into.tensor if isinstance(into, Slice) else into
         shape = tuple(into.shape) if isinstance(into, Slice) or is_tensor(into) else None
-        got = tuple(array_of(found).shape) if is_tensor(found) else None
+        got = found.shape if isinstance(found, Stored) else None
         if shape != got or found is ABSENT:
             expected = kind_of(tensor) if tensor is into else f"a piece of shape {shape}"
-            yield Fault(MISMATCH, f"{path}: expected {expected}, got {kind_of(found)}")
+            yield Fault(MISMATCH, f"{path}: expected {expected}, got {_kind(found)}")
+
+
+def _kind(found: Any) -> str:
+    """What a checkpoint has, for messages."""
+    return f"{found.dtype}{show(found.shape)}" if isinstance(found, Stored) else kind_of(found)
+
+
+def _read(saved: Any) -> Any:
+    """What a checkpoint has at a place, with whole tensors."""
+    if is_inner(saved):
+        return replaced(saved, lambda _, x: _read(x))
+    return tensor_of(saved.whole()) if isinstance(saved, Stored) else saved
 
 
 def _fill(state_dict: dict[str, Any], found: _Found) -> None:
     values: dict[str, Any] = {}
     for path, into in found.targets.items():
         saved = found.saved[path]
-        if isinstance(into, np.generic):
-            values[path] = array_of(saved)[()]
-        elif isinstance(into, Slice) or is_tensor(into) or _loads_itself(into):
-            load_into(into, saved)
+        if _loads_itself(into):
+            load_into(into, _read(saved))
+        elif isinstance(into, Slice):
+            sizes = tuple(into.tensor.shape)
+            load_into(into.tensor, tensor_of(saved.part(tuple(into.start), sizes)))
+        elif isinstance(into, np.generic):
+            values[path] = saved.whole()[()]
+        elif is_tensor(into):
+            load_into(into, tensor_of(saved.whole()))
         else:
             values[path] = saved
     put(found.state, values)
