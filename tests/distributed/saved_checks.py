@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import weft as wf
 import weft.distributed as dist
 import weft.distributed.checkpoint as dcp
 from weft.checkpoint import Checkpointer, PerRank, Slice
-from weft.checkpoint.arrays import ArrayFile
+from weft.checkpoint.arrays import ArrayFile, read_arrays
 from weft.checkpoint.folder import writer
 from weft.distributed.checkpoint.state_dict import (
     StateDictOptions,
@@ -153,6 +154,9 @@ def check_what_some_ranks_have(rank, size):
     with folder() as path:
         found = dcp.save(own, checkpoint_id=path).state_dict_metadata
         assert dcp.FileSystemReader(path).read_metadata().state_dict_metadata == found
+        chunks = [c for x in found.values() for c in getattr(x, "chunks", ())]
+        files = [read_arrays(file).arrays for file in Path(path).glob("step-0/*.safetensors")]
+        assert len(files) == size and sum(map(len, files)) == len(chunks)  # nothing twice
         assert len(found["pair.0"].chunks) == size and len(found["x"].chunks) == 2
         assert found["x"].properties.dtype is wf.bfloat16 and found["items.2"].size == (3,)
         into = {"layers": {str(i): wf.zeros(2) for i in range(size)}, "late": np.float64(0)}
