@@ -12,6 +12,7 @@ import weft as wf
 import weft.distributed as dist
 import weft.distributed.checkpoint as dcp
 from weft.checkpoint import Checkpointer, RandomState, Slice
+from weft.distributed.checkpoint import options
 from weft.distributed.checkpoint import state_dict as states
 from weft.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_save_to_dcp
 from weft.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
@@ -173,6 +174,17 @@ def test_writers_and_older_names(tmp_path):
         dcp.async_save(state, checkpoint_id=tmp_path, async_checkpointer_type=kind)
 
 
+def test_ranks_without_a_process_group_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(options, "launched", lambda: True)
+    with pytest.warns(UserWarning, match="save: there is no process group, so each") as caught:
+        dcp.save({"a": 1}, checkpoint_id=tmp_path)
+    assert caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="load: there is no process group") as caught:
+        dcp.load({"a": 0}, checkpoint_id=tmp_path)
+    assert caught[0].filename == __file__
+    dcp.load({"a": 0}, checkpoint_id=tmp_path, no_dist=True)
+
+
 def test_in_the_background(tmp_path):
     x = wf.arange(1e6)
     first = dcp.async_save({"x": x}, checkpoint_id=tmp_path / "1")
@@ -209,11 +221,11 @@ def pair(lib):
 
 
 @pytest.mark.parametrize(
-    "options",
+    "chosen",
     [{}, {"ignore_frozen_params": True}, {"flatten_optimizer_state_dict": True},
      {"full_state_dict": True, "cpu_offload": True}],
 )  # fmt: skip
-def test_names_are_pytorchs(options):
+def test_names_are_pytorchs(chosen):
     found, wanted = [], []
     for lib, module, into in ((torch, torch_state, wanted), (wf, states, found)):
         net, optimizers = pair(lib)
@@ -222,9 +234,9 @@ def test_names_are_pytorchs(options):
         net(lib.ones(4, 2)).sum().backward()
         for optimizer in optimizers:
             optimizer.step()
-        into += module.get_state_dict(net, optimizers, options=module.StateDictOptions(**options))
+        into += module.get_state_dict(net, optimizers, options=module.StateDictOptions(**chosen))
     assert set(found[0]) == set(wanted[0])
-    if "flatten_optimizer_state_dict" in options:
+    if "flatten_optimizer_state_dict" in chosen:
         assert {k for k in found[1] if k.startswith("state") and not k.endswith("step")} == {
             k for k in wanted[1] if k.startswith("state") and not k.endswith("step")
         }
@@ -234,13 +246,13 @@ def test_names_are_pytorchs(options):
         names = [[g["params"] for g in state["param_groups"]] for state in (found[1], wanted[1])]
         assert names[0] == names[1]
     net, optimizers = pair(wf)
-    strict = not options.get("ignore_frozen_params")
-    chosen = states.StateDictOptions(**options, strict=strict)
+    strict = not chosen.get("ignore_frozen_params")
+    loaded = states.StateDictOptions(**chosen, strict=strict)
     keys = states.set_state_dict(
-        net, optimizers, model_state_dict=found[0], optim_state_dict=found[1], options=chosen
+        net, optimizers, model_state_dict=found[0], optim_state_dict=found[1], options=loaded
     )
     assert keys.missing_keys == ([] if strict else ["0.bias"])
-    again = states.get_state_dict(net, optimizers, options=chosen)
+    again = states.get_state_dict(net, optimizers, options=loaded)
     assert listed(again[0]) == listed(found[0]) and listed(again[1]) == listed(found[1])
 
 
@@ -275,6 +287,6 @@ def test_states_that_do_not_fit():
     with pytest.raises(ArgumentError, match="expected dsd_fqn_modifiers='_fqn_modifiers'"):
         states.get_model_state_dict(net, options=states.StateDictOptions(dsd_fqn_modifiers="x"))
     with pytest.raises(DistributedError):
-        options = states.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
-        states.set_model_state_dict(net, net.state_dict(), options=options)
+        sent = states.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+        states.set_model_state_dict(net, net.state_dict(), options=sent)
     assert not dist.is_initialized()

@@ -30,7 +30,7 @@ def group_of(name: str, process_group: Group | None, no_dist: bool) -> Group | N
         warnings.warn(
             f"{name}: there is no process group, so each process works alone; call "
             "init_process_group() first, or give no_dist=True",
-            stacklevel=4,
+            stacklevel=3,
         )
     return None
 

@@ -79,9 +79,8 @@ def save(
         ['model.weight', 'model.bias', 'step']
     """
     refuse("save", "use_collectives", use_collectives, True)
-    begun = _begin(
-        "save", state_dict, checkpoint_id, storage_writer, planner, process_group, no_dist
-    )
+    group = group_of("save", process_group, no_dist)
+    begun = _begin("save", state_dict, checkpoint_id, storage_writer, planner, group)
     try:
         together(begun.group, "save", begun.write)
     finally:
@@ -128,9 +127,8 @@ def async_save(
     refuse("async_save", "async_stager", async_stager, None)
     thread = AsyncCheckpointerType.THREAD
     refuse("async_save", "async_checkpointer_type", async_checkpointer_type, thread)
-    begun = _begin(
-        "async_save", state_dict, checkpoint_id, storage_writer, planner, process_group, no_dist
-    )
+    group = group_of("async_save", process_group, no_dist)
+    begun = _begin("async_save", state_dict, checkpoint_id, storage_writer, planner, group)
     try:
         copies, _ = together(begun.group, "async_save", lambda: _copies.take(begun.arrays))
         future: Future[Metadata] = Future()
@@ -170,12 +168,11 @@ class _Begun(NamedTuple):
 def _begin(
     name: str, state_dict: Mapping[str, Any], checkpoint_id: Where | None,
     storage_writer: FileSystemWriter | None, planner: DefaultSavePlanner | None,
-    process_group: Group | None, no_dist: bool,
+    group: Group | None,
 ) -> _Begun:  # fmt: skip
     """Agrees with the other ranks on who saves what, and opens the folder."""
     check_planner(name, planner, DefaultSavePlanner)
     folder = folder_of(name, checkpoint_id, storage_writer, FileSystemWriter)
-    group = group_of(name, process_group, no_dist)
     pending.wait()
     state, told = together(group, name, lambda: pieces_of(_state_of(state_dict)), inventory)
     plan, _ = together(None, name, lambda: plan_of(told))  # the same on all ranks
