@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +38,7 @@ from weft.eager.tensor.interchange.serialization import is_tensor, tensor_of
 from weft.errors import CheckpointError
 from weft.ir.shape import show
 from weft.optim.optimizer import Optimizer
+from weft.transport.division import division_of
 from weft.transport.group import Group
 
 
@@ -51,9 +52,9 @@ def load(
     Tensors are filled: whole ones, and the pieces of `Slice`s and `DTensor`s, whatever they were
     saved as; values are converted to their types. Numbers, strings and other values are replaced in
     the dict. `Stateful` objects load what their `state_dict` was filled with. Keys that the dict
-    does not have are not loaded. A rank reads the arrays that its pieces overlap, one by one; an
-    optimizer in the dict reads all of its own. If a rank cannot load, all raise. Names and shapes
-    are compared before anything changes; a damaged array is found when it is read.
+    does not have are not loaded. A rank reads the arrays that its pieces overlap, one by one. If a
+    rank cannot load, all raise. Names and shapes are compared before anything changes; a damaged
+    array is found when it is read.
 
     Args:
         state_dict: as given to `save`; nesting counts by the path of keys alone.
@@ -142,6 +143,10 @@ def _found(
     return _Found(state, targets, saved)
 
 
+def _is_state(found: Any) -> bool:
+    return isinstance(found, Mapping) and {"state", "param_groups"} <= set(found)
+
+
 def _loads_itself(x: Any) -> bool:
     return isinstance(x, Optimizer | PerRank)
 
@@ -154,6 +159,8 @@ def _mismatched(targets: dict[str, Any], saved: dict[str, Any]) -> Iterator[Faul
     for path, into in targets.items():
         found = saved[path]
         if _loads_itself(into):
+            if isinstance(into, Optimizer) and not _is_state(found):
+                yield Fault(MISMATCH, f"{path}: expected an optimizer's state, got {_kind(found)}")
             continue
         tensor = into.tensor if isinstance(into, Slice) else into
         shape = tuple(into.shape) if isinstance(into, Slice) or is_tensor(into) else None
@@ -168,18 +175,36 @@ def _kind(found: Any) -> str:
     return f"{found.dtype}{show(found.shape)}" if isinstance(found, Stored) else kind_of(found)
 
 
-def _read(saved: Any) -> Any:
-    """What a checkpoint has at a place, with whole tensors."""
+def _read(saved: Any, like: Any = None) -> Any:
+    """What a checkpoint has at a place, with whole tensors, or a `Slice` where `like` is a part."""
     if is_inner(saved):
-        return replaced(saved, lambda _, x: _read(x))
-    return tensor_of(saved.whole()) if isinstance(saved, Stored) else saved
+        return replaced(saved, lambda _, x: _read(x, like))
+    if not isinstance(saved, Stored):
+        return saved
+    division = division_of(like)
+    if division is None or saved.shape != division.shape:
+        return tensor_of(saved.whole())
+    part = saved.part(division.start, tuple(like.shape))
+    return Slice(tensor_of(part), division.shape, division.start)
+
+
+def _read_optimizer(saved: Any, optimizer: Optimizer) -> Any:
+    """The state that an optimizer loads, with its parts of what belongs to divided parameters."""
+    groups = saved["param_groups"]
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    numbers = [number for group in groups for number in group["params"]]
+    likes = dict(zip(numbers, params, strict=False))  # `load_state_dict` compares the numbers
+    state = {number: _read(x, likes.get(number)) for number, x in saved["state"].items()}
+    return {"state": state, "param_groups": _read(groups)}
 
 
 def _fill(state_dict: dict[str, Any], found: _Found) -> None:
     values: dict[str, Any] = {}
     for path, into in found.targets.items():
         saved = found.saved[path]
-        if _loads_itself(into):
+        if isinstance(into, Optimizer):
+            into.load_state_dict(_read_optimizer(saved, into))
+        elif isinstance(into, PerRank):
             load_into(into, _read(saved))
         elif isinstance(into, Slice):
             sizes = tuple(into.tensor.shape)
