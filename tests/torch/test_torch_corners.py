@@ -367,11 +367,12 @@ def test_a_device_is_of_a_class():
         assert m.device("cpu") == m.device(m.ones(2).device) == m.device(type="cpu")
         assert hash(m.device("cpu")) == hash(m.ones(2).device)
         assert m.device("cpu") != "cpu"
-        for wrong in ("nowhere", None):
+        assert str(m.device("cpu", 1)) == str(m.device("cpu:1")) == "cpu:1"
+        for wrong in ("nowhere", "cpu:", "cpu:-1", None):
             with pytest.raises((RuntimeError, TypeError, ValueError)):
                 m.device(wrong)
-    with pytest.raises(wf.errors.ConfigError, match="got 'cpu' and index 1"):
-        wf.device("cpu", 1)
+    with pytest.raises(wf.errors.ConfigError, match="got 'cpu:0' and index 1"):
+        wf.device("cpu:0", 1)
 
 
 @pytest.mark.parametrize("right", [False, True])
