@@ -58,22 +58,9 @@ def init_process_group(
         (0, 1)
         >>> dist.destroy_process_group()
     """
-    if backend is not None and backend not in _BACKENDS:
-        raise ArgumentError(
-            f"init_process_group: expected the backend 'mpi', got {backend!r}{at_user_line()}"
-        )
-    if store is not None:
-        raise ArgumentError(
-            f"init_process_group: expected store=None, got {type(store).__name__}; start ranks "
-            f"with weft launch{at_user_line()}"
-        )
-    check_device(device_id)
     del group_name, pg_options
-    if init_method not in (None, "env://"):
-        raise ArgumentError(
-            f"init_process_group: expected init_method 'env://', got {init_method!r}; start ranks "
-            f"with weft launch{at_user_line()}"
-        )
+    _check_arguments(backend, init_method, store)
+    check_device(device_id)
     if not launched() and world_size > 1:
         raise DistributedError(
             f"init_process_group: expected {world_size} ranks, got this process alone; start them "
@@ -100,6 +87,23 @@ def init_process_group(
         session.end()
         raise DistributedError(
             f"init_process_group: the launcher says {name} {found}, got {given}{at_user_line()}"
+        )
+
+
+def _check_arguments(backend: str | None, init_method: str | None, store: object) -> None:
+    if backend is not None and backend not in _BACKENDS:
+        raise ArgumentError(
+            f"init_process_group: expected the backend 'mpi', got {backend!r}{at_user_line()}"
+        )
+    if store is not None:
+        raise ArgumentError(
+            f"init_process_group: expected store=None, got {type(store).__name__}; start ranks "
+            f"with weft launch{at_user_line()}"
+        )
+    if init_method not in (None, "env://"):
+        raise ArgumentError(
+            f"init_process_group: expected init_method 'env://', got {init_method!r}; start ranks "
+            f"with weft launch{at_user_line()}"
         )
 
 

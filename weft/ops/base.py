@@ -435,17 +435,6 @@ def is_hosted(node: Node) -> bool:
     return family_of(node).family == HOSTED or any(map(is_hosted, inner_nodes(node)))
 
 
-def is_ordered(node: Node) -> bool:
-    """Whether a node, or one inside it, does something with others in the order of the program."""
-    return op_of(node).facts.ordered or any(map(is_ordered, inner_nodes(node)))
-
-
-def has_effect(node: Node) -> bool:
-    """Whether a node, or one inside it, does more than compute: not to be done a second time."""
-    facts = op_of(node).facts
-    return facts.ordered or facts.late or any(map(has_effect, inner_nodes(node)))
-
-
 def inner_nodes(node: Node) -> list[Node]:
     """The nodes of the functions among a node's attributes."""
     return [n for function in functions(node) for n in function.nodes]

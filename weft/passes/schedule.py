@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.ir.node import Value
-from weft.ops.base import is_ordered, op_of
+from weft.ops.base import op_of
+from weft.ops.effect import is_ordered
 from weft.passes.group import Fused, Group, nbytes
 
 LITTLE: Final = 1 << 16

@@ -27,7 +27,6 @@ from weft.ops.base import (
     as_given,
     constant_of,
     family_of,
-    has_effect,
     op_of,
 )
 from weft.ops.boundary import state
@@ -35,6 +34,7 @@ from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph
 from weft.ops.control.known_input import inputs_of_shapes, with_known_inputs
 from weft.ops.declaration.attribute import is_complete, known_value
+from weft.ops.effect import has_effect
 from weft.passes.step import Request, Step, needed, predecessors
 from weft.transform.interpreter import located
 

@@ -13,8 +13,9 @@ from weft.errors import MismatchError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.base import has_effect, op_of
+from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT, placeholder, variable
+from weft.ops.effect import has_effect
 from weft.passes.step import Step
 from weft.runtime.finish import as_it_is
 from weft.runtime.memory.state import State

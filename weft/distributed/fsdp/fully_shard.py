@@ -79,16 +79,7 @@ def fully_shard(
     for each in modules:
         _check(each)
     group, replicas = _groups(mesh)
-    ignored = {id(p) for p in ignored_params or ()}
-    paths: dict[str, Parameter] = {}
-    buffers: dict[str, Any] = {}
-    for i, each in enumerate(modules):
-        place = f"{i}." if len(modules) > 1 else ""
-        below = tuple([f"{p}." for p, m in each.named_modules() if isinstance(m, FSDPModule)])
-        own = _paths(each, below, ignored)
-        paths.update({place + path: p for path, p in own.items()})
-        named = each.named_buffers()
-        buffers.update({place + path: x for path, x in named if not path.startswith(below)})
+    paths, buffers = _tensors(modules, {id(p) for p in ignored_params or ()})
     for ranks in filter(None, (group, replicas)):
         make_alike("fully_shard", {**paths, **buffers}, ranks)
     dims = {} if shard_placement_fn is None else _dims(paths, shard_placement_fn, group)
@@ -100,6 +91,22 @@ def fully_shard(
     for i, each in enumerate(modules):
         _join(each, unit, f"{i}." if len(modules) > 1 else "")
     return module
+
+
+def _tensors(
+    modules: Sequence[Module], ignored: set[int]
+) -> tuple[dict[str, Parameter], dict[str, Any]]:
+    """The parameters and buffers of a unit of these modules, by path."""
+    paths: dict[str, Parameter] = {}
+    buffers: dict[str, Any] = {}
+    for i, each in enumerate(modules):
+        place = f"{i}." if len(modules) > 1 else ""
+        below = tuple([f"{p}." for p, m in each.named_modules() if isinstance(m, FSDPModule)])
+        own = _paths(each, below, ignored)
+        paths.update({place + path: p for path, p in own.items()})
+        named = each.named_buffers()
+        buffers.update({place + path: x for path, x in named if not path.startswith(below)})
+    return paths, buffers
 
 
 def _check(module: Module) -> None:

@@ -1,0 +1,17 @@
+"""What nodes do besides computing their results."""
+
+from __future__ import annotations
+
+from weft.ir.node import Node
+from weft.ops.base import inner_nodes, op_of
+
+
+def is_ordered(node: Node) -> bool:
+    """Whether a node, or one inside it, does something with others in the order of the program."""
+    return op_of(node).facts.ordered or any(map(is_ordered, inner_nodes(node)))
+
+
+def has_effect(node: Node) -> bool:
+    """Whether a node, or one inside it, does more than compute: not to be done a second time."""
+    facts = op_of(node).facts
+    return facts.ordered or facts.late or any(map(has_effect, inner_nodes(node)))
