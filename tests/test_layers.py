@@ -30,6 +30,7 @@ LAYERS = [
         "weft.checkpoint.any_file",
         "weft.checkpoint.arrays",
         "weft.checkpoint.file",
+        "weft.checkpoint.format",
         "weft.checkpoint.folder",
         "weft.checkpoint.header",
         "weft.checkpoint.parallel",
@@ -66,7 +67,7 @@ LAYERS = [
     ("weft.nn",),
     # what divides and cuts modules
     ("weft.distributed.fsdp", "weft.distributed.pipelining", "weft.distributed.tensor"),
-    ("weft.optim",),
+    ("weft.optim", "weft.serialization"),
     ("weft.distributed.checkpoint",),
     ("weft.horovod",),
     ("weft.models",),

@@ -22,17 +22,23 @@ from weft.ir.dtype import (
     int32,
     int64,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from weft.version import __version__
 
 if TYPE_CHECKING:
     from weft import datasets, ops, tf1
     from weft.eager.functions.api import *  # noqa: F403
+    from weft.serialization import load as load
+    from weft.serialization import save as save
 
 del _numpy
 __all__ = [
     "__version__", "bfloat16", "bool_", "complex64", "complex128", "config", "datasets", "errors",
     "float16", "float32", "float64", "int8", "int16", "int32", "int64", "ops", "tf1", "uint8",
+    "uint16", "uint32", "uint64",
 ]  # fmt: skip
 
 # Loaded on first use, so that `import weft` stays instant.
@@ -53,6 +59,7 @@ _FUNCTIONAL = (
 _ELSEWHERE = {
     "weft.nn.functional": _FUNCTIONAL,
     "weft.fft": ("istft", "stft"),
+    "weft.serialization": ("load", "save"),
     "weft.sparse": ("sparse_csr_tensor",),
     "weft.func": (
         "associative_scan",

@@ -66,6 +66,31 @@ def test_the_newest_and_the_best_are_kept(tmp_path):
     assert held(tmp_path / "a" / "b") == 2
 
 
+def test_complex_states_are_restored(tmp_path):
+    with Checkpointer(tmp_path, keep=2) as checkpoints:
+        for step in range(3):
+            checkpoints.save(step, {"c": wf.tensor([1 + 2j]) * step, "d": np.ones(2) * 1j})
+        found = checkpoints.restore()
+    assert found.state["c"].tolist() == [2 + 4j] and found.state["d"].dtype == wf.complex128
+
+
+def test_what_cannot_be_read_back_replaces_nothing(tmp_path, monkeypatch):
+    filled(tmp_path, 1, keep=1)
+    write = writer_module.write_arrays
+
+    def write_badly(path, *rest):
+        digest = write(path, *rest)
+        with path.open("r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            file.write(b"\xff")
+        return digest
+
+    monkeypatch.setattr(writer_module, "write_arrays", write_badly)
+    with pytest.raises(DataError, match="do not match their checksum"):
+        filled(tmp_path, 2, keep=1)
+    assert held(tmp_path) == 1
+
+
 def test_what_is_saved_is_of_the_moment(tmp_path, monkeypatch):
     begun, go = threading.Event(), threading.Event()
     write = writer_module.write_arrays

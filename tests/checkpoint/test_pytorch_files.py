@@ -43,8 +43,14 @@ def test_a_tensor_by_hand(tmp_path):
     {
         "call": (b"cos\nsystem\n(X\x04\x00\x00\x00truetR.", "os.system"),
         "eval": (b"cbuiltins\neval\n(X\x01\x00\x00\x001tR.", "builtins.eval"),
-        "object": (b"c__builtin__\nobject\n)\x81.", "instruction NEWOBJ"),
-        "inst": (b"(ios\nsystem\n.", "instruction INST"),
+        "object": (b"c__builtin__\nobject\n)\x81.", "builtins.object"),
+        "named": (b"cos\nsystem\n)}\x92.", "os.system"),
+        "named arguments": (b"cos\nsystem\n)}K\x01K\x01s\x92.", "os.system with arguments by name"),
+        "oldest object": (b"(cos\nsystem\nK\x01o.", "os.system"),
+        "name": (b"cos\nsystem\n.", "os.system"),
+        "name inside": (b"](cbuiltins\neval\nK\x01e.", "builtins.eval"),
+        "storage": (PERSISTENT.replace(b"%c", b"\x06") + b".", "a storage; save the tensor"),
+        "inst": (b"(ios\nsystem\n.", "os.system"),
         "call of no name": (b"K\x01)R.", "a call of something that is not a name"),
         "other instruction": (b"\x82\x01.", "instruction EXT1"),
         "attributes": (b"ccollections\nOrderedDict\n)R}X\x01\x00\x00\x00aK\x01sb.", "attributes"),
@@ -81,6 +87,9 @@ def test_hostile_archives_raise(tmp_path):
         archive.writestr("other", b"")
     with pytest.raises(DataError, match=r"no data\.pkl"):
         wf.load(path)
+    for member, said in (("constants.pkl", "torch.jit.save"), ("w.npy", "numpy.load")):
+        with pytest.raises(DataError, match=said):
+            wf.load(write(tmp_path / "other", b"N.", **{member: b""}))
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(DataError, match="zip file"):
         wf.load(path)
@@ -94,3 +103,37 @@ def test_doubling_references_stay_references(tmp_path):
         assert found[0] is found[1]
         found = found[0]
     assert found == 1
+
+
+def old_file(content: bytes, storages: bytes, keys: bytes = b"]X\x01\x00\x00\x000a.") -> bytes:
+    """A file as PyTorch wrote it before version 1.6."""
+    magic = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+    machine = b"}X\x0d\x00\x00\x00little_endian\x88s."
+    return b"".join([magic, b"M\xe9\x03.", machine, content, keys, storages])
+
+
+def test_files_before_version_1_6(tmp_path):
+    persistent = b"U\x07storagectorch\nFloatStorage\nU\x010U\x03cpuK\x06Nt"
+    content = tensor((2, 2), (3, 1), 1).replace(
+        PERSISTENT.replace(b"%c", b"\x06")[1:-1], persistent
+    )
+    storage = (6).to_bytes(8, "little") + np.arange(6, dtype=np.float32).tobytes()
+    path = tmp_path / "a"
+    path.write_bytes(whole := old_file(content, storage))
+    assert wf.load(path).tolist() == [[1.0, 2.0], [4.0, 5.0]]
+    for broken, said in (
+        (whole[:-1], "truncated"),
+        (old_file(content, b"\x07" + storage[1:]), "damaged in storage '0'"),
+        (old_file(content, storage, b"]."), "storages are not those of its tensors"),
+        (old_file(content.replace(b"K\x06Nt", b"M\xff\xffNt"), storage), "a storage of 65535"),
+        (old_file(b"cos\nsystem\nU\x01a\x85R.", b"", b"]."), "os.system"),
+        (whole.replace(b"M\xe9\x03", b"M\xe8\x03"), "expected version 1001, got 1000"),
+        (whole.replace(b"\x88s.", b"\x89s."), "not little-endian"),
+    ):  # fmt: skip
+        path.write_bytes(broken)
+        with pytest.raises(DataError, match=said):
+            wf.load(path)
+    for length in range(15, len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DataError):
+            wf.load(path)

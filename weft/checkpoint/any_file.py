@@ -15,7 +15,8 @@ from weft.checkpoint.folder.layout import MANIFEST, step_folders
 from weft.checkpoint.folder.manifest import read_manifest
 from weft.checkpoint.folder.reader import readable
 from weft.checkpoint.folder.state import nested, read_state
-from weft.checkpoint.pytorch.zip_file import MAGIC, read_zip
+from weft.checkpoint.pytorch import old_file, zip_file
+from weft.checkpoint.pytorch.objects import ARRAYS
 from weft.checkpoint.tensorflow.bundle import INDEX, write_bundle
 from weft.checkpoint.tensorflow.store import open_store
 from weft.errors import ArgumentError, DataError
@@ -42,7 +43,7 @@ class Content(NamedTuple):
 def read_any(path: Path) -> Content:
     """Reads a checkpoint's folder, the latest checkpoint of a folder, or a file.
 
-    Files are safetensors, zip files of `torch.save`, or TensorFlow checkpoints, given by their
+    Files are safetensors, files of `torch.save`, or TensorFlow checkpoints, given by their
     prefix or by one of their files.
 
     Raises:
@@ -55,9 +56,11 @@ def read_any(path: Path) -> Content:
     if not path.exists() or prefix != str(path):
         return _read_store(prefix)
     with open_file(path) as file:
-        begin = file.read(len(MAGIC))
-    if begin == MAGIC:
-        return _content("PyTorch's zip file", read_zip(path, lambda array: array))
+        begin = file.read(len(old_file.MAGIC))
+    if begin.startswith(zip_file.MAGIC):
+        return _content("PyTorch's zip file", zip_file.read_zip(path, ARRAYS))
+    if begin == old_file.MAGIC:
+        return _content("PyTorch's old file", old_file.read_old(path, ARRAYS))
     if begin[:1] == b"\0" and path.suffix != ".safetensors":  # a table's first key shares no prefix
         return _read_store(prefix)
     state = nested(read_arrays(path), path, lambda array: array)

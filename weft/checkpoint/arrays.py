@@ -121,7 +121,8 @@ def read_arrays(path: Path, mapped: bool = False) -> Stored:
         size = sum([array.nbytes for array in arrays.values()])
         found = in_threads(read, range(len(contents)), size)
         _check(path, arrays, found, header.checksums)
-    return Stored(arrays, header.metadata, header.digest)
+    widened = {name: _widened(array, entries[i]) for i, (name, array) in enumerate(arrays.items())}
+    return Stored(widened, header.metadata, header.digest)
 
 
 @dataclass(frozen=True)
@@ -148,12 +149,12 @@ class ArrayFile:
             OSError: it may not be read.
         """
         entry = self.entries[name]
-        array = np.empty(entry.shape, entry.dtype.numpy)
+        array = np.empty(entry.shape, entry.stored)
         content = array.reshape(-1).view(np.uint8).data
         found = read_summed(self.file.fileno(), self.first + entry.start, content)
         sums = [self.sums[name]] if self.sums else None
         _check(self.path, {name: array}, [found], sums)
-        return array
+        return _widened(array, entry)
 
 
 @contextlib.contextmanager
@@ -226,6 +227,11 @@ class _Part:
 def _array(name: str, entry: Entry, path: Path, buffer: Any, place: int) -> Array:
     """An array in a buffer, or on mapped pages of the file."""
     try:
-        return np.ndarray(entry.shape, entry.dtype.numpy, buffer, place)
+        return np.ndarray(entry.shape, entry.stored, buffer, place)
     except ValueError as error:  # impossible dimensions, beside one of 0
         raise damaged(path, f"{name!r}: {error}") from None
+
+
+def _widened(array: Array, entry: Entry) -> Array:
+    """An array whose type Weft has."""
+    return array if entry.narrow is None else array.astype(entry.dtype.numpy)

@@ -23,8 +23,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
+import ml_dtypes
+import numpy as np
+
+from weft.checkpoint.format import recognized
 from weft.errors import DataError
-from weft.ir.dtype import DTYPES, DType, bfloat16, bool_
+from weft.ir.dtype import NAMED, DType, bfloat16, bool_, float32
 
 METADATA: Final = "__metadata__"
 DIGEST: Final = "weft.sha256"
@@ -48,16 +52,33 @@ def _format_name(dtype: DType) -> str:
     return f"{dtype.kind.upper()}{8 * dtype.size}"
 
 
-_BY_FORMAT: Final = {_format_name(d): d for d in DTYPES.values() if d.kind in "biuf"}
+_BY_FORMAT: Final = {_format_name(d): d for d in NAMED.values()}
+_NARROW: Final = {
+    "F8_E4M3": np.dtype(ml_dtypes.float8_e4m3fn), "F8_E5M2": np.dtype(ml_dtypes.float8_e5m2),
+    "F8_E4M3FNUZ": np.dtype(ml_dtypes.float8_e4m3fnuz),
+    "F8_E5M2FNUZ": np.dtype(ml_dtypes.float8_e5m2fnuz),
+    "F8_E8M0": np.dtype(ml_dtypes.float8_e8m0fnu),
+}  # fmt: skip
+"""Types that become float32, which holds their numbers exactly."""
 
 
 class Entry(NamedTuple):
-    """The place of an array, relative to the end of the header."""
+    """The place of an array, relative to the end of the header.
+
+    Attributes:
+        narrow: the type of its elements in the file, if Weft has no such type.
+    """
 
     dtype: DType
     shape: tuple[int, ...]
     start: int
     end: int
+    narrow: np.dtype[Any] | None = None
+
+    @property
+    def stored(self) -> np.dtype[Any]:
+        """The type of its elements in the file."""
+        return self.dtype.numpy if self.narrow is None else self.narrow
 
 
 class Header(NamedTuple):
@@ -128,9 +149,14 @@ def read_header(file: BufferedReader, size: int, path: Path) -> Header:
     """
     raw = file.read(LENGTH)
     length = int.from_bytes(raw, "little")
-    if size < LENGTH or length > min(size - LENGTH, LONGEST_HEADER):
-        raise damaged(path, f"a header of {length} bytes in a file of {size}")
-    raw += file.read(length)
+    bounded = LENGTH <= size and length <= min(size - LENGTH, LONGEST_HEADER)
+    text = file.read(length) if bounded else b""
+    if not text.startswith(b"{"):
+        kind = recognized(file, size)
+        if kind:
+            raise DataError(f"load: {path} is {kind}")
+        raise damaged(path, "its header is not an object" if size else "empty")
+    raw += text
     sealed = raw.startswith(_BEGIN, LENGTH)
     start = LENGTH + len(_BEGIN)
     if sealed and _digest(raw).encode() != raw[start : start + len(_BLANK)]:
@@ -201,15 +227,17 @@ def _entry(name: str, given: Any, path: Path) -> Entry:
     numbers = (*shape[:MOST_DIMENSIONS], start, end)
     if not isinstance(kind, str) or not all([type(n) is int and n >= 0 for n in numbers]):
         raise damaged(path, f"its entry for {name!r}")
-    dtype = _BY_FORMAT.get(kind)
+    narrow = _NARROW.get(kind)
+    dtype = float32 if narrow else _BY_FORMAT.get(kind)
     if dtype is None:
-        expected = ", ".join(_BY_FORMAT)
+        expected = ", ".join([*_BY_FORMAT, *_NARROW])
         raise DataError(f"load: {path}: expected {name!r} of {expected}, got {kind}")
     if len(shape) > MOST_DIMENSIONS:
         raise damaged(path, f"{name!r} has {len(shape)} dimensions")
-    if end - start != math.prod(shape) * dtype.size:
+    entry = Entry(dtype, shape, start, end, narrow)
+    if end - start != math.prod(shape) * entry.stored.itemsize:
         raise damaged(path, f"{name!r} takes {end - start} bytes for {kind} of shape {shape}")
-    return Entry(dtype, shape, start, end)
+    return entry
 
 
 def _check_places(entries: Mapping[str, Entry], size: int, path: Path) -> None:

@@ -48,12 +48,21 @@ def read_parts(path: Path, manifest: Manifest) -> list[Stored]:
         DataError: a file is missing, damaged, or not the one saved.
         OSError: a file may not be read.
     """
-    return [_read_part(path / name, digest) for name, digest in manifest.files.items()]
+    return [read_part(path / name, digest) for name, digest in manifest.files.items()]
 
 
-def _read_part(path: Path, digest: str) -> Stored:
+def read_part(path: Path, digest: str, mapped: bool = False) -> Stored:
+    """A rank's data.
+
+    Args:
+        mapped: as for `read_arrays`.
+
+    Raises:
+        DataError: the file is missing, damaged, or not the one saved.
+        OSError: it may not be read.
+    """
     try:
-        found = read_arrays(path)
+        found = read_arrays(path, mapped)
     except FileNotFoundError:
         raise DataError(f"checkpoint: {path} is missing") from None
     if found.digest != digest:

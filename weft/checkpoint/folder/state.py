@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.checkpoint.arrays import ArrayFile, Stored
 from weft.checkpoint.folder.manifest import Manifest
-from weft.checkpoint.folder.reader import read_parts
+from weft.checkpoint.folder.reader import read_part, read_parts
 from weft.checkpoint.structure import TREE, built
 from weft.errors import DataError
 from weft.ir.dtype import DType
@@ -55,6 +55,16 @@ def nested(found: Stored, path: Path, wrap: Wrap) -> Any:
         return built(json.loads(found.metadata[TREE]), wrapped)
     except _FAULTS as error:
         raise DataError(f"load: {path} is damaged: its {TREE!r}: {error!r}") from None
+
+
+def check_part(path: Path, digest: str) -> None:
+    """Reads a rank's data back after it was written, before older checkpoints are removed.
+
+    Raises:
+        DataError: it cannot be read.
+        OSError: it may not be read.
+    """
+    nested(read_part(path, digest, mapped=True), path, lambda array: array)
 
 
 def read_state(path: Path, manifest: Manifest, wrap: Wrap, rank: int = 0, ranks: int = 1) -> Any:

@@ -33,6 +33,7 @@ from weft.checkpoint.folder.layout import (
 from weft.checkpoint.folder.lock import lock_folder
 from weft.checkpoint.folder.manifest import Manifest, best_first, write_manifest
 from weft.checkpoint.folder.reader import readable
+from weft.checkpoint.folder.state import check_part
 from weft.checkpoint.structure import TREE
 from weft.errors import CheckpointError
 
@@ -96,6 +97,7 @@ class FolderWriter:
 
         Raises:
             CheckpointError: another rank failed, or did not do its part in time.
+            DataError: what was written cannot be read back.
             OSError: the folder is full, or may not be written to.
         """
         self._saves += 1
@@ -105,6 +107,7 @@ class FolderWriter:
             temporary.mkdir(exist_ok=True)
             part = part_name(self._place.rank, self._place.ranks)
             digest = write_arrays(temporary / part, arrays, {TREE: tree})
+            check_part(temporary / part, digest)
             if self._place.rank > 0:
                 note = temporary / _note_name(self._place.rank)
                 _write_note(note, {"save": save, "digest": digest})

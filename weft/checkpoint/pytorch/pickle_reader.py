@@ -1,7 +1,7 @@
-"""Reads pickles as data: executes instructions that build containers, and resolves no names.
+"""Reads pickles as data: executes instructions that build containers, and imports no names.
 
 A pickle is a program for a stack machine; two of its instructions import any function by name and
-call it. Here a name becomes a `Name`, a call is delegated to `call`, and anything unexpected is an
+call it. Here `Objects` decides what a name and a call of it are, and anything unexpected is an
 error. Nothing is imported, and the size of the result is bounded by the bytes read.
 
 Source: the table of instructions in Python's `pickletools`.
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import pickletools
 import struct
-from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, Final, NamedTuple, Protocol, cast
 
 from weft.errors import DataError
 
@@ -25,11 +25,48 @@ class Name(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
+        module = "builtins" if self.module == "__builtin__" else self.module
+        return f"{module}.{self.name}"
 
 
 class Unpicklable(Exception):
     """The pickle has more than data."""
+
+
+class Objects(Protocol):
+    """What a pickle's names and calls stand for."""
+
+    def value(self, name: Name) -> Any:
+        """What a name stands for: a value, or the name itself."""
+        ...
+
+    def call(self, name: Name, arguments: tuple[Any, ...]) -> Any:
+        """The result of calling a name, or the object of a class.
+
+        Raises:
+            Unpicklable: the name is not known.
+        """
+        ...
+
+    def build(self, target: Any, state: Any) -> None:
+        """Sets the state of an object.
+
+        Raises:
+            Unpicklable: the object has none, or another one.
+        """
+        ...
+
+    def load(self, identity: tuple[Any, ...]) -> Any:
+        """The object of a persistent id."""
+        ...
+
+    def checked(self, whole: Any) -> Any:
+        """The content of the pickle.
+
+        Raises:
+            Unpicklable: something in it is no data.
+        """
+        ...
 
 
 _MARK: Final = object()
@@ -39,27 +76,20 @@ _FAULTS: Final = (
 )  # fmt: skip
 
 
-def read_pickle(
-    data: bytes,
-    call: Callable[[Name, tuple[Any, ...]], Any],
-    load: Callable[[tuple[Any, ...]], Any],
-    what: str,
-) -> Any:
-    """The content of a pickle.
+def read_pickle(data: bytes | IO[bytes], objects: Objects, what: str) -> Any:
+    """The content of a pickle, which may be the next one of a file.
 
     Args:
-        call: the result of calling a name with these arguments.
-        load: the object of a persistent id.
         what: the pickle's source, for errors.
 
     Raises:
         DataError: it is damaged, or has more than data.
     """
-    machine = _Machine(call, load)
+    machine = _Machine(objects)
     try:
         for opcode, argument, _ in pickletools.genops(data):
             if opcode.name == "STOP":
-                return machine.result()
+                return objects.checked(machine.result())
             step = _STEPS.get(opcode.name)
             if step is None:
                 raise Unpicklable(f"instruction {opcode.name}")
@@ -69,17 +99,30 @@ def read_pickle(
     raise DataError(f"load: {what}: it is truncated")
 
 
+def contents(whole: Any) -> Iterator[Any]:
+    """Each object in containers, once, and the containers themselves."""
+    seen: set[int] = set()
+    waiting = [whole]
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        yield item
+        if isinstance(item, Mapping | Namespace):
+            entries = cast("dict[Any, Any]", vars(item) if isinstance(item, Namespace) else item)
+            waiting += [*entries.keys(), *entries.values()]
+        elif isinstance(item, list | tuple | set | frozenset):
+            waiting += cast("list[Any]", item)
+
+
 class _Machine:
     """The stack, and the memo."""
 
-    def __init__(
-        self,
-        call: Callable[[Name, tuple[Any, ...]], Any],
-        load: Callable[[tuple[Any, ...]], Any],
-    ) -> None:
+    def __init__(self, objects: Objects) -> None:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
-        self.call, self.load = call, load
+        self.objects = objects
 
     def pop(self) -> Any:
         found = self.stack.pop()
@@ -149,32 +192,51 @@ class _Machine:
 
     def name(self, text: str) -> None:
         module, _, name = text.partition(" ")
-        self.push(Name(module, name))
+        self.push(self.objects.value(Name(module, name)))
 
     def stack_name(self, _: Any) -> None:
         name, module = self.pop(), self.pop()
         if not isinstance(name, str) or not isinstance(module, str):
             raise Unpicklable("a name that is not a string")
-        self.push(Name(module, name))
+        self.push(self.objects.value(Name(module, name)))
 
-    def reduce(self, _: Any) -> None:
+    def call(self, _: Any) -> None:
         arguments, function = self.pop(), self.pop()
         if not isinstance(function, Name) or not isinstance(arguments, tuple):
             raise Unpicklable("a call of something that is not a name")
-        self.push(self.call(function, arguments))  # pyright: ignore[reportUnknownArgumentType]
+        self.push(self.objects.call(function, arguments))  # pyright: ignore[reportUnknownArgumentType]
+
+    def call_with_names(self, _: Any) -> None:
+        named = self.pop()
+        if named:
+            raise Unpicklable(f"{self.stack[-2]} with arguments by name")
+        self.call(None)
+
+    def old_object(self, text: str) -> None:
+        arguments = tuple(self.to_mark())
+        self.name(text)
+        self.push(arguments)
+        self.call(None)
+
+    def older_object(self, _: Any) -> None:
+        function, *arguments = self.to_mark()
+        self.push(function)
+        self.push(tuple(arguments))
+        self.call(None)
 
     def build(self, _: Any) -> None:
-        """Sets attributes; an ordered dict's hold the versions of modules."""
-        attributes, target = self.pop(), self.top(OrderedDict)
-        if not isinstance(attributes, dict) or set(attributes) != {"_metadata"}:  # pyright: ignore[reportUnknownArgumentType]
-            raise Unpicklable("attributes of an object")
-        target._metadata = attributes["_metadata"]
+        state = self.pop()
+        self.objects.build(self.stack[-1], state)
 
     def persistent(self, _: Any) -> None:
         identity = self.pop()
         if not isinstance(identity, tuple):
             raise Unpicklable("a persistent id that is not a tuple")
-        self.push(self.load(identity))  # pyright: ignore[reportUnknownArgumentType]
+        self.push(self.objects.load(identity))  # pyright: ignore[reportUnknownArgumentType]
+
+    def old_text(self, text: str) -> None:
+        """Bytes, which Python 2 called text; `pickletools` gives them as Latin-1."""
+        self.push(text.encode("latin-1").decode("utf-8"))
 
 
 def _constant(value: Any) -> Callable[[_Machine, Any], None]:
@@ -182,8 +244,8 @@ def _constant(value: Any) -> Callable[[_Machine, Any], None]:
 
 
 _PUSHED: Final = (
-    "BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE",
-    "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BYTEARRAY8",
+    "BININT", "BININT1", "BININT2", "LONG1", "LONG4", "BINFLOAT", "BINUNICODE",
+    "SHORT_BINUNICODE", "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8",
 )  # fmt: skip
 _STEPS: Final[dict[str, Callable[[_Machine, Any], None]]] = {
     **dict.fromkeys(_PUSHED, _Machine.push),
@@ -202,7 +264,6 @@ _STEPS: Final[dict[str, Callable[[_Machine, Any], None]]] = {
     "TUPLE3": lambda machine, _: machine.tuple_of(3),
     "APPEND": _Machine.append,
     "APPENDS": _Machine.appends,
-    "EMPTY_SET": lambda machine, _: machine.push(set()),
     "ADDITEMS": _Machine.add_items,
     "SETITEM": _Machine.set_item,
     "SETITEMS": _Machine.set_items,
@@ -213,7 +274,15 @@ _STEPS: Final[dict[str, Callable[[_Machine, Any], None]]] = {
     "LONG_BINGET": _Machine.get,
     "GLOBAL": _Machine.name,
     "STACK_GLOBAL": _Machine.stack_name,
-    "REDUCE": _Machine.reduce,
+    "REDUCE": _Machine.call,
+    "NEWOBJ": _Machine.call,
+    "NEWOBJ_EX": _Machine.call_with_names,
+    "INST": _Machine.old_object,
+    "OBJ": _Machine.older_object,
+    "SHORT_BINSTRING": _Machine.old_text,
+    "BINSTRING": _Machine.old_text,
+    "EMPTY_SET": lambda machine, _: machine.push(set()),
+    "FROZENSET": lambda machine, _: machine.push(frozenset(machine.to_mark())),
     "BUILD": _Machine.build,
     "BINPERSID": _Machine.persistent,
 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from weft.checkpoint.folder.state import read_state
 from weft.distributed.checkpoint.filesystem import FileSystemReader, Where, checkpoint_at, folder_of
 from weft.distributed.checkpoint.state_dict_saver import save
-from weft.eager.tensor.interchange.serialization import load as load_file
-from weft.eager.tensor.interchange.serialization import save as save_file
 from weft.eager.tensor.interchange.serialization import tensor_of
+from weft.serialization import load as load_file
+from weft.serialization import save as save_file
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir: Where, torch_save_path: Where) -> None:

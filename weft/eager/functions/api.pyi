@@ -474,8 +474,6 @@ from weft.eager.tensor.interchange.interchange import from_dlpack as from_dlpack
 from weft.eager.tensor.interchange.printing import get_printoptions as get_printoptions
 from weft.eager.tensor.interchange.printing import printoptions as printoptions
 from weft.eager.tensor.interchange.printing import set_printoptions as set_printoptions
-from weft.eager.tensor.interchange.serialization import load as load
-from weft.eager.tensor.interchange.serialization import save as save
 from weft.eager.tensor.size import Size as Size
 from weft.eager.tensor.tensor import Tensor as Tensor
 from weft.eager.tensor.view.memory_format import channels_last as channels_last
@@ -753,7 +751,6 @@ __all__ = [
     "less_equal",
     "lgamma",
     "linspace",
-    "load",
     "log",
     "log10",
     "log1p",
@@ -872,7 +869,6 @@ __all__ = [
     "row_stack",
     "rsqrt",
     "rsub",
-    "save",
     "scalar_tensor",
     "scatter",
     "scatter_add",

@@ -47,7 +47,7 @@ from weft.eager.tensor import attribute, device, size
 from weft.eager.tensor.autograd import anomaly
 from weft.eager.tensor.dtype import dtype_info, promotion
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.interchange import interchange, printing, serialization
+from weft.eager.tensor.interchange import interchange, printing
 from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view import memory_format
 from weft.ops.base import REGISTRY, Elementwise, Op, declared
@@ -295,7 +295,6 @@ TABLE: Final = (
     ),
     Names(printing, "get_printoptions printoptions set_printoptions"),
     Names(promotion, "get_default_dtype set_default_dtype"),
-    Names(serialization, "load save"),
     Names(
         setting,
         """

@@ -1,85 +1,17 @@
-"""`save` and `load`: tensors in a safetensors file, by name or in nested dicts and lists."""
+"""The arrays that tensors are saved as, and the tensors that saved arrays become."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.checkpoint.arrays import read_arrays, write_arrays
-from weft.checkpoint.file import open_file
-from weft.checkpoint.folder.state import nested
-from weft.checkpoint.header import METADATA
-from weft.checkpoint.pytorch.zip_file import MAGIC, read_zip
-from weft.checkpoint.structure import TREE, parts
 from weft.eager.record.lazy import Array
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
-from weft.errors import ArgumentError
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
-
-
-def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
-    """Write tensors to a safetensors file, atomically.
-
-    A dict of tensors becomes a file that other libraries read by the same names. Dicts, lists and
-    tuples may be nested and hold numbers, strings, booleans and `None` as well; keys are strings or
-    integers. `requires_grad` is not saved.
-
-    A link is followed. A replaced file passes on its permissions, and its owner if the system
-    allows. To an open binary file, or `io.BytesIO`, the bytes are appended.
-
-    Raises:
-        DTypeError: it contains something else.
-        TreeError: a dict or list contains itself.
-        FileError: the path is a folder, a device or a pipe.
-        OSError: the folder is missing or not writable, or the disk is full.
-
-    Example:
-        >>> import tempfile, weft as wf
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     wf.save({"w": wf.ones(2), "epoch": 3}, folder + "/model.safetensors")
-        ...     wf.load(folder + "/model.safetensors")
-        {'w': tensor([1., 1.]), 'epoch': 3}
-    """
-    if _is_open(path):
-        with _temporary() as where:
-            save(obj, where)
-            with where.open("rb") as file:
-                shutil.copyfileobj(file, path)
-        return
-    target = Path(cast(Any, path))
-    if isinstance(obj, Mapping) and all([_is_named(k, v) for k, v in obj.items()]):
-        write_arrays(target, {k: array_of(v) for k, v in obj.items()})
-        return
-    arrays: dict[str, Array] = {}
-    tree = list(parts(obj, is_tensor, array_of, arrays))
-    write_arrays(target, arrays, {TREE: json.dumps(tree, separators=(",", ":"))})
-
-
-def _is_open(path: str | os.PathLike[str] | IO[bytes]) -> TypeGuard[IO[bytes]]:
-    """Whether an argument is an open file, and no path."""
-    return hasattr(path, "read") or hasattr(path, "write")
-
-
-@contextlib.contextmanager
-def _temporary() -> Iterator[Path]:
-    """A path for what an open file has, or is to have: formats are written and read by path."""
-    with tempfile.TemporaryDirectory(prefix="weft-") as folder:
-        yield Path(folder, "file")
-
-
-def _is_named(key: Any, value: Any) -> bool:
-    return isinstance(key, str) and key != METADATA and isinstance(value, Handle | np.ndarray)
 
 
 def is_tensor(x: Any) -> bool:
@@ -95,44 +27,3 @@ def array_of(x: Any) -> Array:
 def tensor_of(array: Array) -> Tensor:
     """The tensor that a saved array becomes."""
     return wrap(leaf(array))
-
-
-def load(
-    path: str | os.PathLike[str] | IO[bytes], map_location: Any = None, *,
-    weights_only: bool = True, mmap: bool = False,
-) -> Any:  # fmt: skip
-    """Load a file of `save` or `torch.save`, or the tensors by name of any safetensors file.
-
-    The pickle in PyTorch's files is parsed and not executed: tensors, numbers and strings in
-    containers are supported, other objects raise an error that names them.
-
-    Args:
-        path: the file; or an open binary file, which is read to its end.
-        map_location: taken for programs that give one: there is one device.
-        weights_only: the same either way, as nothing is executed.
-        mmap: map tensors of a safetensors file copy-on-write instead of reading them. The file must
-            not be changed in place while they are used; replacing it, as `save` does, is safe.
-            Checksums are verified all the same.
-
-    Raises:
-        ArgumentError: `mmap` of a file that `torch.save` has written, or of an open file.
-        DataError: the file is damaged, has another format, or holds objects of other classes.
-        OSError: there is no such file, or it may not be read.
-    """
-    del map_location, weights_only
-    if _is_open(path):
-        if mmap:
-            raise ArgumentError(f"load: mmap=True: expected a path, got {type(path).__name__}")
-        with _temporary() as where:
-            with where.open("wb") as file:
-                shutil.copyfileobj(path, file)
-            return load(where)
-    where = Path(cast(Any, path))
-    with open_file(where) as file:
-        begin = file.read(len(MAGIC))
-    if begin != MAGIC:
-        return nested(read_arrays(where, mmap), where, tensor_of)
-    if mmap:
-        text = "expected a safetensors file, got one of torch.save: load it without mmap=True"
-        raise ArgumentError(f"load: {where}: mmap=True: {text}")
-    return read_zip(where, tensor_of)
