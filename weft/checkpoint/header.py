@@ -149,7 +149,7 @@ def read_header(file: BufferedReader, size: int, path: Path) -> Header:
     """
     raw = file.read(LENGTH)
     length = int.from_bytes(raw, "little")
-    bounded = LENGTH <= size and length <= min(size - LENGTH, LONGEST_HEADER)
+    bounded = size >= LENGTH and length <= min(size - LENGTH, LONGEST_HEADER)
     text = file.read(length) if bounded else b""
     if not text.startswith(b"{"):
         kind = recognized(file, size)

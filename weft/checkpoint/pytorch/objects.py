@@ -134,7 +134,8 @@ class FileObjects:
     def _strided(
         self, place: Arguments, elements: Any, requires_grad: Any, metadata: Any = None
     ) -> Any:
-        array = view(*place, elements)
+        storage, offset, shape, strides = place
+        array = view(storage, offset, shape, strides, elements)
         marks = cast("dict[str, Any]", metadata or {})
         if set(marks) - {"conj", "neg"}:
             raise Unpicklable(f"a tensor with {', '.join(map(str, marks))}")
@@ -267,7 +268,8 @@ def _build_array(target: Array, state: Any) -> None:
         raise Unpicklable("an array of objects")
     order = "F" if columns_first else "C"
     made = np.frombuffer(content, _checked_dtype(dtype)).reshape(shape, order=order)
-    target.__setstate__((1, made.shape, made.dtype, bool(columns_first), content))
+    state = (1, made.shape, made.dtype, bool(columns_first), content)
+    cast("Any", target).__setstate__(state)
 
 
 _TENSOR_TYPES: Final = (
