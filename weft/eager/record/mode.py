@@ -206,7 +206,10 @@ def set_grad_enabled(mode: bool) -> Setting:
     ...     wf.is_grad_enabled()
     False
     """
-    return _SwitchedRecording(bool(mode))
+    if not isinstance(mode, bool):
+        text = f"set_grad_enabled: expected True or False, got {mode!r}"
+        raise DTypeError(text + at_user_line())
+    return _SwitchedRecording(mode)
 
 
 def is_grad_enabled() -> bool:

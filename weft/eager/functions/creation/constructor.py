@@ -120,7 +120,7 @@ def warn_of_read_only(name: str, array: Array) -> None:
 def finished(lazy: Lazy, requires_grad: bool) -> Tensor:
     """A new tensor, with `requires_grad` as given."""
     x = wrap(lazy)
-    return x.requires_grad_() if requires_grad else x
+    return x if requires_grad is False else x.requires_grad_(requires_grad)
 
 
 # From shapes
