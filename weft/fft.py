@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.eager.functions.creation.constructor import as_tensor, zeros
+from weft.eager.functions.creation.constructor import as_tensor, finished, zeros
 from weft.eager.functions.elementwise.complex_number import conj, view_as_real
 from weft.eager.functions.out_argument import with_outlet
 from weft.eager.functions.shape.joining import cat
@@ -20,6 +20,7 @@ from weft.eager.tensor.argument import axes_of, dims_of
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.dtype.promotion import get_default_dtype, promote
 from weft.eager.tensor.elementwise import promoted
+from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, bfloat16, float16, float64
 from weft.numpy import fft as transforms
@@ -148,23 +149,31 @@ def ifftshift(input: Any, dim: Any = None) -> Tensor:
     return found
 
 
-def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+def fftfreq(
+    n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """The frequencies of the results of `fft`, for samples `d` apart."""
+    check_place(device, layout)
     check_table("fftfreq", (n,), float64)
-    return _frequencies(np.fft.fftfreq(n, d), dtype)
+    return _frequencies(np.fft.fftfreq(n, d), dtype, requires_grad)
 
 
-def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
+def rfftfreq(
+    n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """The frequencies of the results of `rfft`, for samples `d` apart."""
+    check_place(device, layout)
     check_table("rfftfreq", (n // 2 + 1,), float64)
-    return _frequencies(np.fft.rfftfreq(n, d), dtype)
+    return _frequencies(np.fft.rfftfreq(n, d), dtype, requires_grad)
 
 
-def _frequencies(found: Any, dtype: Any) -> Tensor:
+def _frequencies(found: Any, dtype: Any, requires_grad: bool) -> Tensor:
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not kind.is_floating:
         raise DTypeError(f"fftfreq: expected a floating type, got {kind}{at_user_line()}")
-    return wrap(leaf(found.astype(kind.numpy)))
+    return finished(leaf(found.astype(kind.numpy)), requires_grad)
 
 
 # Short-time transforms

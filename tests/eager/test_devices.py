@@ -20,6 +20,32 @@ def test_programs_choose_the_cpu():
     wf.cuda.empty_cache()
 
 
+def test_what_is_switched_off_does_nothing():
+    for scaler in (wf.cuda.amp.GradScaler(enabled=False), wf.amp.GradScaler("cuda", enabled=False)):
+        assert not scaler.is_enabled() and scaler.state_dict() == {}
+    with wf.autocast("cpu"), wf.autocast("cuda", enabled=False):
+        assert (wf.ones(2, 2) @ wf.ones(2, 2)).dtype == wf.bfloat16
+    for make in (wf.cuda.amp.GradScaler, lambda: wf.amp.GradScaler("mps")):
+        with pytest.warns(UserWarning, match="there is no device '(cuda|mps)'"):
+            assert not make().is_enabled()
+    for make in (wf.cuda.amp.autocast, lambda: wf.autocast("cuda", wf.float16)):
+        with pytest.warns(UserWarning, match="autocast: there is no device 'cuda'"):
+            inside = make()
+        with inside:
+            assert (wf.ones(2, 2) @ wf.ones(2, 2)).dtype == wf.float32
+    assert wf.cuda.max_memory_allocated() == 0 and wf.cuda.get_rng_state_all() == []
+
+
+def test_moving_to_a_device_says_what_to_write():
+    for move in (wf.ones(2).cuda, wf.nn.Linear(1, 1).cuda):
+        with pytest.raises(
+            ConfigError, match=r"\.cuda: there is no CUDA device; leave the call out"
+        ):
+            move()
+    with pytest.raises(ConfigError, match=r"choose by device\('cuda' if weft.cuda.is_available"):
+        wf.device("cuda")
+
+
 def test_flags_of_other_libraries_can_be_set():
     cudnn = importlib.import_module("weft.backends.cudnn")
     before = cudnn.benchmark

@@ -1,6 +1,8 @@
 """Random tensors: reproducible, of the right distribution, and one program for all calls."""
 
+import copy
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -72,6 +74,19 @@ def test_states_go_back():
     assert wf.initial_seed() == 1
     assert wf.seed() == wf.initial_seed()
     assert wf.Generator().initial_seed() != wf.Generator().initial_seed()
+
+
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))]
+)
+def test_copies_of_generators_draw_the_same(again):
+    g = wf.Generator().manual_seed(3)
+    wf.rand(1, generator=g)
+    h = again(g)
+    assert wf.rand(5, generator=h).tolist() == wf.rand(5, generator=g).tolist()
+    assert h.initial_seed() == 3
+    wf.rand(1, generator=h)
+    assert wf.rand(5, generator=h).tolist() != wf.rand(5, generator=g).tolist()
 
 
 def test_seeds_are_far_apart():

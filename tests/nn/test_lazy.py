@@ -112,3 +112,11 @@ def test_another_type_before_the_first_input():
     layer = nn.LazyConv1d(3, 2).double()
     layer(wf.ones(1, 2, 5, dtype=wf.float64)).sum().backward()
     assert layer.weight.dtype == layer.weight.grad.dtype == wf.float64
+
+
+def test_what_fills_data_too_early_is_without_effect():
+    q = nn.LazyLinear(1)
+    assert q.weight.data.normal_(0, 0.01).shape == (0,)
+    q.bias.data.zero_()
+    q(wf.ones(2, 3))
+    assert q.weight.data.fill_(2.0).shape == (1, 3) and q.weight.tolist() == [[2.0, 2.0, 2.0]]

@@ -127,3 +127,9 @@ def test_the_state_of_functions_that_are_objects():
 def test_options_that_raise(make):
     with pytest.raises(OptimizerError):
         make(optimizer())
+
+
+def test_classes_are_in_the_module_where_programs_look():
+    for name in lr_scheduler.__all__:
+        kind = getattr(lr_scheduler, name)
+        assert getattr(kind, "__module__", lr_scheduler.__name__) == lr_scheduler.__name__

@@ -112,3 +112,58 @@ def test_memory_is_shared_both_ways(dtype):
     made = wf.ones(3, dtype=dtype)
     torch.from_dlpack(made)[0] = 0
     assert made.tolist() == [0, 1, 1]
+
+
+CREATED = {
+    "zeros": lambda m, k: m.zeros(2, 3, **k),
+    "full": lambda m, k: m.full((2,), 1.5, **k),
+    "empty": lambda m, k: m.empty(2, 3, **k),
+    "rand": lambda m, k: m.rand(2, 3, **k),
+    "randn": lambda m, k: m.randn(2, **k),
+    "randint": lambda m, k: m.randint(5, (2,), **k),
+    "randperm": lambda m, k: m.randperm(5, **k),
+    "normal": lambda m, k: m.normal(0.0, 1.0, (2,), **k),
+    "arange": lambda m, k: m.arange(5.0, **k),
+    "arange of int": lambda m, k: m.arange(5, **k),
+    "linspace": lambda m, k: m.linspace(0, 1, 5, **k),
+    "logspace": lambda m, k: m.logspace(0, 1, 5, **k),
+    "eye": lambda m, k: m.eye(3, **k),
+    "tril_indices": lambda m, k: m.tril_indices(3, 3, **k),
+    "triu_indices": lambda m, k: m.triu_indices(3, 3, **k),
+    "hann_window": lambda m, k: m.hann_window(5, **k),
+    "kaiser_window": lambda m, k: m.kaiser_window(5, **k),
+    "zeros_like": lambda m, k: m.zeros_like(m.ones(2), **k),
+    "rand_like": lambda m, k: m.rand_like(m.ones(2), **k),
+    "randn_like": lambda m, k: m.randn_like(m.ones(2), **k),
+    "randint_like": lambda m, k: m.randint_like(m.ones(2), 5, **k),
+    "tensor": lambda m, k: m.tensor([1.0], **k),
+    "scalar_tensor": lambda m, k: m.scalar_tensor(2.0, **k),
+    "new_zeros": lambda m, k: m.ones(2).new_zeros(2, **k),
+    "fftfreq": lambda m, k: m.fft.fftfreq(5, **k),
+    "rfftfreq": lambda m, k: m.fft.rfftfreq(5, **k),
+}
+OPTIONS = {
+    "requires_grad": lambda m: {"requires_grad": True}, "dtype": lambda m: {"dtype": None},
+    "wide": lambda m: {"dtype": m.float64}, "device": lambda m: {"device": "cpu"},
+    "layout": lambda m: {"layout": m.strided}, "pin_memory": lambda m: {"pin_memory": False},
+    "generator": lambda m: {"generator": m.Generator().manual_seed(1)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CREATED)
+def test_arguments_of_creation(name):
+    def made(m, option):
+        try:
+            x = CREATED[name](m, OPTIONS[option](m))
+        except (TypeError, RuntimeError, ValueError):  # NotImplementedError too
+            return None
+        return x.requires_grad, x.is_leaf, str(x.dtype).rpartition(".")[2], tuple(x.shape)
+
+    for option in OPTIONS:
+        theirs = made(torch, option)
+        if theirs is not None or option == "requires_grad":
+            assert made(wf, option) == theirs, option
+    for wrong in ({"device": "cuda"}, {"layout": "dense"}, {"requires_grad": 1}):
+        if made(torch, next(iter(wrong))) is not None:
+            with pytest.raises(wf.errors.WeftError):
+                CREATED[name](wf, wrong)

@@ -24,6 +24,7 @@ from weft.checkpoint.slices import unfolding
 from weft.checkpoint.structure import parts
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor, tensor_of
 from weft.errors import ArgumentError, DataError
+from weft.ops.refusal import guard_making, guard_methods
 
 Array = np.ndarray[Any, Any]
 
@@ -243,3 +244,7 @@ def _tell(damaged: list[Damaged], used: int) -> None:
         warnings.warn(
             f"restore: {one.path} is skipped, step {used} is used: {one.error}", stacklevel=4
         )
+
+
+guard_making(Checkpointer)
+guard_methods(Checkpointer, object)

@@ -12,6 +12,7 @@ from weft.checkpoint.folder.state import PIECE, RANK, SLICE
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor, tensor_of
 from weft.errors import ShapeError
 from weft.ir.shape import show
+from weft.ops.refusal import guard_making
 from weft.transport.division import division_of
 
 
@@ -123,3 +124,7 @@ def own_part(value: Any, like: Any) -> Any:
     if division is None or tuple(getattr(value, "shape", ())) != division.shape:
         return value
     return value[division.place(like.shape)]
+
+
+for _kind in (PerRank, Slice):
+    guard_making(_kind)

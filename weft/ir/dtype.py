@@ -91,7 +91,8 @@ class DType:
         convert = getattr(value, "to", None)
         if convert is not None:
             return convert(self)
-        if isinstance(value, str | bytes):  # ml_dtypes aborts the process if the value is no number
+        # ml_dtypes aborts the process if a text is no number; NumPy takes None for NaN.
+        if value is None or isinstance(value, str | bytes):
             raise DTypeError(f"{self.name}: expected a number, got {_told(value)}")
         try:
             return self.numpy.type(value)
@@ -148,6 +149,8 @@ def as_dtype(spec: object) -> DType:
     if isinstance(spec, str) and spec in NAMED:
         return NAMED[spec]
     try:
+        if spec is None:  # NumPy's default, not Weft's
+            raise TypeError
         return _BY_NUMPY[np.dtype(cast(Any, spec))]
     except (KeyError, TypeError, ValueError):
         text = f"dtype: expected one of {', '.join(NAMED)}, got {_told(spec)}"

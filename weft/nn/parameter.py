@@ -101,6 +101,16 @@ class Uninitialized(Tensor):
         )
 
     @property
+    def data(self) -> Tensor:
+        """A tensor without elements: what programs fill before the shape is known is lost."""
+        return empty(0, dtype=self.dtype)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        """Not available, as `lazy`."""
+        Tensor.data.__set__(self, value)
+
+    @property
     def requires_grad(self) -> bool:
         """Whether it is trained."""
         return self.shown.tracked

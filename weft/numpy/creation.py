@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.eager.functions.creation import arange as sequence
 from weft.eager.functions.creation import constructor
-from weft.eager.functions.shape import diagonal, movement
+from weft.eager.functions.shape import diagonal, movement, reshape
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
@@ -304,12 +304,18 @@ def indices(dimensions: Sequence[int], dtype: Any = int64) -> ndarray:
 
 
 def tril(x: Any, /, k: int = 0) -> ndarray:
-    """Matrices with zeros above the `k`-th diagonal."""
-    found: Any = diagonal.tril(array_like(x), k)
+    """Matrices with zeros above the `k`-th diagonal; a vector becomes each of the rows."""
+    found: Any = diagonal.tril(_rows(x), k)
     return found
 
 
+def _rows(x: Any) -> Any:
+    """A matrix, or a square one whose rows are a vector."""
+    found = array_like(x)
+    return reshape.broadcast_to(found, (found.shape[0],) * 2) if found.ndim == 1 else found
+
+
 def triu(x: Any, /, k: int = 0) -> ndarray:
-    """Matrices with zeros below the `k`-th diagonal."""
-    found: Any = diagonal.triu(array_like(x), k)
+    """Matrices with zeros below the `k`-th diagonal; a vector becomes each of the rows."""
+    found: Any = diagonal.triu(_rows(x), k)
     return found

@@ -54,8 +54,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> ndarray:
     """The integral along an axis by the trapezoidal rule."""
     y = array_like(y)
     at = axis_within("trapezoid", axis, y.ndim)
-    step: Any = dx if x is None else diff(x)
-    if x is not None and step.ndim == 1:
+    at_x = None if x is None else array_like(x)
+    step: Any = dx if at_x is None else diff(at_x, axis=at if at_x.ndim == y.ndim else -1)
+    if at_x is not None and step.ndim == 1:
         step = step.reshape(tuple([-1 if i == at else 1 for i in range(y.ndim)]))
     return sum(statistic.areas(y, step, at), at)
 

@@ -11,9 +11,12 @@ import numpy as np
 
 from weft.eager.functions.elementwise import binary, selection, unary
 from weft.eager.functions.elementwise.from_op import of_floats, of_one
+from weft.eager.record.state import trace
+from weft.errors import ArgumentError
 from weft.ir.dtype import DType, as_dtype
 from weft.numpy.convert import NUMBERS, array_like, floats, operands
 from weft.ops import angle as angle_of
+from weft.ops.base import at_user_line
 from weft.ops.refusal import REFUSABLE, guarded, refuse
 
 if TYPE_CHECKING:
@@ -162,7 +165,6 @@ sign: Final = _one(unary.sign)
 square: Final = _one(unary.square)
 sqrt: Final = _one(unary.sqrt)
 cbrt: Final = _one(unary.cbrt)
-reciprocal: Final = _one(unary.reciprocal)
 exp: Final = _one(unary.exp)
 exp2: Final = _one(unary.exp2)
 expm1: Final = _one(unary.expm1)
@@ -282,7 +284,6 @@ divide: Final = _two(binary.plain_divide)
 floor_divide: Final = _two(binary.floor_divide)
 remainder: Final = _two(binary.remainder)
 fmod: Final = _two(binary.fmod)
-pow: Final = _two(binary.power)
 maximum: Final = _two(binary.maximum)
 minimum: Final = _two(binary.minimum)
 fmax: Final = _two(binary.fmax)
@@ -308,6 +309,43 @@ bitwise_or: Final = _two(binary.bitwise_or)
 bitwise_xor: Final = _two(binary.bitwise_xor)
 bitwise_left_shift: Final = _two(binary.left_shift)
 bitwise_right_shift: Final = _two(binary.right_shift)
+
+
+def pow(x1: Any, x2: Any, /) -> ndarray:
+    """`x1` to the power `x2`.
+
+    Raises:
+        ArgumentError: integers to negative integer powers.
+    """
+    if not trace.now.depth:
+        _check_powers(x1, x2)
+    return _power(x1, x2)
+
+
+_power: Final = _two(binary.power)
+
+
+def _check_powers(x1: Any, x2: Any) -> None:
+    for x in (x1, x2):
+        if isinstance(x, bool | float | complex) or not array_like(x).lazy.type.dtype.is_integer:
+            return
+    if (array_like(x2).array < 0).any():
+        raise ArgumentError(
+            "power: expected no negative powers of integers; convert the base to a floating-point "
+            f"type{at_user_line()}"
+        )
+
+
+def reciprocal(x: Any, /) -> ndarray:
+    """`1 / x`; for integers without the fraction."""
+    given = array_like(x)
+    if not given.lazy.type.dtype.is_integer:
+        return _reciprocal(given)
+    found: Any = given * (equal(given, 1) | equal(given, -1)).astype(given.dtype)
+    return found
+
+
+_reciprocal: Final = _one(unary.reciprocal)
 
 power, mod, true_divide, arctan2 = pow, remainder, divide, atan2
 left_shift, right_shift = bitwise_left_shift, bitwise_right_shift

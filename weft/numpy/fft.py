@@ -39,8 +39,8 @@ def other_norm(name: str, norm: str | None) -> str:
 
 
 def _norm(name: str, norm: str | None) -> str:
-    found = norm or "backward"
-    if found not in OTHER_NORM:
+    found: Any = "backward" if norm is None else norm
+    if not isinstance(found, str) or found not in OTHER_NORM:
         raise ArgumentError(
             f"{name}: expected norm backward, ortho or forward, got {norm!r}{at_user_line()}"
         )

@@ -289,8 +289,19 @@ def _stacked(name: str, x: Any) -> Any:
 
 
 def multi_dot(arrays: Sequence[Any]) -> ndarray:
-    """The product of several matrices; the first and last may be vectors."""
-    found: Any = arrays[0]
-    for x in arrays[1:]:
+    """The matmul of several matrices; the first and last may be vectors.
+
+    Raises:
+        LinAlgError: fewer than two, or wrong ranks.
+    """
+    given = [array_like(x) for x in arrays]
+    ranks = [x.ndim for x in given]
+    if len(ranks) < 2 or set(ranks[1:-1]) - {2} or {ranks[0], ranks[-1]} - {1, 2}:
+        raise LinAlgError(
+            "multi_dot: expected two or more matrices, of which only the first and last may be "
+            f"vectors, got ranks {ranks}{at_user_line()}"
+        )
+    found = given[0]
+    for x in given[1:]:
         found = product.dot(found, x)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,10 +13,13 @@ from weft.eager.functions.elementwise import selection
 from weft.eager.functions.indexing import gather
 from weft.eager.functions.reduction import extremum
 from weft.eager.functions.sort import counting, order
+from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import kind_of, lazy_of
-from weft.ir.dtype import int64
+from weft.errors import ArgumentError, DTypeError
+from weft.ir.dtype import bool_, int64
 from weft.numpy.convert import alike, array_like, hosted, operands, typed
 from weft.numpy.manipulation import axis_within, broadcast_arrays, ravel
+from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
@@ -98,8 +102,24 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> ndarray:
-    """The index of the interval between increasing `bins` for each element."""
-    return searchsorted(bins, x, side="left" if right else "right")
+    """The index of the interval between `bins` for each element.
+
+    Args:
+        bins: increasing or decreasing numbers.
+        right: whether intervals include their right end instead of their left one.
+
+    Raises:
+        ArgumentError: bins that neither increase nor decrease.
+    """
+    bins = array_like(bins)
+    if trace.now.depth or bins.ndim != 1:
+        return searchsorted(bins, x, side="left" if right else "right")
+    steps = np.diff(bins.array)
+    if (steps >= 0).all():
+        return searchsorted(bins, x, side="left" if right else "right")
+    if (steps <= 0).all():
+        return bins.shape[0] - searchsorted(bins[::-1], x, side="left" if right else "right")
+    raise ArgumentError(f"digitize: expected bins that increase or decrease{at_user_line()}")
 
 
 # Choices
@@ -135,7 +155,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 def take(x: Any, indices: Any, /, axis: int | None = None) -> ndarray:
     """The elements at `indices` along an axis; without one, of the flattened array."""
-    x, places = array_like(x), array_like(indices)
+    x, places = array_like(x), whole("take", indices)
     if axis is None and x.ndim == 1:
         axis = 0
     found: Any = gather.take(x, typed(places, int64), axis)
@@ -144,7 +164,21 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> ndarray:
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> ndarray:
     """The elements at `indices` along an axis, position by position on the others."""
-    found: Any = gather.take_along_axis(array_like(x), typed(indices, int64), axis)
+    places = typed(whole("take_along_axis", indices), int64)
+    found: Any = gather.take_along_axis(array_like(x), places, axis)
+    return found
+
+
+def whole(name: str, indices: Any) -> Any:
+    """Indices as an array.
+
+    Raises:
+        DTypeError: they are not integers.
+    """
+    found = array_like(indices)
+    dtype = found.lazy.type.dtype
+    if not dtype.is_integer and dtype is not bool_ and math.prod(found.shape):
+        raise DTypeError(f"{name}: expected indices of integers, got {dtype}{at_user_line()}")
     return found
 
 

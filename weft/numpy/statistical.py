@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -217,8 +218,11 @@ def ptp(a: Any, axis: Any = None) -> ndarray:
 
 
 def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> ndarray:
-    """The median; the mean of the middle two for an even number of elements."""
-    return quantile(a, 0.5, axis, keepdims=keepdims)
+    """The median; the mean of the middle two for an even number of elements, NaN of none."""
+    given = floats(a)
+    if not math.prod(given.shape):
+        return mean(given, axis=axis, keepdims=keepdims)
+    return quantile(given, 0.5, axis, keepdims=keepdims)
 
 
 def quantile(

@@ -208,7 +208,9 @@ def _refusal(
 def _of_callback(trace: TracebackType | None) -> bool:
     """Whether the exception passed through a user's function."""
     while trace is not None:
-        if _is_theirs(trace.tb_frame.f_code.co_filename):
+        frame = trace.tb_frame
+        generated = str(frame.f_globals.get("__name__")).startswith("weft.")  # a dataclass's code
+        if not generated and _is_theirs(frame.f_code.co_filename):
             return True
         trace = trace.tb_next
     return False

@@ -249,7 +249,9 @@ def __getattr__(name: str) -> Any:
     op = exported(name)
     if op is not None:
         return of_op(op)
-    raise AttributeError(f"weft.tf1 has no {name!r}: see its documentation for what is absent")
+    raise AttributeError(
+        f"weft.tf1 has no {name!r}: docs/TF1.md says what it has and what is absent"
+    )
 
 
 def __dir__() -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -115,6 +116,9 @@ def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     return tuple(as_typed(y, t, node) for y, t in zip(outputs, types, strict=True))
 
 
+_NAMED: Final = re.compile(r"\w+: ")
+
+
 def place(node: Node) -> str:
     """Where an error happened: `node decoder/gather, created at train.py:31`."""
     return f"node {node.name}" + ("" if node.source is None else f", created at {node.source}")
@@ -123,7 +127,8 @@ def place(node: Node) -> str:
 def located(error: WeftError, node: Node) -> WeftError:
     """The same error, its message naming the operation, the node and the user's line."""
     title = node.attrs.get("title", node.op)
-    found = type(error)(f"{title}: {error} ({place(node)})")
+    named = title == "host_call" and _NAMED.match(str(error))  # a function that says its own name
+    found = type(error)(f"{'' if named else f'{title}: '}{error} ({place(node)})")
     found.node = node.name
     return found
 

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from weft.eager.functions.random.generator import scalar
-from weft.eager.record.mode import no_grad
+from weft.eager.record.mode import ABSENT_DEVICES, no_grad
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import OptimizerError
 from weft.ir.dtype import float32
 from weft.ops.base import at_user_line
 from weft.ops.reduction import total_norm
+from weft.ops.warning import warn
 from weft.transport.division import groups_of
 
 _unscaled = recorded(total_norm.unscaled, differentiable=False)
@@ -29,7 +30,8 @@ class GradScaler:
     finite, so the backward pass and the update are two programs.
 
     Args:
-        device: `"cpu"`.
+        device: `"cpu"`; for `"cuda"` and other absent devices it does nothing, with a warning if
+            `enabled`.
         init_scale: the initial factor.
         growth_factor: multiplies the factor after `growth_interval` good steps.
         backoff_factor: multiplies the factor after a bad step.
@@ -57,7 +59,12 @@ class GradScaler:
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
-        check_device(device)
+        if device in ABSENT_DEVICES:
+            if enabled:
+                warn(f"GradScaler: there is no device {device!r}; use GradScaler('cpu')")
+            enabled = False
+        else:
+            check_device(device)
         self._enabled = enabled
         self._scale = float(init_scale)
         self._growth_factor = growth_factor

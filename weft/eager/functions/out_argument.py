@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, cast
 from weft.eager.tensor.dispatch import Recorded
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
-from weft.errors import DTypeError, GradientError
+from weft.errors import DTypeError, GradientError, nameless
 from weft.ir.dtype import DType, as_dtype, uint8
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
@@ -89,6 +89,8 @@ def _renamed(
         args = (options.pop("input"), *args)
     for name, theirs in RENAMED:
         if name in options and name not in parameters and theirs in parameters:
+            if theirs in options:
+                raise nameless(DTypeError(f"expected {theirs} or {name}, got both{at_user_line()}"))
             options[theirs] = options.pop(name)
     return args
 

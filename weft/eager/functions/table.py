@@ -7,8 +7,9 @@ class of a module.
 
 from __future__ import annotations
 
+import functools
 from enum import Flag, auto
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from weft.eager.functions import compilation, dtype_alias, grad_scaler, setting
@@ -51,7 +52,7 @@ from weft.eager.tensor.interchange import interchange, printing
 from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view import memory_format
 from weft.ops.base import REGISTRY, Elementwise, Op, declared
-from weft.ops.refusal import guard_methods
+from weft.ops.refusal import guard_methods, guarded, is_guarded
 
 
 class Form(Flag):
@@ -331,12 +332,25 @@ def methods() -> dict[str, Any]:
         for name in row.names.split():
             function = getattr(row.module, name)
             if Form.METHOD in row.forms:
-                found[name] = function
+                found[name] = called(function, name)
             if Form.IN_PLACE in row.forms:
                 found[f"{name}_"] = inplace.changing(function, f"{name}_")
     for module in METHODS:
         found |= members(module.Methods)
     return found
+
+
+def called(function: Any, name: str) -> Any:
+    """A function under its public name, which Python's messages give: `acos` as `arccos`."""
+    if not isinstance(function, FunctionType) or function.__name__ == name:
+        return function
+    code, defaults, closure = function.__code__, function.__defaults__, function.__closure__
+    found = FunctionType(code, function.__globals__, name, defaults, closure)
+    found.__kwdefaults__ = function.__kwdefaults__
+    functools.update_wrapper(found, function, ("__module__", "__doc__", "__annotations__"))
+    del found.__wrapped__
+    found.__qualname__ = name
+    return guarded(found) if is_guarded(function) else found
 
 
 def members(cls: type[Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from weft.eager.record.global_mark import inferring
 from weft.eager.record.state import trace
@@ -15,6 +15,10 @@ from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bfloat16
 from weft.ops.base import at_user_line
 from weft.ops.declaration.numeric import HALVES
+from weft.ops.warning import warn
+
+ABSENT_DEVICES: Final = ("cuda", "hip", "hpu", "mps", "mtia", "xla", "xpu")
+"""Types of devices that PyTorch programs name, and that Weft does not have."""
 
 
 class Setting(contextlib.ContextDecorator):
@@ -114,6 +118,19 @@ class _SwitchedRecording(_Recording, Switched):
     """Set it at once."""
 
 
+class _Unchanged(Setting):
+    """A setting of a device that is absent."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field, None)
+
+    def _recreate_cm(self) -> _Unchanged:
+        return _Unchanged(self._field)
+
+    def _meant(self) -> Any:
+        return getattr(trace.now, self._field)
+
+
 def _mode(value: bool, function: Callable[..., Any] | None) -> Any:
     setting = _Recording(value)
     return setting if function is None else setting(function)
@@ -189,7 +206,10 @@ def set_grad_enabled(mode: bool) -> Setting:
     ...     wf.is_grad_enabled()
     False
     """
-    return _SwitchedRecording(bool(mode))
+    if not isinstance(mode, bool):
+        text = f"set_grad_enabled: expected True or False, got {mode!r}"
+        raise DTypeError(text + at_user_line())
+    return _SwitchedRecording(mode)
 
 
 def is_grad_enabled() -> bool:
@@ -206,7 +226,8 @@ def autocast(
     gradients stay float32.
 
     Args:
-        device_type: the dtype, as in `autocast(bfloat16)`; or `"cpu"`, as in PyTorch.
+        device_type: the dtype, as in `autocast(bfloat16)`; or `"cpu"`, as in PyTorch. For
+            `"cuda"` and other absent devices nothing changes, with a warning if `enabled`.
         dtype: bfloat16 (by default) or float16.
         enabled: whether to do anything.
         cache_enabled: no effect: equal casts are computed once anyway.
@@ -221,6 +242,10 @@ def autocast(
         True
     """
     del cache_enabled
+    if device_type in ABSENT_DEVICES:
+        if enabled:
+            warn(f"autocast: there is no device {device_type!r}; use autocast('cpu')")
+        return _Unchanged("autocast")
     given = device_type if dtype is None and device_type != "cpu" else dtype
     kind = bfloat16 if given is None else as_dtype(given)
     if kind not in HALVES:

@@ -112,6 +112,19 @@ def either(name: str, dim: Any, axis: Any, default: Any = None) -> Any:
     return axis
 
 
+def kept(name: str, keepdim: Any, keepdims: Any) -> bool:
+    """Whether reduced axes stay, by PyTorch's or NumPy's argument.
+
+    Raises:
+        DTypeError: they contradict each other.
+    """
+    if keepdims is None:
+        return keepdim
+    if keepdim and not keepdims:
+        raise DTypeError(f"{name}: expected keepdim or keepdims, got both{at_user_line()}")
+    return keepdims
+
+
 def check_same_type(name: str, x: Any, source: Any) -> None:
     """Refuse a source whose dtype differs from the tensor's.
 

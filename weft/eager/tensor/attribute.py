@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from weft.eager.record.state import needs_gradient, trace
 from weft.eager.tensor.argument import tensor_of
-from weft.eager.tensor.device import CPU, Device, check_device, is_device
+from weft.eager.tensor.device import CPU, Device, check_device, is_device, refuse_cuda
 from weft.eager.tensor.dispatch import converted, record, wrap
 from weft.eager.tensor.dtype.dtype_name import dtype_meant, name_of
 from weft.eager.tensor.handle import Handle
@@ -348,6 +348,17 @@ class Attributes(Handle):
     def cpu(self) -> Self:
         """The tensor itself, which is in this computer's memory."""
         return self
+
+    def cuda(
+        self, device: Any = None, non_blocking: builtins.bool = False, memory_format: Any = None
+    ) -> NoReturn:
+        """Not available.
+
+        Raises:
+            ConfigError: there is no CUDA device.
+        """
+        del device, non_blocking, memory_format
+        refuse_cuda("Tensor.cuda")
 
     def clone(self, *, memory_format: Any = None) -> Self:
         """A copy of the tensor; gradients flow through.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 
+from weft.eager.record.mode import ABSENT_DEVICES
 from weft.errors import ConfigError
 from weft.ir.dtype import NAMED
 from weft.ops.base import at_user_line
@@ -36,8 +37,9 @@ class Device:
         given = str(index) if index is not None else number if colon else None
         if kind != "cpu" or twice or not (given is None or given.isdecimal()):
             text = repr(spec) if index is None else f"{spec!r} and index {index}"
+            advice = _ADVICE if kind in ABSENT_DEVICES else ""
             raise ConfigError(
-                f"device: expected 'cpu', the only device here, got {text}{at_user_line()}"
+                f"device: expected 'cpu', the only device here, got {text}{advice}{at_user_line()}"
             )
         self.type = "cpu"
         self.index = None if given is None else int(given)
@@ -60,6 +62,23 @@ class Device:
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+_ADVICE: Final = (
+    "; choose by device('cuda' if weft.cuda.is_available() else 'cpu'), or write device('cpu')"
+)
+
+
+def refuse_cuda(name: str) -> NoReturn:
+    """Raise the error of a method that moves to a CUDA device.
+
+    Raises:
+        ConfigError: always.
+    """
+    raise ConfigError(
+        f"{name}: there is no CUDA device; leave the call out, or write x.to(device) with device = "
+        f"weft.device('cuda' if weft.cuda.is_available() else 'cpu'){at_user_line()}"
+    )
 
 
 device = Device

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -201,7 +202,16 @@ class Recorded:
 
 @functools.lru_cache(maxsize=1024)
 def _with_gaps(function: Callable[..., Any], present: tuple[bool, ...]) -> Callable[..., Any]:
-    """`function`, called with `None` for omitted arguments."""
+    """`function`, called with `None` for omitted arguments.
+
+    Raises:
+        DTypeError: an argument that may not be omitted.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    for parameter, given in zip(parameters, present, strict=False):
+        if not given and parameter.annotation == "Value":
+            text = f"expected a tensor, an array or a number as {parameter.name}, got None"
+            raise nameless(DTypeError(text + at_user_line()))
 
     @functools.wraps(function)
     def filled(*values: Any, **static: Any) -> Any:

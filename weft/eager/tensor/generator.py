@@ -95,5 +95,11 @@ class Generator:
         self._seed, self._start, self._calls = map(int, found)
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Generator, (), (self._seed, self._start, self._calls)
+
+    def __setstate__(self, state: tuple[int, int, int]) -> None:
+        self._seed, self._start, self._calls = state
+
 
 default_generator: Final = Generator()

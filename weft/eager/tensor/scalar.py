@@ -44,6 +44,8 @@ class Numbers:
 
     def _enter(self, value: Any) -> Array:
         try:
+            if value is None:  # NumPy takes it for NaN
+                raise TypeError
             given = wrapped(value, self._dtype) if self._wraps else value
             with np.errstate(over="ignore"):
                 array = np.array(given, self._dtype.numpy)

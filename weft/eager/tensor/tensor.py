@@ -16,7 +16,7 @@ from weft.eager.tensor.autograd.hook import Hooked
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.interchange import Interchange
 from weft.eager.tensor.interchange.printing import Printing
-from weft.errors import GradientError
+from weft.errors import DTypeError, GradientError
 from weft.ops.base import at_user_line
 
 
@@ -38,7 +38,15 @@ class Tensor(Attributes, Hooked, Interchange, Printing):
     # -- gradients
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set whether this leaf requires grad."""
+        """Set whether this leaf requires grad.
+
+        Raises:
+            DTypeError: it is neither True nor False.
+            GradientError: the tensor is no leaf, or cannot have a gradient.
+        """
+        if not isinstance(requires_grad, bool):
+            text = f"requires_grad: expected True or False, got {requires_grad!r}"
+            raise DTypeError(text + at_user_line())
         lazy = self.lazy
         if lazy.tracked and lazy.leaf is None and not requires_grad:
             raise GradientError(

@@ -330,12 +330,13 @@ def _rows(name: str, input: Any, dim: int | None, dtype: Any) -> tuple[Any, int]
     rank = len(dims_of(input))
     if dim is None:  # PyTorch's default, with its warning
         dim = 0 if rank in (0, 1, 3) else 1
+    most = max(rank, 1)
+    if not -most <= dim < most:
+        raise ShapeError(
+            f"{name}: expected a dimension from {-most} to {most - 1}, got {dim}{at_user_line()}"
+        )
     if rank == 0:
         input, dim = _as_vector(input), 0
-    elif not -rank <= dim < rank:
-        raise ShapeError(
-            f"{name}: expected a dimension from {-rank} to {rank - 1}, got {dim}{at_user_line()}"
-        )
     return (input if dtype is None else _as_type(input, dtype=as_dtype(dtype))), dim
 
 

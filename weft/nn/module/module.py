@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, NoReturn, Self
 
 from weft.eager.record.loop_cut import kept_whole
 from weft.eager.record.mode import no_grad
 from weft.eager.record.state import trace
-from weft.eager.tensor.device import check_device, is_device
+from weft.eager.tensor.device import check_device, is_device, refuse_cuda
 from weft.eager.tensor.dispatch import converted, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, DTypeError
@@ -152,6 +152,15 @@ class Module(Stateful, GuardedMaking):
     def cpu(self) -> Self:
         """The module itself: all tensors are in main memory."""
         return self
+
+    def cuda(self, device: Any = None) -> NoReturn:
+        """Not available.
+
+        Raises:
+            ConfigError: there is no CUDA device.
+        """
+        del device
+        refuse_cuda("Module.cuda")
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
         """The module itself: its tensors always have memory."""

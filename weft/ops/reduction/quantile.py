@@ -9,6 +9,7 @@ from typing import Any, Final
 from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value
+from weft.ir.shape import show
 from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 from weft.ops.elementwise.compare import isnan, not_equal, select
@@ -81,7 +82,8 @@ def _ordered(x: Value, axes: Axes, keepdims: bool) -> tuple[Value, tuple[int, ..
     rest = [i for i in range(len(dims)) if i not in gone]
     count = math.prod(dims[i] for i in gone)
     if not count:
-        raise ShapeError(f"quantile: expected at least one element, got {x!r}{at_user_line()}")
+        text = f"quantile: expected at least one element, got shape {show(dims)}"
+        raise ShapeError(text + at_user_line())
     rows = catalogue.reshape(
         catalogue.transpose(x, perm=(*rest, *gone)), shape=(*[dims[i] for i in rest], count)
     )

@@ -37,3 +37,7 @@ __all__ = [
     "StepLR",
     "WarmupCosineLR",
 ]
+
+for _name in __all__:  # programs compare a class's module with this one, as PyTorch has one file
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = __name__

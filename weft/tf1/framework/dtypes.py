@@ -16,6 +16,10 @@ class DType:
     __slots__ = ("_is_ref", "ir", "name")
 
     def __init__(self, element: ir.DType, is_ref: bool = False) -> None:
+        if not isinstance(element, ir.DType):
+            raise DTypeError(
+                f"DType: expected one of the types here, such as tf.float32, got {element!r}"
+            )
         self.ir: Final = element
         self._is_ref: Final = is_ref
         self.name: Final = element.name + ("_ref" if is_ref else "")

@@ -10,11 +10,11 @@ import numpy as np
 
 from weft.eager.functions.creation.constructor import dims, finished, floating
 from weft.eager.record.lazy import Array
-from weft.eager.tensor.device import check_device
-from weft.eager.tensor.dispatch import leaf, recorded, wrap
+from weft.eager.tensor.dispatch import leaf, recorded
 from weft.eager.tensor.dtype.promotion import TORCH, complex_of, get_default_dtype
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import element
+from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
 from weft.ir.node import Value
@@ -59,7 +59,8 @@ def _grid(*xs: Value, swap: bool) -> tuple[Value, ...]:
 
 def arange(
     start: Any, end: Any = None, step: Any = 1, *,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Numbers from `start` (0) up to but without `end`, in steps; int64 if all three are integers.
 
@@ -72,7 +73,7 @@ def arange(
         >>> wf.arange(2, 8, 2).tolist()
         [2, 4, 6]
     """
-    check_device(device)
+    check_place(device, layout)
     first, last = (0, start) if end is None else (start, end)
     first, last, step = (_number(x) for x in (first, last, step))
     if not (math.isfinite(first) and math.isfinite(last)):
@@ -90,7 +91,7 @@ def arange(
         kind = int64 if dtype is None else as_dtype(dtype)
         if kind.is_integer:
             static = {"start": first, "step": step, "count": len(builtins.range(first, last, step))}
-            return wrap(_iota.record((), {**static, "dtype": kind})[0])
+            return finished(_iota.record((), {**static, "dtype": kind})[0], requires_grad)
     else:
         kind = floating(dtype)
     count = (last - first) / step if step else 0
@@ -118,7 +119,8 @@ def _check_ends(name: str, held: DType, dtype: Any, *ends: Any) -> None:
 
 def range(
     start: Any, end: Any = None, step: Any = 1, *,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Numbers from `start` to `end` inclusive, in steps; `arange` excludes the end.
 
@@ -129,7 +131,7 @@ def range(
     """
     text = "range: its last number makes it another one than Python's range, use arange()"
     warn(text)
-    check_device(device)
+    check_place(device, layout)
     first, last = (0, start) if end is None else (start, end)
     first, last, step = (_number(x) for x in (first, last, step))
     if step == 0 or not math.isfinite(first + last) or (last - first) * step < 0:
@@ -154,7 +156,8 @@ def _from(array: Array, dtype: DType, requires_grad: bool) -> Tensor:
 
 def linspace(
     start: Any, end: Any, steps: int, *,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """`steps` evenly spaced numbers from `start` to `end`, both inclusive.
 
@@ -165,7 +168,7 @@ def linspace(
     >>> wf.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
-    check_device(device)
+    check_place(device, layout)
     kind = _kind(dtype, start, end)
     ends = [_number(x) for x in (start, end)]
     if kind.is_integer or kind is bool_:
@@ -201,10 +204,11 @@ def _even(name: str, start: Any, end: Any, steps: Any, kind: DType) -> Array:
 
 def logspace(
     start: Any, end: Any, steps: int, base: Any = 10.0, *,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """`base` to the powers `linspace(start, end, steps)`."""
-    check_device(device)
+    check_place(device, layout)
     kind = _kind(dtype, start, end, base)
     powers = _even("logspace", start, end, steps, kind)
     return _from(np.power(base, powers), kind, requires_grad)
@@ -212,7 +216,8 @@ def logspace(
 
 def eye(
     n: int, m: int | None = None, *,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """The identity matrix of `n` rows and `m` columns (`n`).
 
@@ -220,33 +225,39 @@ def eye(
     >>> wf.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    check_device(device)
+    check_place(device, layout)
     rows, columns = dims((n, n if m is None else m), "eye")
     static = {"rows": rows, "columns": columns, "dtype": floating(dtype)}
     return finished(_eye.record((), static)[0], requires_grad)
 
 
 def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
-) -> Tensor:
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
+    layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Row and column indices of a matrix's lower triangle up to a diagonal: shape (2, count).
 
     >>> import weft as wf
     >>> wf.tril_indices(2, 2).tolist()
     [[0, 1, 1], [0, 0, 1]]
     """
-    check_device(device)
+    check_place(device, layout)
     dims((row, col), "tril_indices")
-    return _from(triangle("tril_indices", row, col, offset, True), as_dtype(dtype), False)
+    return _from(triangle("tril_indices", row, col, offset, True), _indices(dtype), False)
 
 
 def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None
-) -> Tensor:
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
+    layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """Row and column indices of a matrix's upper triangle from a diagonal on: shape (2, count)."""
-    check_device(device)
+    check_place(device, layout)
     dims((row, col), "triu_indices")
-    return _from(triangle("triu_indices", row, col, offset, False), as_dtype(dtype), False)
+    return _from(triangle("triu_indices", row, col, offset, False), _indices(dtype), False)
+
+
+def _indices(dtype: Any) -> DType:
+    return int64 if dtype is None else as_dtype(dtype)
 
 
 def triangle(name: str, row: int, col: int, offset: int, lower: bool) -> Array:

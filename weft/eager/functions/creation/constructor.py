@@ -24,7 +24,7 @@ from weft.eager.tensor.interchange.conversion import (
 )
 from weft.eager.tensor.scalar import number
 from weft.eager.tensor.size import Size
-from weft.eager.tensor.view.memory_format import check_arrangement
+from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_
 from weft.ir.node import Value
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 # From data
 
 
-def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A tensor with a copy of `data`: nested lists, numbers, an array, or a tensor.
 
     Python floats get the default dtype (float32), integers int64; arrays keep their dtype.
@@ -117,7 +120,7 @@ def warn_of_read_only(name: str, array: Array) -> None:
 def finished(lazy: Lazy, requires_grad: bool) -> Tensor:
     """A new tensor, with `requires_grad` as given."""
     x = wrap(lazy)
-    return x.requires_grad_() if requires_grad else x
+    return x if requires_grad is False else x.requires_grad_(requires_grad)
 
 
 # From shapes
@@ -206,8 +209,7 @@ def zeros(
     >>> wf.zeros(2, 3).shape, wf.zeros((2, 3), dtype=wf.int64).dtype
     ((2, 3), int64)
     """
-    check_device(device)
-    check_arrangement(layout, memory_format)
+    check_place(device, layout, memory_format)
     static = {"value": 0, "shape": given(shape, size, "zeros"), "dtype": floating(dtype)}
     lazy = filled_with.record((), static)
     return finished(lazy[0], requires_grad)
@@ -219,8 +221,7 @@ def ones(
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """Ones with a shape given as integers or as one sequence."""
-    check_device(device)
-    check_arrangement(layout, memory_format)
+    check_place(device, layout, memory_format)
     static = {"value": 1, "shape": given(shape, size, "ones"), "dtype": floating(dtype)}
     lazy = filled_with.record((), static)
     return finished(lazy[0], requires_grad)
@@ -232,8 +233,7 @@ def empty(
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """An uninitialized tensor."""
-    check_device(device)
-    check_arrangement(layout, memory_format)
+    check_place(device, layout, memory_format)
     if trace.now.depth:  # a traced function may fill only what it has created
         return zeros(*shape, size=size, dtype=dtype, requires_grad=requires_grad)
     # Fresh zeros cost nothing before they are touched, and are deterministic.
@@ -251,8 +251,7 @@ def full(
     >>> wf.full((2,), 7).tolist()
     [7, 7]
     """
-    check_device(device)
-    check_arrangement(layout, memory_format)
+    check_place(device, layout, memory_format)
     shape = dims((size,), "full")
     kind = None if dtype is None else as_dtype(dtype)
     return finished(filled(fill_value, shape, kind), requires_grad)
@@ -274,15 +273,16 @@ def _typed_like(x: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
 
 
 def scalar_tensor(
-    s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+    s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """A tensor of rank 0, with the default floating-point dtype unless `dtype` is given.
 
     >>> import weft as wf
     >>> wf.scalar_tensor(3)
     tensor(3.)
     """
-    return full((), s, floating(dtype), device, requires_grad)
+    return full((), s, floating(dtype), device, requires_grad, layout=layout)
 
 
 def zeros_like(

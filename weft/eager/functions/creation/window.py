@@ -9,6 +9,7 @@ from weft.eager.functions.creation.arange import arange
 from weft.eager.functions.creation.constructor import finished, floating, ones
 from weft.eager.functions.shape.splitting import narrow
 from weft.eager.tensor.dispatch import recorded
+from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
 from weft.ops.base import at_user_line
 from weft.ops.signal import window as formulas
@@ -48,7 +49,8 @@ def _window(
 
 def hann_window(
     window_length: int, periodic: bool = True, *,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """The Hann window, `(1 - cos(t)) / 2` over one period.
 
@@ -60,40 +62,49 @@ def hann_window(
     [0.0, 0.5, 1.0, 0.5]
     """
     return hamming_window(
-        window_length, periodic, 0.5, 0.5, dtype=dtype, device=device, requires_grad=requires_grad
-    )
+        window_length, periodic, 0.5, 0.5, dtype=dtype, device=device, requires_grad=requires_grad,
+        layout=layout,
+    )  # fmt: skip
 
 
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """The Hamming window, `alpha - beta * cos(t)` over one period; see `hann_window`."""
+    check_place(device, layout)
     shape = partial(_cosines, weights=(alpha, beta))
     return _window("window", window_length, periodic, shape, dtype, requires_grad)
 
 
 def blackman_window(
     window_length: int, periodic: bool = True, *,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """The Blackman window, `0.42 - 0.5 * cos(t) + 0.08 * cos(2 * t)`; see `hann_window`."""
+    check_place(device, layout)
     shape = partial(_cosines, weights=(0.42, 0.5, 0.08))
     return _window("blackman_window", window_length, periodic, shape, dtype, requires_grad)
 
 
 def bartlett_window(
     window_length: int, periodic: bool = True, *,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """The Bartlett window: a triangle, 0 at both ends; see `hann_window`."""
+    check_place(device, layout)
     return _window("bartlett_window", window_length, periodic, _triangle, dtype, requires_grad)
 
 
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *,
-    dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """The Kaiser window, `i0(beta * sqrt(1 - x**2)) / i0(beta)` on [-1, 1]; see `hann_window`."""
+    check_place(device, layout)
     shape = partial(_bessel, beta=float(beta))
     return _window("kaiser_window", window_length, periodic, shape, dtype, requires_grad)

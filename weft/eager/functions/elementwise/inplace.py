@@ -11,6 +11,7 @@ import numpy as np
 from weft.eager.functions.elementwise import operator, selection
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, converted, lazy_of, recorded
+from weft.eager.tensor.dispatch import wrap as wrap_tensor
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import element
 from weft.eager.tensor.view.inplace import write
@@ -93,6 +94,8 @@ class Methods(Handle):
         end = dims[1] ** 2 if len(dims) == 2 and not wrap else math.prod(dims)
         places = np.arange(0, min(end, math.prod(dims)), step)
         tensor: Any = self
+        if isinstance(fill_value, Handle):
+            fill_value = wrap_tensor(converted(fill_value.lazy, self.lazy.type.dtype))
         tensor[np.unravel_index(places, dims)] = fill_value
         return tensor
 

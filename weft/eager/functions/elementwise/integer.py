@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from weft.eager.functions.elementwise.binary import floor_divide, multiply, pow, remainder
-from weft.eager.tensor.argument import sizes
+from weft.eager.tensor.argument import dims_of, sizes
 from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
-from weft.errors import DTypeError
+from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
-from weft.ir.shape import broadcast, known
+from weft.ir.shape import broadcast, known, show
 from weft.ops import exp2
 from weft.ops.base import at_user_line
 from weft.ops.boundary.host import call
@@ -111,6 +111,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     [[1, 0], [2, 2]]
     """
     dims = sizes("unravel_index", (shape,))
+    if 0 in dims and 0 not in dims_of(indices):
+        text = f"unravel_index: expected a shape with elements, got {show(dims)}"
+        raise ShapeError(text + at_user_line())
     inner = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
     parts = zip(inner, dims, strict=True)  # an empty shape has no indices
     return tuple([remainder(floor_divide(indices, n or 1), d or 1) for n, d in parts])

@@ -65,7 +65,7 @@ def get(x: Handle, key: Any) -> Tensor:
         return get(part, entries)
     lazy = x.lazy
     arrays, static = _advanced(lazy, entries)
-    if x.rules is TORCH and all([_is_integer(e) for e in entries]):  # not computed yet
+    if _is_picked(x, entries):
         return show(x, Picked(tuple(arrays), static))
     return _taken.on(x, lazy, *arrays, key=static)
 
@@ -96,9 +96,12 @@ def put(x: Handle, key: Any, value: Any) -> None:
     if any([_is_scalar_mask(e) for e in entries]):
         part, entries = _without_scalar_masks(x, entries)
         return put(part, entries, value)
+    arrays, static = _advanced(x.lazy, entries)
+    if _is_picked(x, entries):
+        View(x, Picked(tuple(arrays), static)).put(_update(x, value))
+        return
     if not (any([_is_mask(e) for e in entries]) and np.size(_plain(value)) == 1):
         check_same_type("x[...] = value", x, value)
-    arrays, static = _advanced(x.lazy, entries)
     x.replace(_updated.record((x, _update(x, value), *arrays), {"key": static})[0])
 
 
@@ -164,9 +167,17 @@ def _entry(entry: Any) -> Any:
     return entry
 
 
+def _is_picked(x: Handle, entries: tuple[Any, ...]) -> bool:
+    """Whether all subscripts are integers and slices, and some integers are not computed yet."""
+    return x.rules is TORCH and all([_is_integer(e) for e in entries])
+
+
 def _is_split(entries: tuple[Any, ...]) -> bool:
     """Whether integers are mixed with arrays and slices: the place of new axes is ambiguous."""
-    kinds = {_BASIC.index(type(e)) if type(e) in _BASIC else _ARRAY for e in entries}
+    kinds = {
+        _BASIC.index(type(e)) if type(e) in _BASIC else 0 if _is_integer(e) else _ARRAY
+        for e in entries
+    }
     return 0 in kinds and _ARRAY in kinds and len(kinds) > 2
 
 
@@ -177,11 +188,11 @@ def _without_integers(x: Handle, entries: tuple[Any, ...]) -> tuple[Handle, tupl
     """
     first: list[Any] = []
     for e in entries:
-        if type(e) in (int, type(Ellipsis)):
+        if e is ... or _is_number(e):
             first.append(e)
         elif e is not None:
             first += [slice(None)] * (e.ndim if _is_mask(e) else 1)
-    rest = tuple([e for e in entries if type(e) is not int])
+    rest = tuple([e for e in entries if not _is_number(e)])
     return get(x, tuple(first)), rest
 
 
@@ -189,10 +200,16 @@ def _is_basic(entries: tuple[Any, ...]) -> bool:
     return all([type(e) in _BASIC for e in entries])
 
 
+def _is_number(entry: Any) -> bool:
+    """Whether it is an integer, or a scalar tensor of one."""
+    return type(entry) is int or (isinstance(entry, Handle) and _is_integer(entry))
+
+
 def _is_integer(entry: Any) -> bool:
     """Whether it is a scalar integer tensor, or no array."""
     if isinstance(entry, Handle):
-        return entry.lazy.type.shape == ()
+        kind = entry.lazy.type
+        return kind.shape == () and kind.dtype.is_integer
     return type(entry) in _BASIC
 
 

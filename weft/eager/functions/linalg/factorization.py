@@ -9,7 +9,7 @@ from weft.eager.functions.linalg.matrix import matrices
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.autograd.non_differentiable import undefined
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
-from weft.errors import DTypeError, ShapeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
@@ -232,9 +232,21 @@ def svd_of(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> 
 
     Args:
         full_matrices: square `U` and `Vh`; gradients flow through the first vectors only.
-        driver: no effect; it selects algorithms on other devices.
+        driver: `None`: it selects algorithms on other devices.
     """
+    _check_driver("svd", driver)
     return SVD(*_svd.on(kind_of(A), matrices("svd", A), full_matrices=full_matrices))
+
+
+def _check_driver(name: str, driver: Any) -> None:
+    """Refuse the name of an algorithm, as PyTorch does on a CPU.
+
+    Raises:
+        ArgumentError: one is given.
+    """
+    if driver is not None:
+        text = f"{name}: expected no driver, which is for CUDA devices, got {driver!r}"
+        raise ArgumentError(text + at_user_line())
 
 
 def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Turned:
@@ -254,6 +266,7 @@ def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Turned:
 
 def svdvals(A: Any, *, driver: str | None = None) -> Tensor:
     """Singular values in descending order."""
+    _check_driver("svdvals", driver)
     return _svdvals.on(kind_of(A), matrices("svdvals", A))
 
 

@@ -16,12 +16,12 @@ import numpy as np
 from weft.eager.functions.creation.constructor import dims, finished, floating, given
 from weft.eager.record.lazy import Drawn, Lazy, begun, serials
 from weft.eager.record.plan import intern
-from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import lazy_of, recorded, wrap
 from weft.eager.tensor.dtype.dtype_info import check_held
 from weft.eager.tensor.generator import Generator, default_generator
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import number
+from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, int64, uint64
 from weft.ir.shape import broadcast, known
@@ -130,11 +130,11 @@ def rand(
     >>> x.shape, bool((x >= 0).numpy().all())
     ((2, 3), True)
     """
-    return finished(_unit(given(shape, size, "rand"), generator, dtype, device), requires_grad)
+    check_place(device, layout)
+    return finished(_unit(given(shape, size, "rand"), generator, dtype), requires_grad)
 
 
-def _unit(shape: tuple[int, ...], generator: Generator | None, dtype: Any, device: Any) -> Lazy:
-    check_device(device)
+def _unit(shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Lazy:
     if floating(dtype).is_complex:
         return _parts(shape, floating(dtype), generator, normal=False)
     static = {"shape": shape, "dtype": floating_kind(dtype, "rand")}
@@ -170,7 +170,7 @@ def randn(
 
     Complex numbers have real and imaginary parts of variance 1/2 each.
     """
-    check_device(device)
+    check_place(device, layout)
     shape = given(shape, size, "randn")
     if floating(dtype).is_complex:
         drawn = _parts(shape, floating(dtype), generator, normal=True)
@@ -198,7 +198,7 @@ def randint(
         >>> wf.randint(3, 4, (2,)).tolist()
         [3, 3]
     """
-    check_device(device)
+    check_place(device, layout)
     if size is None:
         low, high, size = 0, low, high
     elif high is None:
@@ -214,24 +214,26 @@ def randint(
 
 
 def randperm(
-    n: int, *, generator: Generator | None = None, dtype: Any = int64, device: Any = None
-) -> Tensor:
+    n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
     """The integers in [0, n) in random order.
 
     >>> import weft as wf
     >>> sorted(wf.randperm(4).tolist())
     [0, 1, 2, 3]
     """
-    check_device(device)
-    kind = as_dtype(dtype)
+    check_place(device, layout)
+    kind = int64 if dtype is None else as_dtype(dtype)
     static = {"size": dims((n,), "randperm")[0], "dtype": kind}
     check_held("randperm", kind, 0, max(n - 1, 0))
-    return _permutation(next_counter(generator), **static)
+    return finished(_permutation.record((next_counter(generator),), static)[0], requires_grad)
 
 
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *,
     generator: Generator | None = None, dtype: Any = None, device: Any = None,
+    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Normal numbers with this mean and standard deviation, which are numbers or tensors.
 
@@ -243,7 +245,7 @@ def normal(
     >>> wf.normal(wf.zeros(3), 0.1).shape
     (3,)
     """
-    check_device(device)
+    check_place(device, layout)
     if not isinstance(std, Handle) and not std >= 0:
         raise ShapeError(f"normal: expected std >= 0, got {std}{at_user_line()}")
     kinds = [x.lazy.type for x in (mean, std) if isinstance(x, Handle)]
@@ -253,7 +255,8 @@ def normal(
     found = floating_kind(dtype or (kinds[0].dtype if kinds else None), "normal")
     moments = [x if isinstance(x, Handle) else scalar(x, found) for x in (mean, std)]
     static = {"shape": shape, "dtype": found, "check": isinstance(std, Handle)}
-    return normal_node(next_counter(generator), *moments, **static)
+    drawn = normal_node.record((next_counter(generator), *moments), static)[0]
+    return finished(drawn, requires_grad)
 
 
 def scalar(value: Any, dtype: DType) -> Tensor:
@@ -262,27 +265,42 @@ def scalar(value: Any, dtype: DType) -> Tensor:
 
 
 def rand_like(
-    x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None
-) -> Tensor:
+    x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None,
+    generator: Generator | None = None, layout: Any = None, pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """Uniform numbers in [0, 1) with the shape and dtype of `x`."""
-    check_device(device)
+    check_place(device, layout, memory_format)
     kind = lazy_of(x).type
-    return rand(known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad)
+    return rand(
+        known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad,
+        generator=generator,
+    )  # fmt: skip
 
 
 def randn_like(
-    x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None
-) -> Tensor:
+    x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None,
+    generator: Generator | None = None, layout: Any = None, pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """Normal numbers with mean 0 and standard deviation 1, with the shape and dtype of `x`."""
-    check_device(device)
+    check_place(device, layout, memory_format)
     kind = lazy_of(x).type
-    return randn(known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad)
+    return randn(
+        known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad,
+        generator=generator,
+    )  # fmt: skip
 
 
 def randint_like(
-    x: Any, low: int, high: int | None = None, dtype: Any = None, *, device: Any = None
-) -> Tensor:
+    x: Any, low: int, high: int | None = None, dtype: Any = None, *, device: Any = None,
+    generator: Generator | None = None, requires_grad: bool = False, layout: Any = None,
+    pin_memory: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
     """Uniform integers in [`low` (0), `high`) with the shape and dtype of `x`."""
-    check_device(device)
+    check_place(device, layout, memory_format)
     kind = lazy_of(x).type
-    return randint(low, high, known(kind.shape), dtype=dtype or kind.dtype)
+    return randint(
+        low, high, known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad,
+        generator=generator,
+    )  # fmt: skip

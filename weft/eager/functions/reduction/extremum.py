@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.eager.functions.elementwise.binary import maximum, minimum
 from weft.eager.record.lazy import Lazy
-from weft.eager.tensor.argument import axes_of, axis_of, either
+from weft.eager.tensor.argument import axes_of, axis_of, either, kept
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import OutOfRangeError, ShapeError
@@ -117,7 +117,12 @@ def _of_ordered(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
 
 
 def amax(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+    x: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """The largest element over `dim`; equal elements share the gradient.
 
@@ -125,11 +130,16 @@ def amax(
         OutOfRangeError: `dim` has no elements.
         ShapeError: there are none at all, and no `dim` is given.
     """
-    return _of_ordered("max", x, either("amax", dim, axis), keepdim or keepdims)
+    return _of_ordered("max", x, either("amax", dim, axis), kept("amax", keepdim, keepdims))
 
 
 def amin(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+    x: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """The smallest element over `dim`; equal elements share the gradient.
 
@@ -137,7 +147,7 @@ def amin(
         OutOfRangeError: `dim` has no elements.
         ShapeError: there are none at all, and no `dim` is given.
     """
-    return _of_ordered("min", x, either("amin", dim, axis), keepdim or keepdims)
+    return _of_ordered("min", x, either("amin", dim, axis), kept("amin", keepdim, keepdims))
 
 
 def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Range:
@@ -157,22 +167,32 @@ def _arg(largest: bool, x: Any, dim: Any, keepdim: bool) -> Tensor:
 
 
 def argmax(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+    x: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """The index of the largest element along `dim`; without it, in the flattened tensor.
 
     Raises:
         ShapeError: no elements.
     """
-    return _arg(True, x, either("argmax", dim, axis), keepdim or keepdims)
+    return _arg(True, x, either("argmax", dim, axis), kept("argmax", keepdim, keepdims))
 
 
 def argmin(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+    x: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """The index of the smallest element along `dim`; without it, in the flattened tensor.
 
     Raises:
         ShapeError: no elements.
     """
-    return _arg(False, x, either("argmin", dim, axis), keepdim or keepdims)
+    return _arg(False, x, either("argmin", dim, axis), kept("argmin", keepdim, keepdims))

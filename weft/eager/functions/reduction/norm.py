@@ -13,7 +13,7 @@ from weft.eager.functions.linalg.matrix import matrices, numbers
 from weft.eager.functions.linalg.solve import inv_ex
 from weft.eager.functions.reduction.reduce import floating, rank_of
 from weft.eager.record.lazy import Lazy
-from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either
+from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either, kept
 from weft.eager.tensor.dispatch import kind_of, recorded, wrap
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
@@ -117,7 +117,7 @@ def norm_of(
 
 def norm(
     x: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, *,
-    ord: Any = None, axis: Any = None, keepdims: bool = False,
+    ord: Any = None, axis: Any = None, keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The `p`-norm over `dim`, flattened to a vector: `sum(abs(x) ** p) ** (1 / p)`.
 
@@ -129,7 +129,7 @@ def norm(
         DTypeError: another `p`.
     """
     power = either("norm", None if p == "fro" else p, ord, 2)
-    over, keep = either("norm", dim, axis), keepdim or keepdims
+    over, keep = either("norm", dim, axis), kept("norm", keepdim, keepdims)
     lazy = floating(x, dtype)
     if power == "nuc":
         return _of_matrices("norm", lazy, x, power, (0, 1) if over is None else over, keep)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
 from weft.eager.record.lazy import Lazy
-from weft.eager.tensor.argument import axes_of, axis_of, either
+from weft.eager.tensor.argument import axes_of, axis_of, either, kept
 from weft.eager.tensor.dispatch import cast, converted, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
@@ -65,7 +65,7 @@ def truths(x: Any) -> Tensor:
 
 def sum(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-    keepdims: bool = False,
+    keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The sum over `dim` (an axis, several, or `None` for all); int64 for integers.
 
@@ -74,13 +74,13 @@ def sum(
     """
     dims = either("sum", dim, axis)
     if dtype is not None and as_dtype(dtype) is types.bool_:
-        return any(truths(x), dims, keepdim or keepdims)
-    return reduced(REGISTRY["sum"], counted(x, dtype), x, dims, keepdim or keepdims)
+        return any(truths(x), dims, kept("sum", keepdim, keepdims))
+    return reduced(REGISTRY["sum"], counted(x, dtype), x, dims, kept("sum", keepdim, keepdims))
 
 
 def prod(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-    keepdims: bool = False,
+    keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The product over `dim`; int64 for integers.
 
@@ -89,13 +89,13 @@ def prod(
     """
     dims = either("prod", dim, axis)
     if dtype is not None and as_dtype(dtype) is types.bool_:
-        return all(truths(x), dims, keepdim or keepdims)
-    return reduced(REGISTRY["prod"], counted(x, dtype), x, dims, keepdim or keepdims)
+        return all(truths(x), dims, kept("prod", keepdim, keepdims))
+    return reduced(REGISTRY["prod"], counted(x, dtype), x, dims, kept("prod", keepdim, keepdims))
 
 
 def mean(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
-    keepdims: bool = False,
+    keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The mean over `dim`; in the default floating-point dtype for integers.
 
@@ -103,7 +103,7 @@ def mean(
         OutOfRangeError: an axis outside the rank.
     """
     dims = either("mean", dim, axis)
-    return reduced(REGISTRY["mean"], floating(x, dtype), x, dims, keepdim or keepdims)
+    return reduced(REGISTRY["mean"], floating(x, dtype), x, dims, kept("mean", keepdim, keepdims))
 
 
 _nansum = recorded(ops.nansum, autocast=Autocast.FLOAT32)
@@ -154,7 +154,7 @@ def _ddof(unbiased: Any, correction: Any, ddof: Any) -> float:
 
 def var(
     x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
-    axis: Any = None, ddof: Any = None, keepdims: bool = False,
+    axis: Any = None, ddof: Any = None, keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The variance over `dim`, divided by the count minus `correction` (1).
 
@@ -165,19 +165,23 @@ def var(
     Raises:
         OutOfRangeError: an axis outside the rank.
     """
-    return _spread("variance", x, (dim, axis), (unbiased, correction, ddof), keepdim or keepdims)
+    return _spread(
+        "variance", x, (dim, axis), (unbiased, correction, ddof), kept("var", keepdim, keepdims)
+    )
 
 
 def std(
     x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
-    axis: Any = None, ddof: Any = None, keepdims: bool = False,
+    axis: Any = None, ddof: Any = None, keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The square root of `var`, with the same arguments.
 
     Raises:
         OutOfRangeError: an axis outside the rank.
     """
-    return _spread("std", x, (dim, axis), (unbiased, correction, ddof), keepdim or keepdims)
+    return _spread(
+        "std", x, (dim, axis), (unbiased, correction, ddof), kept("std", keepdim, keepdims)
+    )
 
 
 def _spread(name: str, x: Any, dims: tuple[Any, Any], free: tuple[Any, ...], keep: bool) -> Tensor:
@@ -226,26 +230,41 @@ def _truth(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
 
 
 def any(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+    x: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """Whether any element is not 0."""
-    return _truth("any", x, either("any", dim, axis), keepdim or keepdims)
+    return _truth("any", x, either("any", dim, axis), kept("any", keepdim, keepdims))
 
 
 def all(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+    x: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """Whether all elements are not 0."""
-    return _truth("all", x, either("all", dim, axis), keepdim or keepdims)
+    return _truth("all", x, either("all", dim, axis), kept("all", keepdim, keepdims))
 
 
 def count_nonzero(
-    x: Any, dim: Any = None, *, keepdim: bool = False, axis: Any = None, keepdims: bool = False
+    x: Any,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    axis: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """The number of nonzero elements."""
     truth = cast(cast(lazy_of(x), types.bool_), types.int64)
     dims = either("count_nonzero", dim, axis)
-    return reduced(REGISTRY["sum"], truth, x, dims, keepdim or keepdims)
+    return reduced(REGISTRY["sum"], truth, x, dims, kept("count_nonzero", keepdim, keepdims))
 
 
 # Softmax
@@ -255,14 +274,20 @@ _logsumexp_of_complex = recorded(exponential_sum.logsumexp_of_complex)
 
 
 def logsumexp(
-    x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False
+    x: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: bool | None = None,
 ) -> Tensor:
     """`log(sum(exp(x)))` over `dim`, without overflow."""
+    keep = kept("logsumexp", keepdim, keepdims)
     dims = either("logsumexp", dim, axis)
     if lazy_of(x).type.dtype.is_complex:
         axes = axes_of("logsumexp", dims, rank_of(lazy_of(x)))
-        return _logsumexp_of_complex.on(kind_of(x), x, axes=axes, keepdims=keepdim or keepdims)
-    return reduced(REGISTRY["logsumexp"], floating(x), x, dims, keepdim or keepdims)
+        return _logsumexp_of_complex.on(kind_of(x), x, axes=axes, keepdims=keep)
+    return reduced(REGISTRY["logsumexp"], floating(x), x, dims, keep)
 
 
 def softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Tensor:

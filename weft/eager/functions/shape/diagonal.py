@@ -11,6 +11,7 @@ from weft.eager.tensor.argument import axis_of, dims_of, integer
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value
+from weft.ir.shape import show
 from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
@@ -27,15 +28,27 @@ def _band(x: Value, *, diagonal: int, lower: bool) -> Value:
     return ops.tril(x, diagonal) if lower else ops.triu(x, diagonal)
 
 
+def check_matrices(name: str, x: Any) -> None:
+    """Require a matrix, or several.
+
+    Raises:
+        ShapeError: a rank below 2.
+    """
+    if len(dims_of(x)) < 2:
+        raise ShapeError(f"{name}: expected a matrix, got shape {show(dims_of(x))}{at_user_line()}")
+
+
 def tril(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
     """Matrices with zeros above a diagonal."""
     shift = integer("tril", diagonal if k is None else k)
+    check_matrices("tril", x)
     return _band.on(kind_of(x), lazy_of(x), diagonal=shift, lower=True)
 
 
 def triu(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
     """Matrices with zeros below a diagonal."""
     shift = integer("triu", diagonal if k is None else k)
+    check_matrices("triu", x)
     return _band.on(kind_of(x), lazy_of(x), diagonal=shift, lower=False)
 
 

@@ -14,7 +14,7 @@ from weft.eager.functions.shape.reshape import reshape
 from weft.eager.record.access import array_if_known
 from weft.eager.record.lazy import Array
 from weft.eager.record.state import trace
-from weft.eager.tensor.argument import axis_of, dims_of, either, integer
+from weft.eager.tensor.argument import axis_of, dims_of, either, integer, kept
 from weft.eager.tensor.dispatch import cast, converted, kind_of, lazy_of, recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
@@ -154,7 +154,7 @@ _quantile_at = recorded(order_statistic.quantile_at)
 
 def quantile(
     x: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear",
-    axis: Any = None, method: str | None = None, keepdims: bool = False,
+    axis: Any = None, method: str | None = None, keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """The quantiles `q`; several give a new first axis.
 
@@ -169,7 +169,7 @@ def quantile(
     dims = dims_of(x)
     how: dict[str, Any] = {
         "axes": (axis_of("quantile", at, len(dims)),) if dims and at is not None else None,
-        "keepdims": keepdim or keepdims, "method": method or interpolation,
+        "keepdims": kept("quantile", keepdim, keepdims), "method": method or interpolation,
     }  # fmt: skip
     array = known_parts(q)
     if array is None:

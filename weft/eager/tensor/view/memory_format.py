@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from weft.eager.tensor.device import check_device
 from weft.errors import DTypeError
 from weft.ops.base import at_user_line
 
@@ -67,3 +68,14 @@ def check_arrangement(kind: Any, wanted: Any) -> None:
     if kind is not None and kind is not strided:
         raise DTypeError(f"layout: expected weft.strided, got {kind!r}{at_user_line()}")
     check_format(wanted)
+
+
+def check_place(device: Any, kind: Any, wanted: Any = None) -> None:
+    """Check where and how a new tensor is to be stored: the CPU and strided, or `None`.
+
+    Raises:
+        ConfigError: another device.
+        DTypeError: another layout, or no memory format.
+    """
+    check_device(device)
+    check_arrangement(kind, wanted)
