@@ -32,6 +32,7 @@ LEFT = {
     "func/control/loop.py:fori_loop": NUMBERS,
     "linalg.py:_cheapest": NUMBERS,
     "metrics/aggregate.py:Mean.part": FIGURE,
+    "numpy/searching.py:digitize": ORDER,
     "metrics/classification.py:Accuracy._of_scores": FIGURE,
     "metrics/classification.py:ConfusionMatrix.part": FIGURE,
     "metrics/classification.py:_PerClass.value": FIGURE,

@@ -28,6 +28,7 @@ from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view.memory_format import memory_format, strided
 from weft.errors import ArgumentError
 from weft.nn.parameter import Parameter
+from weft.ops.refusal import guard
 from weft.sparse import SparseCSR
 
 __all__ = ["load", "save"]
@@ -145,3 +146,6 @@ _MAKERS: Final = Makers(
     _tensor, Parameter, _sparse,
     {f"torch.{value.name}": value for value in (strided, *memory_format)},
 )  # fmt: skip
+
+
+guard(globals())

@@ -101,8 +101,9 @@ def test_what_is_read_is_what_pytorch_reads(tmp_path, how):
             again(x).tolist() == x.to(torch.complex64 if x.is_complex() else torch.float32).tolist()
         )
     values = {
-        "dtype": [torch.bfloat16, torch.strided], 2: [np.float64(1.5), np.int32(-3), np.bool_(True)],
-        "arrays": [np.arange(6.0).reshape(2, 3).T, np.array(["a", "bc"]), np.zeros((0, 3), np.int8)],
+        "dtype": [torch.bfloat16, torch.strided],
+        2: [np.float64(1.5), np.int32(-3), np.bool_(True)],
+        "arrays": [np.arange(6.0).reshape(2, 3).T, np.array(["a", "bc"]), np.zeros((0, 3), "i1")],
         "default": defaultdict(list, {1: [2]}), "namespace": Namespace(lr=0.1, path=Path("/a/b")),
         "rest": [frozenset([1]), range(3), slice(1, 2), ..., 1 << 100, "\u00e9", b"x"],
     }  # fmt: skip

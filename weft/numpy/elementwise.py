@@ -337,11 +337,15 @@ def _check_powers(x1: Any, x2: Any) -> None:
 
 
 def reciprocal(x: Any, /) -> ndarray:
-    """`1 / x`; for integers without the fraction."""
+    """`1 / x`; for integers without the fraction.
+
+    Raises:
+        DivisionError: when computed, an integer is 0.
+    """
     given = array_like(x)
     if not given.lazy.type.dtype.is_integer:
         return _reciprocal(given)
-    found: Any = given * (equal(given, 1) | equal(given, -1)).astype(given.dtype)
+    found: Any = binary.divide(1, given, rounding_mode="trunc")
     return found
 
 
