@@ -17,6 +17,7 @@ from weft.eager.functions.elementwise.complex_number import conj, view_as_real
 from weft.eager.functions.out_argument import with_outlet
 from weft.eager.functions.shape.joining import cat
 from weft.eager.tensor.argument import axes_of, dims_of
+from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.dtype.promotion import get_default_dtype, promote
 from weft.eager.tensor.elementwise import promoted
@@ -150,12 +151,14 @@ def ifftshift(input: Any, dim: Any = None) -> Tensor:
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of the results of `fft`, for samples `d` apart."""
+    check_device(device)
     check_table("fftfreq", (n,), float64)
     return _frequencies(np.fft.fftfreq(n, d), dtype)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of the results of `rfft`, for samples `d` apart."""
+    check_device(device)
     check_table("rfftfreq", (n // 2 + 1,), float64)
     return _frequencies(np.fft.rfftfreq(n, d), dtype)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weft.eager.functions.creation.arange import arange
 from weft.eager.functions.creation.constructor import finished, floating, ones
 from weft.eager.functions.shape.splitting import narrow
+from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError, ShapeError
 from weft.ops.base import at_user_line
@@ -26,14 +27,16 @@ _bessel = recorded(formulas.bessel)
 
 
 def _window(
-    name: str, length: int, periodic: bool, shape: Any, dtype: Any, requires_grad: bool
-) -> Tensor:
+    name: str, length: int, periodic: bool, shape: Any, dtype: Any, device: Any,
+    requires_grad: bool,
+) -> Tensor:  # fmt: skip
     """Weights `shape(i, n=n)` at i = 0 ... n, without the last one if `periodic`.
 
     Raises:
         ShapeError: a negative length.
         DTypeError: the dtype is not floating-point.
     """
+    check_device(device)
     kind = floating(dtype)
     if length < 0:
         raise ShapeError(f"{name}: expected a length from 0 on, got {length}{at_user_line()}")
@@ -70,7 +73,7 @@ def hamming_window(
 ) -> Tensor:  # fmt: skip
     """The Hamming window, `alpha - beta * cos(t)` over one period; see `hann_window`."""
     shape = partial(_cosines, weights=(alpha, beta))
-    return _window("window", window_length, periodic, shape, dtype, requires_grad)
+    return _window("window", window_length, periodic, shape, dtype, device, requires_grad)
 
 
 def blackman_window(
@@ -79,7 +82,7 @@ def blackman_window(
 ) -> Tensor:  # fmt: skip
     """The Blackman window, `0.42 - 0.5 * cos(t) + 0.08 * cos(2 * t)`; see `hann_window`."""
     shape = partial(_cosines, weights=(0.42, 0.5, 0.08))
-    return _window("blackman_window", window_length, periodic, shape, dtype, requires_grad)
+    return _window("blackman_window", window_length, periodic, shape, dtype, device, requires_grad)
 
 
 def bartlett_window(
@@ -87,7 +90,9 @@ def bartlett_window(
     dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """The Bartlett window: a triangle, 0 at both ends; see `hann_window`."""
-    return _window("bartlett_window", window_length, periodic, _triangle, dtype, requires_grad)
+    return _window(
+        "bartlett_window", window_length, periodic, _triangle, dtype, device, requires_grad
+    )
 
 
 def kaiser_window(
@@ -96,4 +101,4 @@ def kaiser_window(
 ) -> Tensor:  # fmt: skip
     """The Kaiser window, `i0(beta * sqrt(1 - x**2)) / i0(beta)` on [-1, 1]; see `hann_window`."""
     shape = partial(_bessel, beta=float(beta))
-    return _window("kaiser_window", window_length, periodic, shape, dtype, requires_grad)
+    return _window("kaiser_window", window_length, periodic, shape, dtype, device, requires_grad)

@@ -9,7 +9,7 @@ from weft.eager.functions.linalg.matrix import matrices
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.autograd.non_differentiable import undefined
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
-from weft.errors import DTypeError, ShapeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
@@ -232,9 +232,19 @@ def svd_of(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> 
 
     Args:
         full_matrices: square `U` and `Vh`; gradients flow through the first vectors only.
-        driver: no effect; it selects algorithms on other devices.
+        driver: None; others select algorithms on other devices.
+
+    Raises:
+        ArgumentError: another driver.
     """
+    _check_driver("svd", driver)
     return SVD(*_svd.on(kind_of(A), matrices("svd", A), full_matrices=full_matrices))
+
+
+def _check_driver(name: str, driver: str | None) -> None:
+    if driver is not None:
+        text = f"expected driver=None, as others are for other devices, got {driver!r}"
+        raise ArgumentError(f"{name}: {text}{at_user_line()}")
 
 
 def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Turned:
@@ -253,7 +263,8 @@ def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Turned:
 
 
 def svdvals(A: Any, *, driver: str | None = None) -> Tensor:
-    """Singular values in descending order."""
+    """Singular values in descending order; `driver` as in `svd`."""
+    _check_driver("svdvals", driver)
     return _svdvals.on(kind_of(A), matrices("svdvals", A))
 
 
@@ -338,9 +349,19 @@ def lu_factor(A: Any, *, pivot: bool = True) -> LU:
 
 
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> CheckedLU:
-    """`lu_factor` with status codes that tell which column has no pivot."""
+    """`lu_factor` with status codes that tell which column has no pivot.
+
+    Raises:
+        DTypeError: `pivot=False`, which would not be accurate.
+        ArgumentError: a column has no pivot, if `check_errors`, which computes the codes.
+    """
     found = lu_factor(A, pivot=pivot)
-    return CheckedLU(*found, _first_singular.on(kind_of(A), matrices("lu_factor_ex", A)))
+    info = _first_singular.on(kind_of(A), matrices("lu_factor_ex", A))
+    if check_errors and info.array.any():
+        column = int(info.array[info.array > 0].min())
+        text = f"expected factors that can be inverted, got U[{column},{column}] of 0"
+        raise ArgumentError(f"lu_factor_ex: {text}{at_user_line()}")
+    return CheckedLU(*found, info)
 
 
 def lu(x: Any, pivot: bool = True, get_infos: bool = False) -> LU | CheckedLU:

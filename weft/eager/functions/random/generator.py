@@ -22,6 +22,7 @@ from weft.eager.tensor.dtype.dtype_info import check_held
 from weft.eager.tensor.generator import Generator, default_generator
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import number
+from weft.eager.tensor.view.memory_format import check_arrangement
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, int64, uint64
 from weft.ir.shape import broadcast, known
@@ -130,6 +131,7 @@ def rand(
     >>> x.shape, bool((x >= 0).numpy().all())
     ((2, 3), True)
     """
+    check_arrangement(layout, None)
     return finished(_unit(given(shape, size, "rand"), generator, dtype, device), requires_grad)
 
 
@@ -171,6 +173,7 @@ def randn(
     Complex numbers have real and imaginary parts of variance 1/2 each.
     """
     check_device(device)
+    check_arrangement(layout, None)
     shape = given(shape, size, "randn")
     if floating(dtype).is_complex:
         drawn = _parts(shape, floating(dtype), generator, normal=True)
@@ -199,6 +202,7 @@ def randint(
         [3, 3]
     """
     check_device(device)
+    check_arrangement(layout, None)
     if size is None:
         low, high, size = 0, low, high
     elif high is None:
