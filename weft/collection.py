@@ -1,4 +1,4 @@
-"""Pauses Python's cyclic garbage collector while many long-lived objects are made."""
+"""Garbage collection: pauses of Python's cyclic collector, and finalizers of one process alone."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import contextlib
 import gc
 import os
 import threading
-from collections.abc import Iterator
-from typing import Final
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 
 class _Waits:
@@ -61,3 +62,17 @@ def collection_waits() -> Iterator[None]:
         yield
     finally:
         _WAITS.end()
+
+
+def finalize_here(obj: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """`weakref.finalize` that does nothing in a forked process.
+
+    There the object is a copy, whose threads do not run, whose locks may be held for ever, and
+    whose files and processes are those of the parent.
+    """
+    return weakref.finalize(obj, _in_process, os.getpid(), function, *args)
+
+
+def _in_process(owner: int, function: Callable[..., Any], *args: Any) -> None:
+    if os.getpid() == owner:
+        function(*args)

@@ -130,6 +130,10 @@ class UndefinedRuleError(GradientError, NotImplementedError):
     """A user-defined function lacks its forward or backward function, or its tangents."""
 
 
+class UndefinedMethodError(WeftError, NotImplementedError):
+    """A subclass that lacks a method which another of its methods needs."""
+
+
 class TreeError(WeftError, ValueError, RuntimeError):
     """Nested structures that do not match."""
 

@@ -17,6 +17,7 @@ from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from weft.eager.record.state import compute_all_pending
 from weft.errors import ArgumentError, WorkerError
 
 
@@ -149,6 +150,7 @@ def start_processes(
     if start_method not in multiprocessing.get_all_start_methods():
         known = ", ".join(multiprocessing.get_all_start_methods())
         raise ArgumentError(f"start_processes: expected one of {known}, got {start_method!r}")
+    compute_all_pending()  # instead of in each process
     context: Any = multiprocessing.get_context(start_method)
     processes: list[BaseProcess] = []
     errors: list[Any] = []

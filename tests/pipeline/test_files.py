@@ -3,6 +3,7 @@
 import gzip
 import io
 import random
+import re
 import tarfile
 
 import numpy as np
@@ -79,6 +80,64 @@ def test_what_files_give(folder):
     assert [x[0] for x in SOURCES["chunks"](folder)] == [0, 4, 8, 12, 16, 20]
     sample = list(SOURCES["tar"](folder))[6]
     assert sample == {"__key__": "a/0006", "cls": b"6", "img.png": b"\x06" * 40}
+
+
+CLOSING = "line 1: expected a closing quote, got the end of the file"
+QUOTES = "expected a field with quotes around all of it, or none in it"
+
+
+@pytest.mark.parametrize(  # as TensorFlow 2.20's CsvDataset reads them
+    ("text", "expected"),
+    [
+        ('1,"unclosed', CLOSING),
+        ('1,"a\n2,b\n', CLOSING),
+        ('1,"', CLOSING),
+        ('1,x"y\n2,b\n', f"line 1: {QUOTES}, got 'x\"y"),
+        ('1,"a"b\n2,b\n', f"line 1: {QUOTES}"),
+        ('1, "a"\n', QUOTES),
+        ("1_000,x\n", "expected int32, got '1_000'"),
+        ("\u0663,x\n", "expected int32, got '\u0663'"),
+        ("0x10,a\n", "expected int32"),
+        ("99999999999,a\n", "expected int32"),
+        ("1,a,\n", "expected 2 fields, got 3"),
+        ("\n1,a\n", "line 1: expected 2 fields, got 1"),
+        ('1,""\n', "field 1: expected a value, got an empty field"),
+        ("1,\n", "field 1: expected a value, got an empty field"),
+        ('1,"a""b"', [(1, 'a"b')]),
+        ('"1","a\nb\n"\n2,","\n', [(1, "a\nb\n"), (2, ",")]),
+        (" 1,a\r2 ,b\r\n+3,c", [(1, "a"), (2, "b"), (3, "c")]),
+    ],
+)
+def test_csv_by_tensorflows_rules(text, expected, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(text.encode())
+    rows = Pipeline.csv(path, [np.int32, str])
+    if not isinstance(expected, str):
+        assert list(rows) == expected
+        running = iter(rows)
+        next(running)
+        again = iter(rows)
+        again.load_state_dict(running.state_dict())
+        assert list(again) == expected[1:]
+        return
+    with pytest.raises(DataError, match=re.escape(expected)):
+        list(rows)
+    if QUOTES in expected and "2,b" in text:
+        assert list(Pipeline.csv(path, [np.int32, str]).ignore_errors()) == [(2, "b")]
+
+
+def test_csv_numbers_by_tensorflows_rules(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("nan\ninf\n 1.5 \n.5\n0x1p3\n-0x1p3\n1e400\n+2.\n\n")
+    found = [row[0] for row in Pipeline.csv(path, [7.0])]
+    assert str(found[0]) == "nan"
+    assert found[1:] == [np.inf, 1.5, 0.5, 8, -8, np.inf, 2, 7]
+    path.write_text("true\n0\nFALSE\n1\n")
+    assert [row[0] for row in Pipeline.csv(path, [np.bool_])] == [True, False, False, True]
+    for bad in ("1_0", "\u0663", "1d5", "- 1"):
+        path.write_text(bad)
+        with pytest.raises(DataError, match=re.escape(f"expected float32, got {bad!r}")):
+            list(Pipeline.csv(path, [np.float32]))
 
 
 @pytest.mark.parametrize("threads", [None, 2, AUTOTUNE])

@@ -15,6 +15,7 @@ from weft.formats.example_spec import (
     RawFeature,
     VarLenFeature,
 )
+from weft.ops.refusal import guard
 from weft.pipeline import AUTOTUNE, INFINITE, UNKNOWN
 
 INFINITE_CARDINALITY = INFINITE
@@ -25,3 +26,5 @@ __all__ = [
     "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordDataset", "ParquetDataset",
     "ParseExample", "RawFeature", "TFRecordDataset", "TextLineDataset", "VarLenFeature",
 ]  # fmt: skip
+
+guard(globals())

@@ -7,7 +7,8 @@ from typing import Any, Self
 
 from weft.data.convert import to_arrays, to_tensors
 from weft.data.mapped import Mapped
-from weft.eager.tensor.generator import default_generator
+from weft.eager.tensor.generator import DrawnApart, default_generator
+from weft.ops.refusal import guard_methods
 from weft.pipeline.pipeline import Pipeline
 
 
@@ -51,8 +52,9 @@ class Dataset(Pipeline):
 
         It gets NumPy arrays. If it returns tensors for the first element, it is taken as a function
         of Weft operations: then it gets tensors, is traced once and compiled, and is called on
-        whole batches if `batch` follows. Its Python code runs only during tracing; its random
-        numbers come from the global generator.
+        whole batches if `batch` follows. Its Python code runs only during tracing. Its random
+        numbers depend on the dataset's seed, the epoch and the element's (or batch's) position, not
+        on threads.
 
         Args:
             num_parallel_calls: number of threads that call it; `AUTOTUNE` chooses it.
@@ -63,8 +65,14 @@ class Dataset(Pipeline):
         >>> [batch.shape for batch in pixels]
         [Size([3]), Size([3])]
         """
-        function = map_func if hasattr(map_func, "batched") else Mapped(map_func)
+        function = map_func if hasattr(map_func, "batched") else Mapped(self._function(map_func))
         return super().map(function, num_parallel_calls, deterministic)
+
+    def _draws(self) -> Callable[..., DrawnApart]:
+        return DrawnApart
 
     def _fresh_seed(self) -> int:
         return default_generator.next()
+
+
+guard_methods(Dataset, Pipeline)

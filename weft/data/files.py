@@ -11,6 +11,7 @@ from weft.data.dataset import Dataset
 from weft.formats.example_batch import ExampleParser
 from weft.formats.example_spec import Expected
 from weft.formats.packed import Packed
+from weft.ops.refusal import guard_making
 
 
 def TextLineDataset(
@@ -79,6 +80,9 @@ class ParseExample:
         """The features of a batch of records."""
         found = self.parser(_records(records))
         return found if all(isinstance(x, np.ndarray) for x in found.values()) else None
+
+
+guard_making(ParseExample)
 
 
 def _records(batch: Any) -> Any:

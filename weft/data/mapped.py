@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 from weft.data.convert import to_arrays, to_tensors
 from weft.eager.functions.api import Tensor
+from weft.eager.tensor.generator import DrawnApart, restart_stream
 from weft.errors import TracerError, TreeError
 from weft.func.jit import jit
 from weft.func.vmap import vmap
@@ -26,22 +28,34 @@ class Mapped:
         self.__name__ = title(function)
         self.returns_tensors: bool | None = None
         self.vectorized = True
-        self._one = jit(function)
-        self._many = jit(vmap(function, randomness="different"))
+        self._deciding = threading.Lock()
+
+        def traced(*parts: Any) -> Any:
+            with DrawnApart(0):  # a call draws its numbers when the compiled function runs
+                return function(*parts)
+
+        self._one = jit(traced)
+        self._many = jit(vmap(traced, randomness="different"))
+
+    def __reduce__(self) -> Any:
+        return Mapped, (self.function,)
 
     def __call__(self, *parts: Any) -> Any:
         """The result for one element, as arrays."""
+        if self.returns_tensors is None:
+            with self._deciding:  # other threads wait
+                if self.returns_tensors is None:
+                    return self._first(parts)
         if self.returns_tensors:
             return self._with_tensors(parts)
-        result = self.function(*parts)
-        if self.returns_tensors is None:
-            return self._first(parts, result)
-        return to_arrays(result)
+        return to_arrays(self.function(*parts))
 
-    def _first(self, parts: tuple[Any, ...], result: Any) -> Any:
+    def _first(self, parts: tuple[Any, ...]) -> Any:
         """Decide which it is; a call that draws an element's random numbers is not traced."""
+        result = self.function(*parts)
         self.returns_tensors = False
         if _any_tensor(result) and not element_random_used():
+            restart_stream()
             try:
                 found = self._with_tensors(parts)
             except Exception:  # it works on arrays, and fails on tensors

@@ -12,7 +12,8 @@ import numpy as np
 from weft.eager.functions.elementwise import binary, selection, unary
 from weft.eager.functions.elementwise.from_op import of_floats, of_one
 from weft.eager.record.state import trace
-from weft.errors import ArgumentError
+from weft.eager.tensor.handle import Handle
+from weft.errors import AliasError, ArgumentError
 from weft.ir.dtype import DType, as_dtype
 from weft.numpy.convert import NUMBERS, array_like, floats, operands
 from weft.ops import angle as angle_of
@@ -225,10 +226,20 @@ def nan_to_num(
     """Replace NaN by a number (0), and infinities by numbers (the dtype's limits).
 
     Args:
-        copy: no effect.
+        copy: whether `x` stays as it is, instead of being changed in place.
+
+    Raises:
+        AliasError: `copy=False`, and `x` is none of these arrays.
     """
     found: Any = unary.nan_to_num(array_like(x), nan, posinf, neginf)
-    return found
+    if copy:
+        return found
+    if not isinstance(x, Handle):
+        text = f"expected an array of weft.numpy to change in place, got {type(x).__name__}"
+        raise AliasError(f"nan_to_num: copy=False: {text}{at_user_line()}")
+    given: Any = x
+    given[...] = found
+    return given
 
 
 # Parts of complex numbers

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft import ops
 from weft.eager.tensor.argument import axis_of
+from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import as_dtype
@@ -194,19 +195,22 @@ def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = No
 # Frequencies
 
 
-def _frequencies(function: Callable[..., Any], n: int, d: float, dtype: Any) -> ndarray:
+def _frequencies(
+    function: Callable[..., Any], n: int, d: float, dtype: Any, device: Any
+) -> ndarray:
+    check_device(device)
     found = function(n, d)
     return new(leaf(found if dtype is None else found.astype(as_dtype(dtype).numpy)))
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> ndarray:
     """The frequencies of a transform of `n` samples, `d` apart."""
-    return _frequencies(np.fft.fftfreq, n, d, dtype)
+    return _frequencies(np.fft.fftfreq, n, d, dtype, device)
 
 
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> ndarray:
     """The frequencies of `rfft` of `n` samples, `d` apart."""
-    return _frequencies(np.fft.rfftfreq, n, d, dtype)
+    return _frequencies(np.fft.rfftfreq, n, d, dtype, device)
 
 
 def fftshift(x: Any, /, *, axes: Any = None) -> ndarray:

@@ -15,7 +15,7 @@ from weft.eager.functions.reduction import extremum
 from weft.eager.functions.sort import counting, order
 from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import kind_of, lazy_of
-from weft.errors import ArgumentError, DTypeError
+from weft.errors import ArgumentError, DTypeError, OutOfRangeError
 from weft.ir.dtype import bool_, int64
 from weft.numpy.convert import alike, array_like, hosted, operands, typed
 from weft.numpy.manipulation import axis_within, broadcast_arrays, ravel
@@ -84,8 +84,18 @@ def argsort(
 
 
 def partition(a: Any, kth: Any, axis: int | None = -1) -> ndarray:
-    """`sort`, which also satisfies a partition at `kth`."""
-    return sort(a, axis)
+    """`sort`, which also satisfies a partition at `kth`.
+
+    Raises:
+        OutOfRangeError: an index outside the axis.
+    """
+    found = sort(a, axis)
+    size = found.shape[-1 if axis is None else axis]
+    for index in np.ravel(kth).tolist():
+        if not -size <= index < size:
+            text = f"expected {-size} <= kth < {size}, got {index}"
+            raise OutOfRangeError(f"partition: {text}{at_user_line()}")
+    return found
 
 
 def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> ndarray:

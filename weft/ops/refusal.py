@@ -101,15 +101,17 @@ _HINTS: Final = {"memory_format"}
 
 
 def guard_methods(cls: type[Any], base: type[Any]) -> None:
-    """Put the public methods of a class behind doors.
+    """Put the public methods and class methods of a class behind doors.
 
     Except those of `base`, those without arguments, and those that call `refuse` themselves, so
     that the most frequent operations pay for no further call.
     """
     for name in {n for c in cls.__mro__ if issubclass(c, base) and c is not base for n in vars(c)}:
         function = inspect.getattr_static(cls, name)
-        if isinstance(function, FunctionType) and name[0] != "_" and _takes_more(function):
-            setattr(cls, name, refusing(function, name))
+        body = function.__func__ if isinstance(function, classmethod) else function
+        if isinstance(body, FunctionType) and name[0] != "_" and _takes_more(body):
+            made = refusing(body, name)
+            setattr(cls, name, made if body is function else classmethod(made))
 
 
 def guard_making(cls: type[Any]) -> None:

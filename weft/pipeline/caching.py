@@ -67,7 +67,8 @@ class File:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.part = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
+        self.owner = os.getpid()
+        self.part = self.path.with_name(f"{self.path.name}.{self.owner}.part")
         self.lock = threading.Lock()  # guards the file's position
         self.complete = self.path.exists()
         self.ends: list[int] = self._read_ends() if self.complete else [len(MAGIC)]
@@ -124,7 +125,8 @@ class File:
         stream = getattr(self, "stream", None)
         if stream is not None:
             stream.close()
-            self.part.unlink(missing_ok=True)
+            if os.getpid() == self.owner:  # a forked process leaves its parent's file alone
+                self.part.unlink(missing_ok=True)
 
 
 class Cache(Stage):

@@ -52,10 +52,10 @@ def called_with_key(
 
 
 @contextlib.contextmanager
-def keyed(seed: int, position: int) -> Iterator[None]:
-    """Sets `element_random()`, keyed by the seed and the position."""
+def keyed(*key: int) -> Iterator[None]:
+    """Sets `element_random()`, keyed by numbers, such as a seed and a position."""
     before = getattr(_local, "key", None)
-    _local.key = seed, position
+    _local.key = key
     _local.generator = None
     try:
         yield

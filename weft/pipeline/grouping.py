@@ -9,6 +9,7 @@ from typing import Any
 from weft.errors import ArgumentError
 from weft.pipeline.batch import padded
 from weft.pipeline.call import called
+from weft.pipeline.saved_state import Held
 from weft.pipeline.stage import INFINITE, UNKNOWN, Behind, Context, Cursor, Stage, State
 
 
@@ -79,7 +80,7 @@ class _Window(Behind):
         return stage.made(found)
 
     def state(self) -> State:
-        return {**super().state(), "held": list(self.held), "skip": self.skip}
+        return {**super().state(), "held": Held(self.held), "skip": self.skip}
 
     def restore(self, state: State) -> None:
         super().restore(state)
@@ -159,7 +160,7 @@ class _Bucket(Behind):
         return self.stage.join(held, boundaries[number] if number < len(boundaries) else None)
 
     def state(self) -> State:
-        held = [list(bucket) for bucket in self.held]
+        held = [Held(bucket) for bucket in self.held]
         return {**super().state(), "held": held, "position": self.position}
 
     def restore(self, state: State) -> None:

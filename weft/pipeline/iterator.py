@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from weft.errors import StateError
+from weft.pipeline.saved_state import from_json, to_json
 from weft.pipeline.stage import Context, Stage, State
 
 VERSION: Final = 1
@@ -42,7 +43,9 @@ class Iterator:
         """The position of this pass, exact between any two elements.
 
         Elements that were read ahead and not used are computed again. The state holds numbers, and
-        the contents of `shuffle` buffers whose inputs have no indices.
+        the elements in `shuffle` buffers whose inputs have no indices, in windows and in buckets,
+        as JSON has them; only elements of other types than arrays, numbers, strings, bytes and
+        containers of these need pickle instead of JSON.
         """
         return {
             "version": VERSION,
@@ -50,7 +53,7 @@ class Iterator:
             "seed": self.context.seed,
             "ended": self.ended,
             "stages": self._stage.signature(),
-            "position": self._cursor.state(),
+            "position": to_json(self._cursor.state()),
         }
 
     def load_state_dict(self, state: State) -> None:
@@ -63,7 +66,7 @@ class Iterator:
         self._cursor.close()
         self.context = self.context._replace(epoch=state["epoch"], seed=state["seed"])
         self._cursor = self._stage.open(self.context)
-        self._cursor.restore(state["position"])
+        self._cursor.restore(from_json(state["position"]))
         self.ended = state["ended"]
 
     def close(self) -> None:

@@ -8,16 +8,28 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from weft.errors import ArgumentError
-from weft.pipeline.call import called_with_key, title
+from weft.pipeline.call import called_with_key, keyed, title
 from weft.pipeline.ledger import Ledger
 from weft.pipeline.permutation import mix
-from weft.pipeline.stage import Array, Behind, Context, Counting, Cursor, Stage, State, View
+from weft.pipeline.stage import (
+    Array,
+    Behind,
+    Context,
+    Counting,
+    Cursor,
+    Draws,
+    Stage,
+    State,
+    View,
+)
 from weft.pipeline.structure import split, stack
 from weft.pipeline.tuning import ThreadTuner
 from weft.pipeline.worker import Task, Workers
 
 AUTOTUNE: Final = -1
 AHEAD: Final = 2  # elements read ahead per thread
+Function = Callable[[Any, int], Any]  # of an element and its position
+Batched = Callable[[Any, int], Any]
 
 
 class Map(Stage):
@@ -49,7 +61,9 @@ class Map(Stage):
     def indexed(self, context: Context) -> View | None:
         """Results by index."""
         view = self.inputs[0].view(context)
-        return None if view is None else _Mapped(view, self._function(context), self.batched)
+        if view is None:
+            return None
+        return _Mapped(view, self._function(context), self._batched(context))
 
     def stream(self, context: Context) -> Cursor:
         """Results in order."""
@@ -58,25 +72,39 @@ class Map(Stage):
         if getattr(self.function, "takes_packed", False):
             source = _Packing(source)
         if self.threads is None:
-            return _Map(source, function, self.batched)
+            return _Map(source, function, self._batched(context))
         return Ahead(source, function, self.threads)
 
     def _function(self, context: Context) -> Callable[[Any, int], Any]:
         """The function, called with an element and its position."""
-        seed = mix(self.seed_of(None, context), context.epoch)
-        return functools.partial(_call, self.function, self.what, seed)
+        call = functools.partial(_call, self.function, self.what, self._seed(context))
+        return self._apart(call, context)
 
-    @property
-    def batched(self) -> Callable[[Any], Any]:
-        """The function's batched version, if it has one: the results for a batch, or None."""
-        return getattr(self.function, "batched", _none)
+    def _batched(self, context: Context) -> Batched:
+        """The function's batched version, if it has one: the results for a batch, or None.
+
+        It is called with a batch and the position of its first element.
+        """
+        function: Any = getattr(self.function, "batched", None)
+        if function is None:
+            return _none
+        call = functools.partial(_call_batched, function, self._seed(context))
+        return self._apart(call, context)
+
+    def _apart(self, call: Function, context: Context) -> Function:
+        if context.draws is None:
+            return call
+        return functools.partial(_apart, call, self._seed(context), context.draws)
+
+    def _seed(self, context: Context) -> int:
+        return mix(self.seed_of(None, context), context.epoch)
 
     def count(self) -> int:
         """The input's size."""
         return self.inputs[0].count()
 
 
-def _none(batch: Any) -> None:
+def _none(batch: Any, position: int) -> None:
     """For functions of one element at a time."""
 
 
@@ -84,8 +112,15 @@ def _call(function: Any, what: str, seed: int, element: Any, position: int) -> A
     return called_with_key(function, element, what, position, seed)
 
 
-Function = Callable[[Any, int], Any]
-Batched = Callable[[Any], Any]
+def _call_batched(function: Any, seed: int, batch: Any, position: int) -> Any:
+    with keyed(seed, position):
+        return function(batch)
+
+
+def _apart(call: Function, seed: int, draws: Draws, element: Any, position: int) -> Any:
+    """A call that draws random numbers from a stream of its own."""
+    with draws(seed, position):
+        return call(element, position)
 
 
 class _Mapped(View):
@@ -100,7 +135,7 @@ class _Mapped(View):
 
     def gather(self, indices: Array) -> Any:
         if self.batched is not _none:
-            batch = self.batched(self.view.gather(indices))
+            batch = self.batched(self.view.gather(indices), int(indices[0]))
             if batch is not None:
                 return batch
         return super().gather(indices)
@@ -135,7 +170,7 @@ class _Map(Counting):
         if not number:
             return None, 0
         first, self.position = self.position, self.position + number
-        batch = self.batched(rows)
+        batch = self.batched(rows, first)
         if batch is None:
             batch = stack([self.function(x, first + i) for i, x in enumerate(split(rows))])
         return batch, number

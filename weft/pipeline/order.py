@@ -6,6 +6,7 @@ from typing import Any
 
 from weft.errors import ArgumentError
 from weft.pipeline.permutation import Permutation, mix
+from weft.pipeline.saved_state import Held
 from weft.pipeline.stage import (
     INFINITE,
     Array,
@@ -92,7 +93,7 @@ class _Buffer(Behind):
         return held.pop()
 
     def state(self) -> State:
-        own = {"draws": self.draws, "held": list(self.held), "ended": self.ended}
+        own = {"draws": self.draws, "held": Held(self.held), "ended": self.ended}
         return {**super().state(), **own}
 
     def restore(self, state: State) -> None:

@@ -9,7 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, DTypeError
+from weft.ops.base import at_user_line
+from weft.ops.refusal import guard_methods
 from weft.pipeline.combination import Sample, Zip
 from weft.pipeline.failure import IgnoreErrors
 from weft.pipeline.file.sources import FileSources
@@ -18,7 +20,7 @@ from weft.pipeline.mapping import Map
 from weft.pipeline.profile import Profile, measured
 from weft.pipeline.signature import Signature
 from weft.pipeline.source import Items, Made, Numbers, Slices
-from weft.pipeline.stage import INFINITE, Context, Stage, State
+from weft.pipeline.stage import INFINITE, Context, Draws, Stage, State
 from weft.pipeline.structure import map_leaves
 
 _range = range
@@ -35,7 +37,15 @@ class Pipeline(FileSources):
     [[0, 1, 4, 9], [16, 25, 36, 49], [64, 81]]
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage | None = None) -> None:
+        name = type(self).__name__
+        if not isinstance(stage, Stage):
+            got = "" if stage is None else type(stage).__name__
+            raise DTypeError(
+                f"{name}: expected one of the class methods that make a dataset, such as "
+                f"{name}.from_tensor_slices(...) or {name}.range(...), got {name}({got})"
+                f"{at_user_line()}"
+            )
         super().__init__(stage)
         self._epoch = 0
         self._seed: int | None = None
@@ -44,6 +54,10 @@ class Pipeline(FileSources):
 
     def _shown(self) -> Callable[[Any], Any] | None:
         """Converts elements before the user gets them."""
+        return None
+
+    def _draws(self) -> Draws | None:
+        """What functions draw random numbers from."""
         return None
 
     def _fresh_seed(self) -> int:
@@ -69,6 +83,11 @@ class Pipeline(FileSources):
     @classmethod
     def from_sequence(cls, items: Sequence[Any]) -> Self:
         """Any object with `__getitem__` and `__len__`; `map` can load what its items name."""
+        if not (hasattr(items, "__getitem__") and hasattr(items, "__len__")):
+            got = type(items).__name__
+            raise DTypeError(
+                f"from_sequence: expected an object with __getitem__ and __len__, got {got}"
+            )
         return cls(Items(items))
 
     @classmethod
@@ -167,7 +186,9 @@ class Pipeline(FileSources):
         >>> found.slowest.name
         'map(<lambda>)'
         """
-        return measured(self.stage, Context(self._epoch, self._seed or 0), count)
+        return measured(
+            self.stage, Context(self._epoch, self._seed or 0, draws=self._draws()), count
+        )
 
     def cardinality(self) -> int:
         """The number of elements; INFINITE is -1, UNKNOWN is -2."""
@@ -194,7 +215,8 @@ class Pipeline(FileSources):
         state, self._waiting = self._waiting, None
         if self._seed is None:
             self._seed = self._fresh_seed()
-        running = Iterator(self.stage, Context(self._epoch, self._seed), shown)
+        context = Context(self._epoch, self._seed, draws=self._draws())
+        running = Iterator(self.stage, context, shown)
         if state is not None:
             running.load_state_dict(state)
             self._seed = running.context.seed
@@ -221,3 +243,6 @@ class Pipeline(FileSources):
         """
         check_state(self.stage, state)
         self._waiting = state
+
+
+guard_methods(Pipeline, object)

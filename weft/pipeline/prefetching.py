@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, Final
 
+from weft.collection import finalize_here
 from weft.errors import ArgumentError
 from weft.pipeline.ledger import Ledger
 from weft.pipeline.mapping import AUTOTUNE
+from weft.pipeline.permutation import mix
 from weft.pipeline.stage import Behind, Context, Cursor, Stage, State, View
 from weft.pipeline.worker import Task
 
@@ -36,7 +40,10 @@ class Prefetch(Stage):
     def stream(self, context: Context) -> Cursor:
         """Elements in order."""
         source = self.inputs[0].open(context)
-        return _Prefetch(source, self.size) if self.size else source
+        if not self.size:
+            return source
+        seed = mix(self.seed_of(None, context), context.epoch)
+        return _Prefetch(source, self.size, context.draws and partial(context.draws, seed))
 
     def count(self) -> int:
         """The input's size."""
@@ -105,10 +112,19 @@ class _Channel:
             self.changed.notify_all()
 
 
+def _filled(channel: _Channel, draws: Callable[[], AbstractContextManager[Any]]) -> None:
+    """The thread's work, with random numbers of its own: those of the others are not touched."""
+    with draws():
+        channel.fill()
+
+
 class _Prefetch(Behind):
-    def __init__(self, source: Cursor, size: int) -> None:
+    def __init__(
+        self, source: Cursor, size: int, draws: Callable[[], AbstractContextManager[Any]] | None
+    ) -> None:
         super().__init__(source)
         self.size = size
+        self.draws = draws or nullcontext
         self.ledger = Ledger(source)
         self.channel: _Channel | None = None
         self.thread: threading.Thread | None = None
@@ -116,9 +132,9 @@ class _Prefetch(Behind):
     def __next__(self) -> Any:
         if self.channel is None:
             self.channel = _Channel(self.ledger, self.size)
-            weakref.finalize(self, self.channel.close)
+            finalize_here(self, self.channel.close)
             self.thread = threading.Thread(
-                target=self.channel.fill, name="weft-prefetch", daemon=True
+                target=_filled, args=(self.channel, self.draws), name="weft-prefetch", daemon=True
             )
             self.thread.start()
         element = self.channel.take()

@@ -1,29 +1,31 @@
 """Worker processes with results in shared memory; a worker's death is an error, not a hang.
 
-A result's pickle and its arrays are written to anonymous memory, whose descriptor is sent: there is
-no name that could be left behind. A worker ends when its pipe closes or its parent dies.
+Neither side waits for the other to read: tasks and results that the system does not take at once
+wait in the process that made them. A worker ends when its channel closes or its parent dies.
 """
 
 from __future__ import annotations
 
+import errno
 import io
-import mmap
 import os
 import pickle
+import select
 import signal
+import socket
 import time
 import traceback
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
-from multiprocessing import connection, get_context, reduction
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NamedTuple, NoReturn
 
 from weft.errors import WorkerError
+from weft.pipeline.channel import CROWDED, Buffer, Channel, socket_pair, too_many_files
 
 Reduce = Callable[[Any], Any]  # of an object to what `__reduce__` gives, or NotImplemented
-INLINE: Final = 1024  # bytes sent through the pipe itself: it holds so many without a reader
-ALIGNMENT: Final = 64
 POLL: Final = 2.0  # seconds between checks that the parent is alive
 
 
@@ -35,54 +37,89 @@ class Work(NamedTuple):
 
 
 class Worker:
-    """A process and its pipe; results come in the order of tasks."""
+    """A process and the channel to it; results come in the order of tasks."""
 
     def __init__(self, number: int, work: Work, method: str | None) -> None:
         context: Any = get_context(method or "fork")
         self.number = number
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(
-            target=_serve, args=(theirs, self.pipe, number, work), daemon=True
-        )
-        self.process.start()
-        theirs.close()
-        self._end = weakref.finalize(self, _stop, self.process, self.pipe)
-
-    def send(self, task: Any) -> None:
-        """Send a task to the worker.
-
-        Raises:
-            WorkerError: it is dead.
-        """
+        ends: list[socket.socket] = []
         try:
-            self.pipe.send(task)
-        except OSError:
-            self._died()
+            ends += socket_pair()
+            ours, theirs = ends
+            self.process = context.Process(
+                target=_serve, args=(theirs, ours, number, work), daemon=True
+            )
+            self.process.start()
+        except BaseException as error:
+            for end in ends:
+                end.close()
+            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                raise WorkerError(too_many_files()) from error
+            raise
+        theirs.close()
+        self.channel = Channel(ours)
+        self.tasks: deque[int] = deque()  # numbers of tasks without a result, oldest first
+        self.results: deque[list[memoryview]] = deque()
+        self.ended = False
+        self._end = weakref.finalize(self, _stop, self.process, self.channel, os.getpid())
 
-    def receive(self, timeout: float = 0) -> Any:
-        """The result of the oldest task without one.
+    def send(self, task: Any, number: int = 0) -> None:
+        """Queue a task.
 
         Raises:
-            WorkerError: the worker died, or there was no result for `timeout` seconds, if not 0.
+            WorkerError: the worker is dead.
+        """
+        data = ForkingPickler.dumps(task)
+        self.tasks.append(number)
+        try:
+            self.channel.send([memoryview(data)])
+        except ConnectionError:
+            self.died()
+
+    def flush(self) -> None:
+        """Send tasks that wait, as far as the system takes them."""
+        try:
+            self.channel.flush()
+        except ConnectionError:
+            self.end()
+
+    def fetch(self) -> bool:
+        """Take a result that has arrived, if there is one."""
+        try:
+            message = self.channel.receive()
+        except (EOFError, ConnectionError):
+            self.ended = True
+            return False
+        if message is not None:
+            self.results.append(message)
+        return message is not None
+
+    def end(self) -> None:
+        """Take what a process that has ended had sent before."""
+        while self.fetch():
+            pass
+        self.ended = True
+
+    def take(self) -> tuple[int, Any]:
+        """The number of the oldest task and its result, which has arrived.
+
+        Raises:
             Exception: what the task raised, with the worker's traceback as a note.
         """
-        ready = connection.wait([self.pipe, self.process.sentinel], timeout or None)
-        if not ready:
-            raise WorkerError(
-                f"data loader: expected a batch of worker {self.number} (process "
-                f"{self.process.pid}) within {timeout:g} seconds; it may be busy or deadlocked"
-            )
-        if self.pipe not in ready and not self.pipe.poll():
-            self._died()
-        try:
-            failed, result = _unpacked(self.pipe)
-        except (EOFError, OSError):
-            self._died()
+        number, (head, *buffers) = self.tasks.popleft(), self.results.popleft()
+        failed, result = pickle.loads(head, buffers=buffers)
         if failed:
             _raise(result, self.number, self.process.pid)
-        return result
+        return number, result
 
-    def _died(self) -> NoReturn:
+    def withdraw(self) -> None:
+        """Take back the tasks that were not sent yet."""
+        for _ in range(len(self.channel.waiting)):
+            self.channel.waiting.pop()
+            self.tasks.pop()
+
+    def died(self) -> NoReturn:
+        """Raise the error of a dead worker."""
         self.process.join(5)
         code = self.process.exitcode
         how = f"exit status {code}"
@@ -98,8 +135,11 @@ class Worker:
         self._end()
 
 
-def _stop(process: Any, pipe: Any) -> None:
-    pipe.close()
+def _stop(process: Any, channel: Channel, owner: int) -> None:
+    """Stop a worker; a forked process that collects its parent's garbage leaves it alone."""
+    channel.close()
+    if os.getpid() != owner:
+        return
     process.terminate()
     process.join(5)
     if process.is_alive():
@@ -116,25 +156,35 @@ def _raise(result: tuple[Any, str, str], number: int, pid: int | None) -> NoRetu
     raise error
 
 
-def _serve(pipe: Any, theirs: Any, number: int, work: Work) -> None:
+def _serve(end: socket.socket, theirs: socket.socket, number: int, work: Work) -> None:
     theirs.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C: it closes the pipe
-    parent = os.getppid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C: it closes the channel
+    channel = Channel(end)
     run: Callable[[Any], Any] | None = None
     try:
-        while True:
-            while not pipe.poll(POLL):
-                if os.getppid() != parent:
-                    return
-            task = pipe.recv()
+        for data in _arriving(channel):
             try:
                 run = run or work.start(number)
-                outcome = False, run(task)
+                outcome = False, run(pickle.loads(data))
             except Exception as error:
                 outcome = True, _described(error)
-            _packed(pipe, outcome, work.reduce)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
+            _send(channel, outcome, work.reduce)
+            del outcome  # the next task may take long to arrive
+    except (EOFError, ConnectionError):
         return  # the parent has closed its end
+
+
+def _arriving(channel: Channel) -> Iterator[memoryview]:
+    """The parent's messages, until it has died."""
+    parent = os.getppid()
+    while True:
+        channel.flush()
+        if channel.wait(POLL):
+            message = channel.receive()
+            if message is not None:
+                yield message[0]
+        elif os.getppid() != parent:
+            return
 
 
 def _described(error: Exception) -> tuple[Any, str, str]:
@@ -147,71 +197,32 @@ def _described(error: Exception) -> tuple[Any, str, str]:
     return again, type(error).__name__, text
 
 
-def _packed(pipe: Any, outcome: Any, reduce: Reduce) -> None:
-    """Send a result: a header with the sizes of its parts, then the parts or their memory."""
+def _send(channel: Channel, outcome: Any, reduce: Reduce) -> None:
+    """Send a result: its pickle, then its arrays."""
+    try:
+        channel.send(_pickled(outcome, reduce))
+    except ConnectionError:
+        raise
+    except Exception as error:  # a result that cannot be pickled, or no descriptor is left
+        if isinstance(error, OSError):
+            error = WorkerError(f"{too_many_files()} ({error})")
+        channel.send([pickle.dumps((True, _described(error)), protocol=5)])
+
+
+def _pickled(outcome: Any, reduce: Reduce) -> list[Buffer]:
     buffers: list[pickle.PickleBuffer] = []
     stream = io.BytesIO()
-    try:
-        _pickler(stream, buffers, reduce).dump(outcome)
-    except Exception as error:  # a result that cannot be pickled
-        stream, buffers = io.BytesIO(), []
-        pickle.dump((True, _described(error)), stream, protocol=5)
-    parts = [stream.getbuffer(), *[b.raw() for b in buffers]]
-    sizes = [len(part) for part in parts]
-    inline = sum(sizes) <= INLINE
-    pipe.send((inline, sizes))
-    if inline:
-        pipe.send_bytes(b"".join(parts))
-        return
-    memory = os.memfd_create("weft-batch", os.MFD_CLOEXEC)
-    try:
-        starts, total = _starts(sizes)
-        os.ftruncate(memory, total)
-        with mmap.mmap(memory, total) as mapped:
-            for start, part in zip(starts, parts, strict=True):
-                mapped[start : start + len(part)] = part
-        reduction.send_handle(pipe, memory, None)
-    finally:
-        os.close(memory)
 
-
-def _pickler(stream: io.BytesIO, buffers: list[pickle.PickleBuffer], reduce: Reduce) -> Any:
     class Pickler(pickle.Pickler):
         def reducer_override(self, obj: Any) -> Any:
             return reduce(obj)
 
-    return Pickler(stream, protocol=5, buffer_callback=buffers.append)
-
-
-def _starts(sizes: list[int]) -> tuple[list[int], int]:
-    starts, total = list[int](), 0
-    for size in sizes:
-        starts.append(total)
-        total += -(-size // ALIGNMENT) * ALIGNMENT
-    return starts, total
-
-
-def _unpacked(pipe: Any) -> Any:
-    """A result whose arrays lie in shared memory, which is freed with the last of them."""
-    inline, sizes = pipe.recv()
-    starts, total = _starts(sizes)
-    if inline:
-        data, parts, at = memoryview(bytearray(pipe.recv_bytes())), list[memoryview](), 0
-        for size in sizes:
-            parts.append(data[at : at + size])
-            at += size
-    else:
-        memory = reduction.recv_handle(pipe)
-        try:
-            shared = memoryview(mmap.mmap(memory, total))
-        finally:
-            os.close(memory)
-        parts = [shared[s : s + n] for s, n in zip(starts, sizes, strict=True)]
-    return pickle.loads(parts[0], buffers=parts[1:])
+    Pickler(stream, protocol=5, buffer_callback=buffers.append).dump(outcome)
+    return [stream.getbuffer(), *[b.raw() for b in buffers]]
 
 
 class Pool:
-    """Workers that take tasks in turn."""
+    """Workers that share tasks."""
 
     def __init__(
         self, count: int, work: Work, method: str | None = None, keep: bool = False
@@ -219,50 +230,117 @@ class Pool:
         self.keep = keep  # whether an abandoned pass leaves its workers for the next one
         self.workers = [Worker(number, work, method) for number in range(count)]
 
-    def map(self, tasks: Iterator[Any], ahead: int, timeout: float = 0) -> Iterator[Any]:
-        """Results of tasks in order; each worker has up to `ahead` queued tasks.
+    def map(
+        self,
+        tasks: Iterator[tuple[int, Any]],
+        ahead: int,
+        timeout: float = 0,
+        in_order: bool = True,
+    ) -> Iterator[tuple[int, Any]]:
+        """Numbers of tasks and their results; each worker has up to `ahead` queued tasks.
 
         A task's exception is yielded as a `Failure`, so that the others can still come.
+
+        Args:
+            in_order: whether results come in the order of tasks, instead of as they are ready.
         """
-        waiting: deque[Worker] = deque()
-        turn, ended = 0, False
+        order: deque[Worker] = deque()  # the workers of the tasks without a result
         try:
             while True:
-                while not ended and len(waiting) < ahead * len(self.workers):
-                    try:
-                        task = next(tasks)
-                    except StopIteration:
-                        ended = True
-                        break
-                    worker = self.workers[turn % len(self.workers)]
-                    turn += 1
-                    worker.send(task)
-                    waiting.append(worker)
-                if not waiting:
+                self._share(tasks, order, ahead * len(self.workers), in_order)
+                if not order:
                     return
+                worker = self.ready(list(order)[:1] if in_order else self.workers, timeout)
+                number = worker.tasks[0]
                 try:
-                    result = waiting[0].receive(timeout)
+                    number, result = worker.take()
                 except WorkerError:
                     raise
                 except Exception as error:
                     result = Failure(error)
-                waiting.popleft()
-                yield result
+                order.remove(worker)
+                yield number, result
         finally:
             if self.keep:
-                self.drain(waiting)
-            elif waiting:
+                self.drain()
+            elif order:
                 self.close()
 
-    def drain(self, waiting: deque[Worker]) -> None:
-        """Receive the results that nobody needs, so that workers can be reused."""
-        limit = time.monotonic() + POLL
-        for worker in waiting:
-            try:
-                worker.receive(max(limit - time.monotonic(), 0.01))
-            except Exception:  # the pool's owner replaces a dead or slow worker
-                self.close()
+    def _share(
+        self, tasks: Iterator[tuple[int, Any]], order: deque[Worker], most: int, in_order: bool
+    ) -> None:
+        """Queue tasks for workers in turn or, if results come in any order, for the least busy."""
+        while len(order) < most:
+            number, task = next(tasks, (0, None))
+            if task is None:
                 return
+            if in_order:
+                worker = self.workers[number % len(self.workers)]
+            else:
+                worker = min(self.workers, key=lambda worker: len(worker.tasks))
+            worker.send(task, number)
+            order.append(worker)
+
+    def ready(self, among: Sequence[Worker], timeout: float = 0) -> Worker:
+        """One of these workers that has a result, once one has; all make progress meanwhile.
+
+        Raises:
+            WorkerError: one of them died, or there was no result for `timeout` seconds, if not 0.
+        """
+        limit = time.monotonic() + timeout if timeout else None
+        while True:
+            for worker in self.workers:
+                if worker.channel.waiting and not worker.ended:
+                    worker.flush()
+            for worker in among:
+                if worker.results:
+                    return worker
+            for worker in among:
+                if worker.ended:
+                    worker.died()
+            if not self._wait(limit):
+                who = f"worker {among[0].number} (process {among[0].process.pid})"
+                raise WorkerError(late(who, timeout))
+
+    def _wait(self, limit: float | None) -> bool:
+        """Wait until a worker has sent something, can take more or has died; no later than `limit`.
+
+        Returns:
+            False after the limit.
+        """
+        live = [worker for worker in self.workers if not worker.ended]
+        poll, ends, fetches = select.poll(), dict[int, Worker](), dict[int, Worker]()
+        for worker in live:
+            channel, sentinel = worker.channel, worker.process.sentinel
+            fetches[channel.end.fileno()], ends[sentinel] = worker, worker
+            poll.register(channel.end, channel.interest())
+            poll.register(sentinel, select.POLLIN)
+        left = POLL if limit is None else max(limit - time.monotonic(), 0)
+        crowded = any(worker.channel.crowded for worker in live)
+        found = poll.poll(min(left, CROWDED if crowded else left) * 1000)
+        for worker in live:
+            worker.channel.crowded = False
+        for handle, event in found:
+            if handle in ends:
+                ends[handle].end()
+            elif event & ~select.POLLOUT:
+                fetches[handle].fetch()
+        return bool(found) or limit is None or time.monotonic() < limit
+
+    def drain(self) -> None:
+        """Drop the tasks that nobody needs, so that workers can be reused."""
+        limit = time.monotonic() + POLL
+        for worker in self.workers:
+            worker.withdraw()
+        for worker in self.workers:
+            while worker.tasks:
+                try:
+                    self.ready([worker], max(limit - time.monotonic(), 0.01)).take()
+                except WorkerError:  # the pool's owner replaces a dead or slow worker
+                    self.close()
+                    return
+                except Exception:  # of a task that nobody needs
+                    continue
 
     @property
     def usable(self) -> bool:
@@ -274,6 +352,12 @@ class Pool:
         for worker in self.workers:
             worker.close()
         self.workers = []
+
+
+def late(who: str, timeout: float) -> str:
+    """The message that a batch took too long."""
+    text = f"a batch of {who} within {timeout:g} seconds; it may be busy or deadlocked"
+    return f"data loader: expected {text}"
 
 
 class Failure(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DataError, ShapeError
+from weft.pipeline.saved_state import Held
 from weft.pipeline.stage import UNKNOWN, Array, Context, Cursor, Stage, State, View
 from weft.pipeline.structure import leaves, map_leaves
 
@@ -152,13 +153,14 @@ class _Made(Cursor):
     def state(self) -> State:
         """The count, and the iterator's own state if it has one."""
         own: Any = getattr(self.running, "state_dict", None)
-        return {"position": self.position, **({"own": own()} if own else {})}
+        return {"position": self.position, **({"own": Held([own()])} if own else {})}
 
     def restore(self, state: State) -> None:
         """Resume after the elements that were yielded."""
         running: Any = self._opened()
         if "own" in state:
-            running.load_state_dict(state["own"])
+            own = state["own"]
+            running.load_state_dict(own[0] if isinstance(own, Held) else own)
         for _ in range(0 if "own" in state else state["position"]):
             next(running, None)
         self.position = state["position"]

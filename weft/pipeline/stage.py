@@ -7,7 +7,8 @@ opens a `Cursor`, which has a position and saves and restores it as `state`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -34,12 +35,17 @@ class Timing(Protocol):
         ...
 
 
+Draws = Callable[..., AbstractContextManager[Any]]
+"""A block in which this thread draws random numbers from the stream of a key of numbers."""
+
+
 class Context(NamedTuple):
     """What a pipeline is opened with: the epoch, and the seed for stages without one."""
 
     epoch: int = 0
     seed: int = 0
     timing: Timing | None = None  # what measures stages, if anything
+    draws: Draws | None = None  # what functions draw from, if anything, given a key
 
     def at(self, turn: int, turns: int) -> Context:
         """The context of a repetition: its index and the number of them, -1 if endless."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -32,6 +33,8 @@ class Transformable:
 
     def _function(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A user's function as stages call it; APIs with other elements convert here."""
+        if not callable(function):
+            raise TypeError(f"a {type(function).__name__} is no function")
         return function
 
     def shuffle(
@@ -42,21 +45,23 @@ class Transformable:
         If elements have indices, this is a permutation of all of them, computed from the seed and
         the epoch, and needs no memory. Otherwise each is drawn from a buffer of `buffer_size`.
         """
-        return self._with(Shuffle(self.stage, buffer_size, seed, reshuffle_each_iteration))
+        return self._with(
+            Shuffle(self.stage, operator.index(buffer_size), seed, reshuffle_each_iteration)
+        )
 
     def repeat(self, count: int | None = None) -> Self:
         """All elements `count` times; endless by default."""
-        return self._with(Repeat(self.stage, -1 if count is None else count))
+        return self._with(Repeat(self.stage, -1 if count is None else operator.index(count)))
 
     def take(self, count: int) -> Self:
         """The first `count` elements; all for -1."""
-        return self._with(Span(self.stage, "take", 0, None if count < 0 else count))
+        return self._with(Span(self.stage, "take", 0, None if count < 0 else operator.index(count)))
 
     def skip(self, count: int) -> Self:
         """All but the first `count` elements; none for -1."""
         if count < 0:
             return self.take(0)
-        return self._with(Span(self.stage, "skip", count))
+        return self._with(Span(self.stage, "skip", operator.index(count)))
 
     def shard(self, num_shards: int, index: int) -> Self:
         """Elements `index`, `index + num_shards`, ...: one rank's shard."""
@@ -72,7 +77,7 @@ class Transformable:
 
     def enumerate(self, start: int = 0) -> Self:
         """Pairs of an index and an element."""
-        return self._with(Enumerate(self.stage, start))
+        return self._with(Enumerate(self.stage, operator.index(start)))
 
     def concatenate(self, dataset: Transformable) -> Self:
         """The elements of this pipeline, then those of another."""
@@ -99,7 +104,7 @@ class Transformable:
         Raises:
             ShapeError, TreeError: while iterating, elements differ in shape or structure.
         """
-        return self._with(Batch(self.stage, batch_size, drop_remainder))
+        return self._with(Batch(self.stage, operator.index(batch_size), drop_remainder))
 
     def padded_batch(
         self,
@@ -109,7 +114,9 @@ class Transformable:
         drop_remainder: bool = False,
     ) -> Self:
         """Batches of elements of different shapes, padded to the largest or to `padded_shapes`."""
-        stage = PaddedBatch(self.stage, batch_size, padded_shapes, padding_values, drop_remainder)
+        stage = PaddedBatch(
+            self.stage, operator.index(batch_size), padded_shapes, padding_values, drop_remainder
+        )
         return self._with(stage)
 
     def unbatch(self) -> Self:
@@ -118,7 +125,7 @@ class Transformable:
 
     def prefetch(self, buffer_size: int) -> Self:
         """The same elements, computed ahead by a thread; `AUTOTUNE` chooses how many."""
-        return self._with(Prefetch(self.stage, buffer_size))
+        return self._with(Prefetch(self.stage, operator.index(buffer_size)))
 
     def flat_map(self, map_func: Callable[..., Any]) -> Self:
         """The elements of the datasets that `map_func` makes from elements, one after the other."""

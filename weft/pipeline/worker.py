@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
+
+from weft.collection import finalize_here
 
 
 class Task:
@@ -44,10 +45,12 @@ class Task:
         """Whether `wait` would return at once."""
         return not self._done.locked()
 
-    def wait(self) -> None:
-        """Return once the call is done."""
-        with self._done:
-            pass
+    def wait(self, seconds: float = 0) -> bool:
+        """Return once the call is done, or after so many seconds if not 0; whether it is done."""
+        done = self._done.acquire(timeout=seconds or -1)
+        if done:
+            self._done.release()
+        return done
 
     def value(self) -> Any:
         """The result.
@@ -67,7 +70,7 @@ class Workers:
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()
         self._name = name
         self.count = 0
-        self._end = weakref.finalize(self, _end, self._tasks)
+        self._end = finalize_here(self, _end, self._tasks)
         self.resize(count)
 
     def resize(self, count: int) -> None:

@@ -17,9 +17,14 @@ from weft.utils.data import (
     DataLoader,
     Dataset,
     IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    StackDataset,
     Subset,
+    SubsetRandomSampler,
     TensorDataset,
     get_worker_info,
+    random_split,
 )
 
 WAYS = [{}, {"num_workers": 2}, {"num_workers": 2, "multiprocessing_context": "thread"}]
@@ -240,6 +245,10 @@ def test_whole_batches_are_gathered():
         ({"persistent_workers": True}, "persistent_workers needs num_workers > 0"),
         ({"num_workers": -1}, "expected num_workers >= 0, got -1"),
         ({"batch_size": None, "drop_last": True}, "drop_last needs a batch_size"),
+        ({"prefetch_factor": 3}, "prefetch_factor needs num_workers > 0"),
+        ({"num_workers": 1, "prefetch_factor": 0}, "expected prefetch_factor > 0, got 0"),
+        ({"multiprocessing_context": "fork"}, "multiprocessing_context needs num_workers > 0"),
+        ({"num_workers": 1, "multiprocessing_context": "thredd"}, "one of .*, thread, got 'thredd"),
     ],
 )
 def test_arguments_that_exclude_one_another(options, message):
@@ -247,3 +256,137 @@ def test_arguments_that_exclude_one_another(options, message):
         DataLoader(range(5), **options)
     with pytest.raises(ArgumentError, match="an order of its own"):
         DataLoader(Counted(3), shuffle=True)
+
+
+def test_what_an_epoch_is_made_of_cannot_be_set_later():
+    loader = DataLoader(range(6), 2, num_workers=0)
+    for name in (
+        "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers",
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"{name} cannot be set after the loader is made"):
+            setattr(loader, name, getattr(loader, name))
+    with pytest.raises(ArgumentError, match="multiprocessing_context needs num_workers > 0"):
+        loader.multiprocessing_context = "fork"
+    loader.timeout = 1
+    with pytest.raises(ArgumentError, match="timeout needs num_workers > 0"):
+        iter(loader)
+    loader.timeout, loader.collate_fn = 0, sum
+    assert list(loader) == [1, 5, 9]
+    assert loader.in_order
+    assert (loader.prefetch_factor, loader.pin_memory_device) == (None, "")
+    assert DataLoader(range(6), num_workers=1).prefetch_factor == 2
+    with pytest.raises(ValueError, match="the only device here, got 'cuda'"):
+        DataLoader(range(6), pin_memory_device="cuda")
+    assert isinstance(loader, DataLoader[int].__origin__)
+
+
+def test_other_settings_start_other_persistent_workers():
+    loader = DataLoader(range(4), 2, num_workers=1, persistent_workers=True)
+    assert [b.tolist() for b in loader] == [[0, 1], [2, 3]]
+    loader.collate_fn = sum
+    assert list(loader) == [1, 5]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_batch_sampler_has_a_sampler_of_its_own(workers):
+    def batches(sampler, drop=False):
+        loader = DataLoader(
+            range(10), batch_sampler=BatchSampler(sampler, 4, drop), num_workers=workers
+        )
+        return [batch.tolist() for batch in loader]
+
+    assert batches([5, 6, 7]) == [[5, 6, 7]]
+    assert batches(SubsetRandomSampler([3]), True) == []
+    shuffled = batches(RandomSampler(range(10), generator=wf.Generator().manual_seed(1)), True)
+    assert list(map(len, shuffled)) == [4, 4]
+    assert shuffled != [[0, 1, 2, 3], [4, 5, 6, 7]]
+    if not workers:
+        wf.manual_seed(0)
+        plain = [b.tolist() for b in DataLoader(range(10), 4, shuffle=True)]
+        wf.manual_seed(0)
+        assert batches(RandomSampler(range(10))) == plain
+
+
+class Named(Dataset):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, key):
+        return key
+
+
+KEYS = [["a", "b"], [(1, 2), (3, 4)], [1.5, 2.5], [[1], [2, 3]], [slice(1), None], [True, 2]]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_keys_arrive_as_the_sampler_yields_them(workers):
+    for keys in KEYS if not workers else KEYS[:1] + KEYS[3:4]:
+        options = {"num_workers": workers, "collate_fn": lambda x: x}
+        single = DataLoader(Named(), batch_size=None, sampler=keys, **options)
+        assert list(single) == keys
+        assert str(list(DataLoader(Named(), batch_sampler=[keys], **options))) == str([keys])
+        shuffled = DataLoader(Named(), sampler=SubsetRandomSampler(keys), **options)
+        assert sorted(map(str, shuffled)) == sorted(str([key]) for key in keys)
+    bulk = BatchSampler(SequentialSampler(range(5)), 2, False)
+    found = list(DataLoader(Named(), batch_size=None, sampler=bulk, num_workers=workers))
+    assert found == [[0, 1], [2, 3], [4]]
+
+
+class Bag(Dataset):
+    """A dataset whose `gather` is about something else."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return i
+
+    def gather(self, what):
+        raise AssertionError("not a loader's business")
+
+
+class Doubled(TensorDataset):
+    def __getitem__(self, i):
+        return (super().__getitem__(i)[0] * 2,)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_tensors_and_others_are_datasets(workers):
+    x = wf.arange(12.0).reshape(6, 2)
+    for dataset, rows in (
+        (x, x),
+        (Subset(x, [3, 1]), x[[3, 1]]),
+        (wf.arange(5), wf.arange(5)),
+        (x.numpy(), x),
+        (Bag(), wf.arange(4)),
+        (Subset(Bag(), [2, 0]), wf.tensor([2, 0])),
+    ):
+        loader = DataLoader(dataset, batch_size=4, num_workers=workers)
+        assert wf.cat(list(loader)).equal(rows)
+        if workers:
+            return
+    parts = random_split(x, [4, 2])
+    assert sorted(row[0] for part in parts for row in wf.stack(list(part)).tolist()) == [
+        0, 2, 4, 6, 8, 10,
+    ]  # fmt: skip
+    for doubled in (Doubled(x), Subset(Doubled(x), range(6))):
+        assert next(iter(DataLoader(doubled, batch_size=6)))[0].equal(x * 2)
+
+
+class Several(Named):
+    def __getitems__(self, keys):
+        return [element_random().integers(1, 2) * key * 10 for key in keys]
+
+
+def test_datasets_are_asked_for_several_samples_where_they_can():
+    several, named = Several(), Named()
+    assert next(iter(DataLoader(several, batch_size=3))).tolist() == [0, 10, 20]
+    part = Subset(Subset(several, [0, 2]), [1, 0])
+    assert next(iter(DataLoader(part, batch_size=2))).tolist() == [20, 0]
+    assert Subset(named, ["a", "b"]).__getitems__([1, 0]) == ["b", "a"]
+    stacked = StackDataset(a=named, b=several)
+    batch = next(iter(DataLoader(stacked, batch_size=3)))
+    assert {k: x.tolist() for k, x in batch.items()} == {"a": [0, 1, 2], "b": [0, 10, 20]}
+    assert StackDataset(named, named).__getitems__([1, 2]) == [(1, 1), (2, 2)]
+    with pytest.raises(NotImplementedError, match="Half defines __getitem__ alone; define __geti"):
+        type("Half", (Subset,), {"__getitem__": lambda self, i: i})(named, [0])

@@ -50,6 +50,15 @@ def _alike(found: Array, given: Any) -> Any:
     return wrap(leaf(found)) if isinstance(given, Tensor) else found
 
 
+def _into(image: Any, found: Array, name: str) -> Any:
+    """The image itself, changed to these values."""
+    if not isinstance(image, Tensor | np.ndarray) or _values(image).dtype != found.dtype:
+        got = getattr(image, "dtype", type(image).__name__)
+        raise ArgumentError(f"{name}: inplace=True: expected an image of {found.dtype}, got {got}")
+    image[...] = found
+    return image
+
+
 def _values(image: Any) -> Array:
     array = image.numpy() if isinstance(image, Tensor) else np.asarray(image)
     if array.ndim < 3:
@@ -59,10 +68,14 @@ def _values(image: Any) -> Array:
 
 
 class Normalize:
-    """`(x - mean) / std` of each channel of tensors or arrays (..., channels, height, width)."""
+    """`(x - mean) / std` of each channel of tensors or arrays (..., channels, height, width).
+
+    Args:
+        inplace: whether to change the image itself, whose numbers are then floating-point.
+    """
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
-        del inplace
+        self.inplace = inplace
         self.mean = np.asarray(mean, np.float32).reshape(-1, 1, 1)
         self.std = np.asarray(std, np.float32).reshape(-1, 1, 1)
         if not self.std.all():
@@ -72,13 +85,16 @@ class Normalize:
         """The normalized values."""
         found = _values(image) - self.mean
         found /= self.std
-        return _alike(found, image)
+        return _into(image, found, "Normalize") if self.inplace else _alike(found, image)
 
 
 class RandomErasing:
     """Fills a random rectangle with `value`, or with "random" numbers, with probability `p`.
 
     Source: Zhong et al., "Random erasing data augmentation", 2017.
+
+    Args:
+        inplace: whether to change the image itself.
     """
 
     def __init__(
@@ -89,8 +105,8 @@ class RandomErasing:
         value: Any = 0,
         inplace: bool = False,
     ) -> None:
-        del inplace
         self.p, self.scale, self.ratio, self.value = p, scale, ratio, value
+        self.inplace = inplace
 
     def __call__(self, image: Any) -> Any:
         """The values with a rectangle erased, or not."""
@@ -107,7 +123,9 @@ class RandomErasing:
                 top, left = drawn.integers(height - h + 1), drawn.integers(width - w + 1)
                 part = found[..., top : top + h, left : left + w]
                 part[...] = self._fill(part, drawn)
-                return _alike(found, image)
+                return (
+                    _into(image, found, "RandomErasing") if self.inplace else _alike(found, image)
+                )
         return image
 
     def _fill(self, part: Array, drawn: np.random.Generator) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import ref
+from weakref import WeakSet, ref
 
 from weft.eager.record.lazy import Lazy, Record, begun, entry, in_package, serials
 from weft.eager.record.loop_cut import FEW, LoopStart
+from weft.errors import WeftError
 
 if TYPE_CHECKING:
     from weft.eager.record.plan import Plan
@@ -49,9 +51,26 @@ class State:
     """What a thread has recorded and not yet computed, and its modes."""
 
     __slots__ = (
-        "anomaly", "autocast", "backward_passes", "called", "changed", "changes", "depth", "duals",
-        "due", "grad_mode", "inference", "inspect", "limit", "loop_start", "maps", "outer",
-        "pending", "prompt", "unfinished",
+        "__weakref__",
+        "anomaly",
+        "autocast",
+        "backward_passes",
+        "called",
+        "changed",
+        "changes",
+        "depth",
+        "duals",
+        "due",
+        "grad_mode",
+        "inference",
+        "inspect",
+        "limit",
+        "loop_start",
+        "maps",
+        "outer",
+        "pending",
+        "prompt",
+        "unfinished",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -220,8 +239,10 @@ class Trace(threading.local):
 
     def __init__(self) -> None:
         self.now = State()
+        _states.add(self.now)
 
 
+_states: Final[WeakSet[State]] = WeakSet()  # of all threads
 trace: Final = Trace()
 
 
@@ -259,3 +280,23 @@ def flush(wanted: Lazy | None = None) -> None:
 def compute(lazies: Sequence[Lazy]) -> None:
     """Compute these values."""
     _runner[0][1](lazies)
+
+
+def compute_all_pending() -> None:
+    """Compute every pending value that a tensor holds, of all threads.
+
+    Whoever starts processes does so first, as each of them would compute what it reads anew. Inside
+    a function that is being traced, nothing is computed.
+    """
+    if trace.now.depth:
+        return
+    flush()
+    for state in list(_states):
+        if state is not trace.now and not state.depth:
+            values = [y for record in list(state.pending) for y in record.outputs]
+            with suppress(WeftError):  # raised where the thread reads the value
+                compute([y for y in values if y.is_live and not _is_boundless(y)])
+
+
+def _is_boundless(lazy: Lazy) -> bool:
+    return lazy.record is not None and lazy.record.plan.boundless

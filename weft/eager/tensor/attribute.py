@@ -24,6 +24,7 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.shape import known, normal_axis, show
 from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.refusal import REFUSABLE, guarded, refuse
+from weft.runtime.memory.anonymous import is_shared
 
 
 def clone(x: Any, *, memory_format: Any = None) -> Any:
@@ -200,6 +201,10 @@ class Attributes(Handle):
     def is_pinned(self) -> builtins.bool:
         """No: no device would gain from pinned memory."""
         return False
+
+    def is_shared(self) -> builtins.bool:
+        """Whether the memory is shared with other processes, as a batch of a loader's worker is."""
+        return is_shared(self.array)  # pyright: ignore[reportAttributeAccessIssue]
 
     def pin_memory(self) -> Self:
         """The tensor itself; see `is_pinned`."""

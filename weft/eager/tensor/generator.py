@@ -6,6 +6,8 @@ Every random operation takes the next counter of its generator and draws numbers
 from __future__ import annotations
 
 import os
+from functools import reduce
+from threading import get_ident
 from typing import Any, Final
 
 import numpy as np
@@ -30,6 +32,10 @@ def splitmix64(seed: int) -> int:
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
     return z ^ (z >> 31)
+
+
+def _joined(seed: int, word: int) -> int:
+    return splitmix64((3 * seed + word) & _WORD)
 
 
 class Generator:
@@ -64,7 +70,9 @@ class Generator:
 
     def seed(self) -> int:
         """Seed from the system's randomness; returns the seed."""
-        return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)._seed
+        seed = int.from_bytes(os.urandom(8), "little") >> 1
+        self.manual_seed(seed)
+        return seed
 
     def initial_seed(self) -> int:
         """The seed of the stream."""
@@ -102,4 +110,90 @@ class Generator:
         self._seed, self._start, self._calls = state
 
 
-default_generator: Final = Generator()
+class DrawnApart:
+    """A block inside which this thread draws from a stream of its own, given by numbers.
+
+    So what a thread draws does not depend on the others, which share the default generator.
+    """
+
+    __slots__ = ("_before", "_stream", "key")
+
+    def __init__(self, *key: int) -> None:
+        self.key = key
+        self._stream: Generator | None = None
+        self._before: DrawnApart | None = None
+
+    def __enter__(self) -> None:
+        self._before = _apart.get(get_ident())
+        _apart[get_ident()] = self
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is None:
+            _apart.pop(get_ident(), None)
+        else:
+            _apart[get_ident()] = self._before
+
+    def restart(self) -> None:
+        """Start from the seed again."""
+        self._stream = None
+
+    @property
+    def stream(self) -> Generator:
+        """The generator of the block, made when it is first used."""
+        if self._stream is None:
+            self._stream = Generator().manual_seed(reduce(_joined, self.key, 0))
+        return self._stream
+
+
+_apart: Final[dict[int, DrawnApart]] = {}  # by thread
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_apart.clear)  # its threads are other ones
+
+
+def restart_stream() -> None:
+    """Draw the numbers of this thread's innermost `DrawnApart` again, if there is one."""
+    block = _apart.get(get_ident())
+    if block is not None:
+        block.restart()
+
+
+class _DefaultGenerator(Generator):
+    """The generator of the process; inside `DrawnApart`, that of the thread."""
+
+    def _of_thread(self) -> Generator | None:
+        block = _apart.get(get_ident())
+        return None if block is None else block.stream
+
+    def manual_seed(self, seed: int) -> Generator:
+        own = self._of_thread()
+        if own is None:
+            return super().manual_seed(seed)
+        own.manual_seed(seed)
+        return self
+
+    def initial_seed(self) -> int:
+        own = self._of_thread()
+        return super().initial_seed() if own is None else own.initial_seed()
+
+    def next(self) -> int:
+        if _apart:  # most programs have none
+            own = self._of_thread()
+            if own is not None:
+                return own.next()
+        with self._lock:
+            self._calls += 1
+            return (self._start + self._calls) & _WORD
+
+    def get_state(self) -> Any:
+        own = self._of_thread()
+        return super().get_state() if own is None else own.get_state()
+
+    def set_state(self, state: Any) -> Generator:
+        own = self._of_thread()
+        if own is None:
+            return super().set_state(state)
+        own.set_state(state)
+        return self
+
+
+default_generator: Final[Generator] = _DefaultGenerator()

@@ -13,11 +13,11 @@ import queue
 import socket
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from weft.collection import finalize_here
 from weft.errors import ArgumentError, ClosedError
 from weft.formats.event import message
 from weft.formats.tfrecord import RecordWriter
@@ -63,7 +63,7 @@ class EventFile:
         name = f"events.out.tfevents.{int(now):010}.{host}.{os.getpid()}.{next(_numbers)}{suffix}"
         self.path = self.folder / name
         self._thread = _Thread(RecordWriter(self.path), max(max_queue, 1), flush_secs)
-        self._close = weakref.finalize(self, _Thread.finish, self._thread)  # at exit, too
+        self._close = finalize_here(self, _Thread.finish, self._thread)  # at exit, too
         self.add(message.file_version, wall_time=now)
         self.flush()
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.eager.functions.creation.constructor import floating
+from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import ArgumentError
 from weft.nn import init
@@ -324,5 +325,6 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
         """The causal mask (sz, sz): minus infinity above the diagonal."""
+        check_device(device)
         mask = np.triu(np.full((sz, sz), -np.inf), 1)
         return wrap(leaf(mask.astype(floating(dtype).numpy)))

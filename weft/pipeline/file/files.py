@@ -10,12 +10,27 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import DataError
+from weft.errors import DataError, DTypeError
 from weft.formats.packed import Packed
+from weft.ops.base import at_user_line
+from weft.ops.refusal import shown
 from weft.pipeline.stage import UNKNOWN, Context, Cursor, Stage, State
 from weft.pipeline.structure import joined
 
 Name = str | bytes | os.PathLike[str]
+
+
+def name_of(path: Any, what: str) -> str:
+    """A file name as a string.
+
+    Raises:
+        DTypeError: it is none.
+    """
+    if not isinstance(path, str | bytes | os.PathLike):
+        got = f"{shown(path)} of type {type(path).__name__}"
+        text = "files to be names, patterns, paths, lists of these or a dataset of names"
+        raise DTypeError(f"{what}: expected {text}, got {got}{at_user_line()}")
+    return os.fsdecode(path)
 
 
 def found_paths(patterns: Any, what: str) -> list[str]:
@@ -23,11 +38,12 @@ def found_paths(patterns: Any, what: str) -> list[str]:
 
     Raises:
         DataError: a pattern matches nothing.
+        DTypeError: one is no name.
     """
     many = isinstance(patterns, list | tuple | np.ndarray)
     found: list[str] = []
     for pattern in patterns if many else [patterns]:
-        name = os.fsdecode(pattern)
+        name = name_of(pattern, what)
         paths = [name] if Path(name).exists() else sorted(glob.glob(name))
         if not paths:
             raise DataError(f"{what}: expected files that match {name!r}, found none")
@@ -41,7 +57,7 @@ class Files(Stage):
     def __init__(
         self, paths: Sequence[Name], reader: Callable[[str], Cursor], name: str = "files"
     ) -> None:
-        self.paths = [os.fsdecode(path) for path in paths]
+        self.paths = [name_of(path, name) for path in paths]
         self.reader = reader
         self.name = f"{name}({len(self.paths)})"
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from weft.errors import DataError
+from weft.errors import ArgumentError, DataError
 from weft.formats import image
 from weft.formats.idx import read_idx
 from weft.pipeline.file.archive import Archive
-from weft.pipeline.file.files import Files, found_paths
+from weft.pipeline.file.files import Files, found_paths, name_of
 from weft.pipeline.file.parquet import KEPT_BYTES, Groups, Table
 from weft.pipeline.file.record import Chunks, Records
 from weft.pipeline.file.table import Column, Layout, Rows
@@ -76,6 +77,10 @@ class FileSources(Transformable):
         cls, files: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
     ) -> Self:
         """Records of `record_bytes` bytes between a header and a footer."""
+        if record_bytes < 1 or min(header_bytes, footer_bytes) < 0:
+            got = f"{record_bytes}, {header_bytes} and {footer_bytes}"
+            text = "record_bytes of 1 or more, header_bytes and footer_bytes of 0 or more"
+            raise ArgumentError(f"fixed_length_records: expected {text}, got {got}")
         reader = functools.partial(
             Chunks, size=record_bytes, header=header_bytes, footer=footer_bytes
         )
@@ -99,7 +104,12 @@ class FileSources(Transformable):
             record_defaults: for each column a type, if the field is required, or a default value.
         """
         columns = [Column.of(given) for given in record_defaults]
-        layout = Layout(columns, header, field_delim, use_quote_delim, na_value, select_cols)
+        if not isinstance(field_delim, str) or len(field_delim) != 1:  # pyright: ignore
+            raise ArgumentError(
+                f"csv: expected a field_delim of one character, got {field_delim!r}"
+            )
+        select = None if select_cols is None else [operator.index(i) for i in select_cols]
+        layout = Layout(columns, header, field_delim, use_quote_delim, na_value, select)
         reader = functools.partial(Rows, layout=layout, compression=compression_type or "")
         return cls._of_files(files, reader, "csv", None)
 
@@ -141,7 +151,9 @@ class FileSources(Transformable):
     @classmethod
     def idx(cls, *files: str | Path) -> Self:
         """The rows of IDX files (MNIST's format); several files are zipped."""
-        arrays = [read_idx(path) for path in files]
+        if not files:
+            raise ArgumentError("idx: expected at least one file, got none")
+        arrays = [read_idx(name_of(path, "idx")) for path in files]
         return cls(Slices(tuple(arrays) if len(arrays) > 1 else arrays[0]))
 
     @classmethod
@@ -199,7 +211,7 @@ def listed_images(folder: str | Path) -> tuple[list[str], list[int], list[str]]:
     Raises:
         DataError: there is no such folder, or no image in it.
     """
-    root = Path(folder)
+    root = Path(name_of(folder, "image_folder"))
     if not root.is_dir():
         raise DataError(f"{root}: expected a folder with a subfolder of images for each class")
     classes = sorted(path.name for path in root.iterdir() if path.is_dir())

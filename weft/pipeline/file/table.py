@@ -1,14 +1,15 @@
-"""Rows of CSV files (RFC 4180)."""
+"""Rows of CSV files (RFC 4180), with the rules of TensorFlow's CsvDataset."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.errors import DataError
+from weft.errors import DataError, DTypeError
 from weft.pipeline.file.reader import Reader
 from weft.pipeline.file.text import Lines
 from weft.pipeline.stage import State
@@ -23,6 +24,8 @@ class Column(NamedTuple):
     @classmethod
     def of(cls, given: Any) -> Column:
         """From a type, for a required field, or from a default value."""
+        if given is None:
+            raise DTypeError("csv: expected record_defaults of types or values, got None")
         if isinstance(given, list | tuple | np.ndarray):
             given = given[0] if len(given) else str
         if isinstance(given, str | bytes):
@@ -48,33 +51,70 @@ class Layout(NamedTuple):
 class Rows(Reader):
     """The rows as tuples of values; its state is a byte offset and a line number.
 
+    A field is quoted as a whole or has no quotes; a quoted one may hold delimiters, line ends and
+    doubled quotes. An empty line is a row of one empty field.
+
     Raises:
-        DataError: while reading, a row has too few or too many fields, or a field is not a number.
+        DataError: while reading, a row has too few or too many fields, a field is not a number, or
+            a quote is misplaced or not closed.
     """
 
     def __init__(self, path: str, layout: Layout, compression: str = "") -> None:
         self.lines = Lines(path, compression)
         self.layout = layout
         self.number = 0  # of lines that were read
-        quoting = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
-        self.rows = csv.reader(self._texts(), delimiter=layout.delimiter, quoting=quoting)
+        self.rest = b""  # of a line that has a carriage return in it, which ends a row, too
+        mark = re.escape(layout.delimiter)
+        self.quoted = re.compile(rf'"((?:[^"]|"")*)"(?={mark}|\r|\n|$)')
+        self.plain = re.compile(rf'(?:(?!{mark})[^"\r\n])*(?={mark}|\r|\n|$)')
+        self.open = re.compile(r'"(?:[^"]|"")*')
         if layout.header:
-            next(self.rows, None)
+            with suppress(StopIteration):
+                self.fields()
 
-    def _texts(self) -> Iterator[str]:
-        while line := self.lines.raw():
-            self.number += 1
-            yield self.lines.decoded(line, self.lines.offset - len(line))
+    def _line(self) -> str:
+        """The next line with its end."""
+        line = self.rest or self.lines.raw()
+        self.rest = b""
+        place = line.find(b"\r", 0, -2)
+        if place >= 0:
+            line, self.rest = line[: place + 1], line[place + 1 :]
+        self.number += bool(line)
+        return self.lines.decoded(line, self._offset() - len(line))
+
+    def _offset(self) -> int:
+        return self.lines.offset - len(self.rest)
 
     def fields(self) -> list[str]:
-        """The next row's fields as strings; empty lines are skipped."""
+        """The next row's fields as strings."""
+        text = self._line()
+        if not text:
+            raise StopIteration
+        if '"' not in text or not self.layout.quotes:
+            return text.rstrip("\r\n").split(self.layout.delimiter)
+        return self._quoted_fields(text)
+
+    def _quoted_fields(self, text: str) -> list[str]:
+        """The fields of a row that starts with this line; a quoted one may go on in the next."""
+        fields, at, first = list[str](), 0, self.number
         while True:
-            try:
-                row = next(self.rows)
-            except csv.Error as error:
-                raise DataError(f"{self._where()}: {error}") from None
-            if row:
-                return row
+            found = (self.quoted if text[at : at + 1] == '"' else self.plain).match(text, at)
+            if found is None and self.open.fullmatch(text, at) and (line := self._line()):
+                text += line
+                continue
+            if found is None:
+                raise DataError(f"{self.lines.path}, line {first}: {self._fault(text, at)}")
+            fields.append(found[1].replace('""', '"') if found.re is self.quoted else found[0])
+            at = found.end()
+            if not text.startswith(self.layout.delimiter, at):
+                return fields
+            at += len(self.layout.delimiter)
+
+    def _fault(self, text: str, at: int) -> str:
+        if self.open.fullmatch(text, at):
+            return "expected a closing quote, got the end of the file"
+        what = "a field with quotes around all of it, or none in it"
+        return f"expected {what}, got {text[at : at + 40]!r}"
 
     def _where(self) -> str:
         return f"{self.lines.path}, line {self.number}"
@@ -96,10 +136,11 @@ class Rows(Reader):
 
     def state(self) -> State:
         """The byte offset and the line number."""
-        return {"offset": self.lines.offset, "lines": self.number}
+        return {"offset": self._offset(), "lines": self.number}
 
     def restore(self, state: State) -> None:
         """Go to a byte offset."""
+        self.rest = b""
         self.lines.restore({"offset": state["offset"]})
         self.number = state["lines"]
 
@@ -118,12 +159,26 @@ def converted(text: str, column: Column, missing: str, where: str) -> Any:
     """
     is_text = column.kind.kind == "O"
     if text == missing or not text:
-        if column.default is None and not is_text:
+        if column.default is None:
             raise DataError(f"{where}: expected a value, got an empty field")
-        return column.default or "" if is_text else column.kind.type(column.default)
+        return column.default if is_text else column.kind.type(column.default)
     if is_text:
         return text
     try:
-        return column.kind.type(text)
+        return column.kind.type(_number(text.strip(), column.kind.kind))
     except (ValueError, OverflowError):
         raise DataError(f"{where}: expected {column.kind}, got {text!r}") from None
+
+
+def _number(text: str, kind: str) -> Any:
+    """What NumPy makes a number of: it would also take `1_000` and digits of other scripts."""
+    if not text.isascii() or "_" in text:
+        raise ValueError
+    if kind == "b":
+        return _TRUTH[text.lower()] if text.lower() in _TRUTH else bool(int(text))
+    if kind == "f" and text.lstrip("+-")[:2].lower() == "0x":
+        return float.fromhex(text)
+    return text
+
+
+_TRUTH: Final = {"true": True, "false": False}

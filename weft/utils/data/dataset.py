@@ -12,7 +12,7 @@ import numpy as np
 from weft.eager.functions.api import Tensor
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.generator import Generator, default_generator
-from weft.errors import ArgumentError, ShapeError
+from weft.errors import ArgumentError, ShapeError, UndefinedMethodError
 from weft.pipeline.permutation import Permutation
 
 T = TypeVar("T", covariant=True)
@@ -67,10 +67,6 @@ class TensorDataset(Dataset[tuple[Any, ...]]):
     def __len__(self) -> int:
         return len(self.tensors[0])
 
-    def gather(self, indices: Array) -> list[Any]:
-        """The batch of these samples, as from `default_collate`."""
-        return [_rows(x, indices) for x in self.tensors]
-
 
 def _rows(x: Any, indices: Array) -> Any:
     tracked = isinstance(x, Tensor) and x.requires_grad
@@ -99,14 +95,37 @@ class StackDataset(Dataset[Any]):
             return {name: part[index] for name, part in self.datasets.items()}
         return tuple(part[index] for part in self.datasets)
 
+    def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
+        """The samples at these indices; parts that have this method are asked once."""
+        parts = self.datasets.values() if isinstance(self.datasets, dict) else self.datasets
+        columns = [_several(part, indices) for part in parts]
+        if any(len(column) != len(indices) for column in columns):
+            sizes = [len(column) for column in columns]
+            text = f"{len(indices)} samples from __getitems__ of each dataset, got {sizes}"
+            raise ShapeError(f"StackDataset: expected {text}")
+        rows = list(zip(*columns, strict=True))
+        if isinstance(self.datasets, dict):
+            return [dict(zip(self.datasets, row, strict=True)) for row in rows]
+        return rows
+
     def __len__(self) -> int:
         return self._length
 
 
 class Subset(Dataset[T]):
-    """A subset of a dataset, by indices."""
+    """A subset of a dataset, by indices.
 
-    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+    Raises:
+        UndefinedMethodError: a subclass has its own `__getitem__` and the inherited `__getitems__`,
+            by which a loader would pass it over.
+    """
+
+    def __init__(self, dataset: Any, indices: Sequence[Any]) -> None:
+        kind = type(self)
+        own = kind.__getitem__ is not Subset.__getitem__
+        if own and kind.__getitems__ is Subset.__getitems__:
+            text = "define __getitems__ too: `return [self[i] for i in indices]`"
+            raise UndefinedMethodError(f"{kind.__name__} defines __getitem__ alone; {text}")
         self.dataset = dataset
         self.indices = indices
 
@@ -115,19 +134,55 @@ class Subset(Dataset[T]):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
+    def __getitems__(self, indices: Sequence[Any]) -> list[T]:
+        """The samples at these indices."""
+        return _several(self.dataset, [self.indices[i] for i in indices])
+
     def __len__(self) -> int:
         return len(self.indices)
 
-    def gather(self, indices: Array) -> Any:
-        """The batch of these samples, if the dataset can gather."""
-        return self.dataset.gather(np.asarray(self.indices)[indices])
+
+def _several(dataset: Any, indices: Sequence[Any]) -> list[Any]:
+    """Samples, by the dataset's `__getitems__` if it has one."""
+    method: Any = getattr(dataset, "__getitems__", None)
+    return [*method(indices)] if method is not None else [dataset[i] for i in indices]
+
+
+def gets_several(dataset: Any) -> bool:
+    """Whether a `__getitems__` of the user's is asked for whole batches.
+
+    Those of `Subset` and `StackDataset` only pass the question on.
+    """
+    kind: Any = type(dataset)
+    if isinstance(dataset, Subset) and kind.__getitems__ is Subset.__getitems__:
+        return gets_several(dataset.dataset)
+    if isinstance(dataset, StackDataset) and kind.__getitems__ is StackDataset.__getitems__:
+        if kind.__getitem__ is not StackDataset.__getitem__:
+            return False  # a subclass's own is not passed over
+        parts: Any = dataset.datasets
+        return any(map(gets_several, parts.values() if isinstance(parts, dict) else parts))
+    return callable(getattr(dataset, "__getitems__", None))
 
 
 def can_gather(dataset: Any) -> bool:
-    """Whether a dataset has a method `gather` that makes whole batches."""
+    """Whether `gathered` makes the batches that `default_collate` makes of single samples."""
+    kind: Any = type(dataset)
     if isinstance(dataset, Subset):
-        return can_gather(dataset.dataset)
-    return hasattr(dataset, "gather")
+        own = kind.__getitem__ is Subset.__getitem__ and kind.__getitems__ is Subset.__getitems__
+        return own and can_gather(dataset.dataset)
+    if isinstance(dataset, TensorDataset):
+        plain = kind.__getitem__ is TensorDataset.__getitem__
+        return plain and not hasattr(kind, "__getitems__")
+    return isinstance(dataset, Tensor) and kind.__getitem__ is Tensor.__getitem__
+
+
+def gathered(dataset: Any, indices: Array) -> Any:
+    """The batch of these samples at once, where `can_gather`."""
+    if isinstance(dataset, Subset):
+        return gathered(dataset.dataset, np.asarray(dataset.indices)[indices])
+    if isinstance(dataset, TensorDataset):
+        return [_rows(x, indices) for x in dataset.tensors]
+    return _rows(dataset, indices)
 
 
 class ConcatDataset(Dataset[Any]):

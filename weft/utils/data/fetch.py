@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import hashlib
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.eager.tensor.dispatch import leaf, wrap
+from weft.eager.tensor.generator import DrawnApart, default_generator
 from weft.eager.tensor.handle import Handle
 from weft.pipeline.call import keyed
-from weft.pipeline.permutation import mix
+from weft.utils.data.dataset import gathered, gets_several
 
 
 class WorkerInfo(NamedTuple):
@@ -34,10 +36,14 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class Numbered(NamedTuple):
-    """A task: the samples at these indices, or one sample if batching is off."""
+    """A task: the samples with these keys, or one sample if batching is off.
 
-    numbers: Any
+    Keys are what a sampler yields: integers as a rule, but a dataset may take others.
+    """
+
+    keys: Any  # an array if they are known to be integers
     seed: int
+    number: int = 0  # of the batch in the epoch
 
 
 class Next(NamedTuple):
@@ -72,22 +78,24 @@ class Fetcher:
         if isinstance(task, Next):
             return self.next(task)
         if self.gathers:
-            return self.dataset.gather(task.numbers)
+            numbers = np.asarray(task.keys)
+            if numbers.dtype.kind in "iu":
+                return gathered(self.dataset, numbers)
+        keys = task.keys.tolist() if isinstance(task.keys, np.ndarray) else task.keys
         if self.batch_size is None:
-            return self.collate(self.sample(int(task.numbers), task.seed))
-        numbers = [int(n) for n in task.numbers]
-        several: Any = getattr(self.dataset, "__getitems__", None)
-        if several is not None:
-            return self.collate(several(numbers))
-        return self.collate([self.sample(n, task.seed) for n in numbers])
+            return self.collate(self.sample(keys, task, 0))
+        if gets_several(self.dataset):
+            with keyed(task.seed, task.number, _word(keys[:1])):
+                return self.collate(self.dataset.__getitems__(keys))
+        return self.collate([self.sample(key, task, i) for i, key in enumerate(keys)])
 
-    def sample(self, number: Any, seed: int) -> Any:
+    def sample(self, key: Any, task: Numbered, i: int) -> Any:
         """A sample, with its own random numbers for transforms."""
-        with keyed(seed, number):
+        with keyed(task.seed, task.number, i, _word(key)):
             try:
-                return self.dataset[number]
+                return self.dataset[key]
             except Exception as error:
-                error.add_note(f"raised by sample {number} of {type(self.dataset).__name__}")
+                error.add_note(f"raised by sample {key} of {type(self.dataset).__name__}")
                 raise
 
     def next(self, task: Next) -> Any:
@@ -95,10 +103,11 @@ class Fetcher:
         if task.turn != self.turn:
             self.turn, self.given, self.running = task.turn, 0, iter(self.dataset)
         assert self.running is not None
-        wanted = self.batch_size or 1
+        wanted, info = self.batch_size or 1, get_worker_info()
+        first, count = (0, 1) if info is None else (info.id, info.num_workers)
         samples: list[Any] = []
         while len(samples) < wanted:
-            with keyed(task.seed, self.given):
+            with keyed(task.seed, self.given * count + first):
                 try:
                     samples.append(next(self.running))
                 except StopIteration:
@@ -111,6 +120,18 @@ class Fetcher:
         return self.collate(samples if self.batch_size is not None else samples[0])
 
 
+def _word(key: Any) -> int:
+    """A number that stands for a key: itself, or a digest that is the same in all processes.
+
+    Random numbers are keyed by a sample's place, as a key may come twice in an epoch, and by its
+    key, as ranks have equal places.
+    """
+    if isinstance(key, int):
+        return key
+    digest = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
 class Start:
     """The setup of a worker process; spawned processes get it pickled."""
 
@@ -118,14 +139,28 @@ class Start:
         self.fetcher, self.count, self.seed, self.init = fetcher, count, seed, init
 
     def __call__(self, number: int) -> Fetcher:
-        """Seed Python's and NumPy's random numbers, and call the user's function."""
-        seed = mix(self.seed, number)
+        """Seed all random numbers of the process, and call the user's function."""
+        seed = self.seed + number
+        default_generator.manual_seed(seed)
         random.seed(seed)
-        np.random.seed(seed % 2**32)
+        np.random.seed(np.random.SeedSequence([number, self.seed]).generate_state(4))
         _current.append(WorkerInfo(number, self.count, seed, self.fetcher.dataset))
         if self.init is not None:
             self.init(number)
         return self.fetcher
+
+
+@dataclass
+class DrawingApart:
+    """A fetcher for threads, which draw each batch's random numbers from a stream of its own."""
+
+    fetcher: Fetcher
+    seed: int
+
+    def __call__(self, number: int, task: Any) -> Any:
+        """The batch with this number in the epoch."""
+        with DrawnApart(self.seed, number):
+            return self.fetcher(task)
 
 
 def reduce(obj: Any) -> Any:

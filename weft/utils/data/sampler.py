@@ -38,7 +38,7 @@ class OrderSampler(Sampler[int]):
     def __len__(self) -> int:
         raise NotImplementedError
 
-    def take(self, places: Array, seed: int) -> Array:
+    def take(self, places: Array, seed: int) -> Array | list[Any]:
         """The sample indices at these positions of the pass with this seed."""
         raise NotImplementedError
 
@@ -49,7 +49,8 @@ class OrderSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         seed, size = self.fresh_seed(), len(self)
         for start in range(0, size, _BLOCK):
-            yield from self.take(np.arange(start, min(start + _BLOCK, size)), seed).tolist()
+            found = self.take(np.arange(start, min(start + _BLOCK, size)), seed)
+            yield from found.tolist() if isinstance(found, np.ndarray) else found
 
 
 class SequentialSampler(OrderSampler):
@@ -127,17 +128,17 @@ class RandomSampler(_Permuted):
 class SubsetRandomSampler(_Permuted):
     """A permutation of given indices."""
 
-    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
+    def __init__(self, indices: Sequence[Any], generator: Generator | None = None) -> None:
         super().__init__(generator)
         self.indices = indices
 
     def __len__(self) -> int:
         return len(self.indices)
 
-    def take(self, places: Array, seed: int) -> Array:
-        """The given indices, permuted."""
+    def take(self, places: Array, seed: int) -> list[Any]:
+        """The given indices, permuted; they may be keys of any kind."""
         order = self.permuted(places, len(self.indices), seed)
-        return np.array([self.indices[i] for i in order], np.int64)
+        return [self.indices[i] for i in order.tolist()]
 
 
 class WeightedRandomSampler(OrderSampler):

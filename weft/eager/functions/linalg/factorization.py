@@ -351,9 +351,19 @@ def lu_factor(A: Any, *, pivot: bool = True) -> LU:
 
 
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> CheckedLU:
-    """`lu_factor` with status codes that tell which column has no pivot."""
+    """`lu_factor` with status codes that tell which column has no pivot.
+
+    Raises:
+        DTypeError: `pivot=False`, which would not be accurate.
+        ArgumentError: a column has no pivot, if `check_errors`, which computes the codes.
+    """
     found = lu_factor(A, pivot=pivot)
-    return CheckedLU(*found, _first_singular.on(kind_of(A), matrices("lu_factor_ex", A)))
+    info = _first_singular.on(kind_of(A), matrices("lu_factor_ex", A))
+    if check_errors and info.array.any():
+        column = int(info.array[info.array > 0].min())
+        text = f"expected factors that can be inverted, got U[{column},{column}] of 0"
+        raise ArgumentError(f"lu_factor_ex: {text}{at_user_line()}")
+    return CheckedLU(*found, info)
 
 
 def lu(x: Any, pivot: bool = True, get_infos: bool = False) -> LU | CheckedLU:

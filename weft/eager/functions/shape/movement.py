@@ -94,7 +94,7 @@ def repeat_interleave(
 
     Args:
         repeats: a number, or one for each element; its values are read, as they decide the shape.
-        output_size: the size of the result; no effect, as it follows from `repeats`.
+        output_size: the size of the result, which follows from `repeats`; another one is an error.
 
     Raises:
         DTypeError: `repeats` is no vector of integers.
@@ -113,7 +113,12 @@ def repeat_interleave(
     times = repeats if isinstance(repeats, int) else tuple(repeats)
     if at is not None:
         at = axis_of("repeat_interleave", at, len(dims_of(x)))
-    return _repeated.on(kind_of(x), lazy_of(x), repeats=times, axis=at)
+    found = _repeated.on(kind_of(x), lazy_of(x), repeats=times, axis=at)
+    size = dims_of(found)[0 if at is None else at]
+    if output_size is not None and output_size != size:
+        what = f"expected output_size={size}, got {output_size}"
+        raise ShapeError(f"repeat_interleave: {what}{at_user_line()}")
+    return found
 
 
 # Flips and rolls

@@ -1,0 +1,176 @@
+"""No public function accepts an argument and ignores it, except for the reasons given here."""
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "weft"
+INNER = ["codegen", "ir", "ops", "passes", "runtime", "transform", "transport"]
+ELSEWHERE = ["distributed", "horovod", "tf1", "train"]  # with tables of their own
+
+ALWAYS = "the result is as with it anyway"
+HINT = "a hint for speed or memory, which changes no value"
+WITHOUT = "without the files, an error says where to get them"
+ONE_KIND = "there is one device, and one kind of memory"
+OPTIMIZERS = ["Adadelta", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"]
+EXCEPTIONS = {
+    "accelerator.py:current_accelerator(check_available)": ONE_KIND,
+    "autograd/functional.py:hessian(vectorize)": ALWAYS,
+    "autograd/gradient.py:grad(only_inputs)": "PyTorch's, deprecated and always true",
+    "cuda.py:is_bf16_supported(including_emulation)": "there is no such device",
+    "cuda.py:manual_seed_all(seed)": "there is no such device; PyTorch does nothing either",
+    "datasets/vision.py:CIFAR10.__init__(download)": WITHOUT,
+    "datasets/vision.py:MNIST.__init__(download)": WITHOUT,
+    "eager/functions/compilation.py:compile(options)": "what runs repeatedly is compiled anyway",
+    "eager/functions/elementwise/complex_number.py:is_conj(x)": "no tensor has such a bit",
+    "eager/functions/elementwise/complex_number.py:is_neg(x)": "no tensor has such a bit",
+    "eager/functions/elementwise/inplace.py:Methods.copy_(non_blocking)": HINT,
+    "eager/functions/indexing/gather.py:gather(sparse_grad)": HINT,
+    "eager/functions/linalg/factorization.py:ldl_factor_ex(check_errors)": "factors always exist",
+    "eager/functions/random/generator.py:fork_rng(devices)": ONE_KIND,
+    "eager/functions/sort/counting.py:isin(assume_unique)": HINT,
+    "eager/functions/sort/counting.py:unique(sorted)": ALWAYS,
+    "eager/functions/sort/order.py:sort(stable)": ALWAYS,
+    "eager/functions/sort/order.py:topk(sorted)": ALWAYS,
+    "eager/record/determinism.py:use_deterministic_algorithms(warn_only)": "nothing to warn of",
+    "eager/record/mode.py:autocast(cache_enabled)": ALWAYS,
+    "eager/tensor/attribute.py:Attributes.to(non_blocking)": HINT,
+    "eager/tensor/autograd/custom_function.py:Function.__call__(args)": "it raises",
+    "eager/tensor/autograd/custom_function.py:Function.__call__(kwargs)": "it raises",
+    "eager/tensor/interchange/serialization.py:load(map_location)": ONE_KIND,
+    "eager/tensor/interchange/serialization.py:load(weights_only)": ALWAYS,
+    "func/control/loop.py:fori_loop(unroll)": HINT,
+    "func/control/loop.py:scan(unroll)": HINT,
+    "nn/functional/activation.py:gumbel_softmax(eps)": "PyTorch's, deprecated and without effect",
+    "nn/functional/embedding.py:embedding(sparse)": HINT,
+    "nn/functional/embedding.py:embedding_bag(sparse)": HINT,
+    "nn/layer/linear.py:Identity.__init__(args)": "it takes any, as in PyTorch",
+    "nn/layer/linear.py:Identity.__init__(kwargs)": "it takes any, as in PyTorch",
+    "nn/layer/transformer.py:TransformerEncoder.__init__(enable_nested_tensor)": HINT,
+    "nn/layer/transformer.py:TransformerEncoder.__init__(mask_check)": HINT,
+    "nn/module/module.py:Module.to_empty(recurse)": ONE_KIND,
+    "nn/utils/prune.py:BasePruningMethod.__call__(inputs)": "a forward hook's signature",
+    "numpy/searching.py:argsort(stable)": ALWAYS,
+    "numpy/searching.py:sort(stable)": ALWAYS,
+    "optim/adagrad.py:Adagrad.__init__(fused)": HINT,
+    "optim/adam.py:Adam.__init__(fused)": HINT,
+    "optim/adam.py:AdamW.__init__(fused)": HINT,
+    "optim/sgd.py:SGD.__init__(fused)": HINT,
+    "pipeline/transformable.py:Transformable.interleave(deterministic)": ALWAYS,
+    "utils/checkpoint.py:checkpoint(early_stop)": ALWAYS,
+    "utils/checkpoint.py:checkpoint(preserve_rng_state)": ALWAYS,
+    "utils/checkpoint.py:set_checkpoint_early_stop(enable)": ALWAYS,
+    "utils/data/sampler.py:Sampler.__init__(data_source)": "PyTorch's, deprecated",
+    "utils/tensorboard/writer.py:SummaryWriter.add_graph(use_strict_trace)": ALWAYS,
+    "utils/tensorboard/writer.py:SummaryWriter.add_pr_curve_raw(num_thresholds)": "as given",
+    "utils/tensorboard/writer.py:SummaryWriter.add_pr_curve_raw(weights)": "part of what is given",
+}
+for name in (
+    "empty",
+    "empty_like",
+    "full",
+    "full_like",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+):
+    EXCEPTIONS[f"eager/functions/creation/constructor.py:{name}(pin_memory)"] = ONE_KIND
+for name in ("rand", "randint", "randn"):
+    EXCEPTIONS[f"eager/functions/random/generator.py:{name}(pin_memory)"] = ONE_KIND
+for name in ("clip_grad_norm_", "clip_grad_value_", "get_total_norm"):
+    EXCEPTIONS[f"nn/utils/gradient.py:{name}(foreach)"] = HINT
+for name in ("device_ids", "output_device", "dim", "gradient_as_bucket_view"):
+    where = f"nn/parallel/data_parallel.py:DistributedDataParallel.__init__({name})"
+    EXCEPTIONS[where] = ONE_KIND
+for name in (*OPTIMIZERS, "Adagrad", "SGD"):
+    file = f"optim/{name.lower().removesuffix('w')}.py:{name}.__init__"
+    EXCEPTIONS[f"{file}(foreach)"] = HINT
+    if name in OPTIMIZERS:
+        EXCEPTIONS[f"{file}(capturable)"] = HINT
+
+
+def functions(package, excluded=()):
+    """Public functions and methods as (file, class, definition)."""
+    for path in sorted(Path(package).rglob("*.py")):
+        if path.relative_to(package).parts[0] not in excluded:
+            tree = ast.parse(path.read_text())
+            yield from _inside(tree, path.relative_to(package).as_posix(), "")
+
+
+def _inside(tree, file, owner):
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield from _inside(node, file, node.name)
+        elif isinstance(node, ast.FunctionDef):
+            yield file, owner, node
+        elif isinstance(node, ast.If):
+            yield from _inside(node, file, owner)
+
+
+def unread(function):
+    """The parameters that the body never reads; `del` and `_ = x` do not read."""
+    given = function.args
+    names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    names += [a.arg for a in (given.vararg, given.kwarg) if a is not None]
+    read, dropped = set(), set()
+    for node in ast.walk(ast.Module(function.body, [])):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_":
+            dropped.update(id(x) for x in ast.walk(node.value))
+        loads = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+        if loads and id(node) not in dropped:
+            read.add(node.id)
+    return [n for n in names if n not in read and n[0] != "_" and n not in ("self", "cls")]
+
+
+def is_stub(function):
+    """Whether there is nothing but a docstring, `...`, `pass` or `raise`."""
+    return all(
+        isinstance(node, ast.Pass | ast.Raise)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for node in function.body
+    )
+
+
+def ignored(package, excluded=()):
+    """`file:Class.function(parameter)` of each parameter that is accepted and not read.
+
+    A method whose name and parameter another class reads has the signature of a protocol.
+    """
+    found, readers = [], defaultdict(int)
+    for file, owner, function in functions(package, excluded):
+        missing = unread(function)
+        named = function.args
+        for name in {a.arg for a in (*named.args, *named.kwonlyargs)} - set(missing):
+            readers[function.name, name] += bool(owner) and function.name != "__init__"
+        hidden = (owner or function.name)[0] == "_"
+        special = function.name[0] == "_" and function.name not in ("__init__", "__call__")
+        if not (hidden or special or is_stub(function)):
+            where = f"{file}:{owner}." if owner else f"{file}:"
+            found += [(f"{where}{function.name}({n})", function.name, n) for n in missing]
+    return {text for text, function, name in found if not readers[function, name]}
+
+
+def test_arguments_are_read():
+    found = ignored(ROOT, [*INNER, *ELSEWHERE])
+    assert found - EXCEPTIONS.keys() == set(), "make the argument work, or raise"
+    assert EXCEPTIONS.keys() - found == set(), "these exceptions are not needed any more"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("def f(a, b=1, *c, d, **e): return a", {f"x.py:f({x})" for x in "bcde"}),
+        ("def f(a):\n    del a\n    return 1", {"x.py:f(a)"}),
+        ("def f(a):\n    _ = a\n    return 1", {"x.py:f(a)"}),
+        ("def f(a):\n    def g(): return a\n    return g", set()),
+        ("def f(a): raise NotImplementedError", set()),
+        ("class A:\n    def __init__(self, a): self.b = 1", {"x.py:A.__init__(a)"}),
+        ("class A:\n    def f(self, a): return 1\nclass B:\n    def f(self, a): return a", set()),
+    ],
+)  # fmt: skip
+def test_the_search_finds_them(body, expected, tmp_path):
+    (tmp_path / "x.py").write_text(body)
+    assert ignored(tmp_path) == expected

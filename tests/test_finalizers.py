@@ -1,0 +1,58 @@
+"""Finalizers act in the process that made the object, and in no forked one."""
+
+import gc
+import os
+
+import numpy as np
+import pytest
+
+from weft.collection import finalize_here
+from weft.formats.event.file import EventFile
+from weft.pipeline import Pipeline
+
+
+class Thing:
+    pass
+
+
+def in_child(work):
+    """The exit status of a forked process that does some work and collects garbage."""
+    pid = os.fork()
+    if not pid:
+        work()
+        gc.collect()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_finalizer_runs_only_where_it_was_made(tmp_path):
+    thing = [Thing()]
+    finalize_here(thing[0], (tmp_path / "x").mkdir)
+    assert in_child(thing.clear) == 0
+    assert not (tmp_path / "x").exists()
+    thing.clear()
+    assert (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("kind", ["cache", "prefetch", "threads", "events"])
+def test_a_child_that_drops_a_running_object_leaves_the_parents_alone(kind, tmp_path):
+    source = Pipeline.from_generator(lambda: (np.arange(3) + i for i in range(40)))
+    dataset = {
+        "cache": lambda: source.cache(tmp_path / "cache"),
+        "prefetch": lambda: source.prefetch(4),
+        "threads": lambda: source.map(np.sum, 2),
+        "events": lambda: source,
+    }[kind]()
+    held = [EventFile(tmp_path)] if kind == "events" else [dataset, iter(dataset)]
+    if kind == "events":
+        assert in_child(held.clear) == 0
+        held[0].flush()
+        held[0].close()
+        return
+    next(held[1])
+    del dataset
+    assert in_child(held.clear) == 0
+    assert len(list(held[1])) == 39
+    if kind == "cache":
+        assert len(list(source.cache(tmp_path / "cache"))) == 40
+        assert (tmp_path / "cache").exists()
