@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.ir.node import Value
 from weft.ops.base import catalogue
+from weft.optim.carried import rounded
 from weft.optim.check import decays, nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
 from weft.optim.start import start
@@ -40,6 +41,7 @@ class NAdam(Optimizer):
     """
 
     rule = _rule
+    carries = ("mu_product",)
     may_lag = True
 
     def __init__(
@@ -74,26 +76,27 @@ class NAdam(Optimizer):
                 "maximize": maximize,
             },
         )
-        self._products: dict[tuple[float, float], tuple[int, float]] = {}
-
-    def _product(self, beta1: float, decay: float, step: int) -> float:
-        """The product of all momenta so far."""
-        at, found = self._products.get((beta1, decay), (0, 1.0))
-        if at > step:
-            at, found = 0, 1.0
-        found *= math.prod([_momentum(beta1, decay, t) for t in range(at + 1, step + 1)])
-        self._products[beta1, decay] = step, found
-        return found
 
     def slots(self, group: Group) -> dict[str, float]:
         """The running means."""
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
+    def scalars(self, group: Group, step: int) -> dict[str, float]:
+        """The product of all momenta so far."""
+        beta1, decay = group["betas"][0], group["momentum_decay"]
+        momenta = [_momentum(beta1, decay, t) for t in range(1, step + 1)]
+        return {"mu_product": rounded(math.prod(momenta))}
+
+    def carried(self, group: Group, step: int) -> dict[str, float]:
+        """The product with this step's momentum."""
+        now = _momentum(group["betas"][0], group["momentum_decay"], step)
+        return {"mu_product": rounded(group["mu_product"] * rounded(now))}
+
     def numbers(self, group: Group, step: int) -> dict[str, float]:
         """The hyperparameters; momenta and bias corrections are computed here, in float64."""
         beta1, beta2 = group["betas"]
         now, ahead = (_momentum(beta1, group["momentum_decay"], t) for t in (step, step + 1))
-        product = self._product(beta1, group["momentum_decay"], step)
+        product = self.carried(group, step)["mu_product"]
         return {
             "now": group["lr"] * (1 - now) / (1 - product),
             "ahead": group["lr"] * ahead / (1 - product * ahead),

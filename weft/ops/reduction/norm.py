@@ -34,11 +34,10 @@ def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) 
 
 def _power(x: Value, exponent: float) -> Value:
     """`x ** exponent` of nonnegative numbers, with gradient 0 at 0."""
-    if exponent < 0:
-        return catalogue.power(x, exponent)
     zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
     above = catalogue.not_equal(x, zero)
-    return catalogue.select(above, catalogue.power(catalogue.select(above, x, one), exponent), zero)
+    raised = catalogue.power(catalogue.select(above, x, one), exponent)
+    return catalogue.select(above, raised, constant_of(0.0 if exponent > 0 else math.inf, x.dtype))
 
 
 def slice_norms(x: Value, *, dim: int | None) -> Value:
