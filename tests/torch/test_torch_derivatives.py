@@ -325,7 +325,9 @@ def row_derivatives(m, names, rows, dtype):
 
 
 def test_functions_of_one_number():
-    assert not differing(ONE, [POINTS], "float64", runs=1)
+    imports = ("i0e", "i1e", "log_ndtr")  # of PyTorch's compiler, which take seconds
+    functions = {name: make for name, make in ONE.items() if name not in imports}
+    assert not differing(functions, [POINTS], "float64", runs=1)
 
 
 @pytest.mark.parametrize("runs", [1, pytest.param(3, marks=pytest.mark.slow)])

@@ -118,9 +118,14 @@ def hinge_embedding_loss(x: Value, target: Value, *, margin: float, reduction: s
     return reduced(apart + close, reduction)
 
 
-def hinge(x: Value, sign: Value, margin: float = 1.0) -> Value:
-    """`max(0, margin - sign * x)`, signs 1 and -1; the gradient is 0 where both are equal."""
-    return catalogue.relu(margin - sign * x)
+def hinge(x: Value, sign: Value, margin: float = 1.0, *, at_margin: bool = False) -> Value:
+    """`max(0, margin - sign * x)`, signs 1 and -1.
+
+    Args:
+        at_margin: whether the gradient where both are equal is that of the line, or 0.
+    """
+    room = margin - sign * x
+    return _above(room) if at_margin else catalogue.relu(room)
 
 
 @autocasting(Autocast.FLOAT32)
@@ -128,7 +133,7 @@ def margin_ranking_loss(
     x1: Value, x2: Value, target: Value, *, margin: float, reduction: str
 ) -> Value:
     """`max(0, margin - target * (x1 - x2))`."""
-    return reduced(_above(margin - target * (x1 - x2)), reduction)
+    return reduced(hinge(x1 - x2, target, margin, at_margin=True), reduction)
 
 
 @autocasting(Autocast.FLOAT32)

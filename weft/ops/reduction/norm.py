@@ -21,6 +21,8 @@ Reduction = Callable[..., Value]
 def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) -> Value:
     """`sum(abs(x) ** ord) ** (1 / ord)` over axes; `ord` 0 counts nonzero elements."""
     how: dict[str, Any] = {"axes": axes, "keepdims": keepdims}
+    if ord == 2 and x.dtype.is_complex:
+        return length_of_complex(x, **how)
     size = catalogue.abs(x) if x.dtype.is_complex or ord not in (1, 2, math.inf) else x
     if ord in (1, 2, math.inf):
         return catalogue.norm(size, **how, ord=ord)
@@ -30,6 +32,15 @@ def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) 
         nonzero = catalogue.not_equal(size, constant_of(0, size.dtype))
         return catalogue.sum(catalogue.cast(nonzero, dtype=size.dtype), **how)
     return _power(catalogue.sum(_power(size, ord), **how), 1 / ord)
+
+
+def length_of_complex(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """The 2-norm of real and imaginary parts; magnitudes have no derivative at 0."""
+    rank = len(dims(x))
+    over = (0, *[axis % rank + 1 for axis in axes])
+    parts = catalogue.stack(catalogue.real(x), catalogue.imag(x), axis=0)
+    y = catalogue.norm(parts, axes=over, keepdims=keepdims)
+    return catalogue.squeeze(y, axes=(0,)) if keepdims else y
 
 
 def _power(x: Value, exponent: float) -> Value:

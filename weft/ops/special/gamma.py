@@ -322,7 +322,8 @@ polygamma = defop(
 
 def betaln(x: Value, y: Value) -> Value:
     """The logarithm of the absolute value of the beta function."""
-    large, small = catalogue.maximum(x, y), catalogue.minimum(x, y)
+    swapped = less(x, y)  # and not maximum and minimum, whose gradients in a tie go both to x
+    large, small = select(swapped, y, x), select(swapped, x, y)
     far = logical_and(greater_equal(large, _FAR), greater(small, 0.0))
     finite = less(large, math.inf)
     plain = lgamma(x) + lgamma(y) - lgamma(x + y)
