@@ -36,14 +36,15 @@ def advance(
     Args:
         known: results for other parameters of this group in this step.
     """
-    names = optimizer.carries
-    step = state["step"]
-    if any([name not in state for name in names]):  # saved before they were part of it
+    names, step = optimizer.carries, state["step"]
+    before = tuple(map(state.get, names))
+    if None in before:  # saved before they were part of the state
         state.update({**optimizer.scalars(group, step - 1), **state})
-    before = tuple([float(state[name]) for name in names])
-    if (step, before) not in known:
-        known[step, before] = optimizer.carried(joined(group, names, before), step)
-    state.update(known[step, before])
+        before = tuple([state[name] for name in names])
+    after = known.get((step, before))
+    if after is None:
+        after = known[step, before] = optimizer.carried(joined(group, names, before), step)
+    state.update(after)
     return before
 
 

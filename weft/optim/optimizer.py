@@ -458,12 +458,11 @@ class Optimizer(GuardedMaking):
             own.update({k: v for k, v in new.items() if k != "params"})
         numbers = [i for g in groups for i in g["params"]]
         self.state.clear()
-        scalars = ("step", *self.carries)
         for i, p in zip(numbers, self._parameters(), strict=True):
             entries: Mapping[str, Any] = state_dict["state"].get(i, {})
             if entries:
                 there = {k: v for k, v in entries.items() if v is not None}
-                self.state[p] = {k: _taken(k, v, p, scalars) for k, v in there.items()}
+                self.state[p] = {k: _taken(k, v, p, self.carries) for k, v in there.items()}
 
     def _parameters(self) -> list[Tensor]:
         return [p for g in self.param_groups for p in g["params"]]
@@ -489,7 +488,9 @@ def _told(state: Mapping[str, Any], p: Tensor) -> dict[str, Any]:
     return {k: sliced(v, p) if isinstance(v, Tensor) else v for k, v in state.items()}
 
 
-def _taken(name: str, value: Any, p: Tensor, scalars: Collection[str]) -> Any:
+def _taken(name: str, value: Any, p: Tensor, carries: Collection[str]) -> Any:
     """A loaded entry of a parameter's state; all but single numbers have the parameter's shape."""
-    part: Any = value if name in scalars else own_part(value, p)
+    if name in carries:
+        return float(value)
+    part: Any = value if name == "step" else own_part(value, p)
     return wrap(leaf(part.array.copy())) if isinstance(part, Tensor) else part

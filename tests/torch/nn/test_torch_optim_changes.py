@@ -107,8 +107,10 @@ def carried(state, library):
     other = torch if library is wf else wf
     if isinstance(state, dict):
         return {key: carried(value, library) for key, value in state.items()}
+    if isinstance(state, list):
+        return [carried(value, library) for value in state]
     if isinstance(state, other.Tensor):
-        return library.tensor(state.detach().numpy().copy())
+        return library.tensor(np.array(state.detach().numpy()))
     return copy.copy(state)
 
 
@@ -130,3 +132,29 @@ def test_a_state_is_continued_in_the_other_library(name, to):
         run.steps(3, skip=True)
     for a, b in zip(made.values()[:2], source.values()[:2], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("to", ["weft", "torch"])
+def test_lbfgs_is_continued_in_the_other_library(to):
+    def made(library, start):
+        p = library.nn.Parameter(library.tensor(start, dtype=library.float64))
+        return p, library.optim.LBFGS([p], lr=0.5, max_iter=3)
+
+    def steps(p, optimizer):
+        def closure():
+            optimizer.zero_grad()
+            loss = (p[0] - 1) ** 2 * 3 + (p[1] + 2 * p[0] ** 2) ** 2
+            loss.backward()
+            return loss
+
+        for _ in range(2):
+            optimizer.step(closure)
+
+    source, library = (torch, wf) if to == "weft" else (wf, torch)
+    first = made(source, [3.0, -2.0])
+    steps(*first)
+    second = made(library, first[0].tolist())
+    second[1].load_state_dict(carried(first[1].state_dict(), library))
+    steps(*first)
+    steps(*second)
+    np.testing.assert_allclose(second[0].tolist(), first[0].tolist(), rtol=1e-10)
