@@ -37,10 +37,11 @@ def advance(
         known: results for other parameters of this group in this step.
     """
     names, step = optimizer.carries, state["step"]
-    before = tuple(map(state.get, names))
-    if None in before:  # saved before they were part of the state
+    found: list[Any] = [state.get(name) for name in names]
+    if None in found:  # saved before they were part of the state
         state.update({**optimizer.scalars(group, step - 1), **state})
-        before = tuple([state[name] for name in names])
+        found = [state[name] for name in names]
+    before: Scalars = tuple(found)
     after = known.get((step, before))
     if after is None:
         after = known[step, before] = optimizer.carried(joined(group, names, before), step)

@@ -30,6 +30,11 @@ def _momentum(beta1: float, decay: float, step: int) -> float:
     return beta1 * (1 - 0.5 * 0.96 ** (step * decay))
 
 
+def momentum_product(beta1: float, decay: float, steps: int) -> float:
+    """The product of the momenta of the first steps."""
+    return math.prod([_momentum(beta1, decay, step) for step in range(1, steps + 1)])
+
+
 class NAdam(Optimizer):
     """Adam with Nesterov momentum, which grows towards beta1 during training.
 
@@ -83,9 +88,8 @@ class NAdam(Optimizer):
 
     def scalars(self, group: Group, step: int) -> dict[str, float]:
         """The product of all momenta so far."""
-        beta1, decay = group["betas"][0], group["momentum_decay"]
-        momenta = [_momentum(beta1, decay, t) for t in range(1, step + 1)]
-        return {"mu_product": rounded(math.prod(momenta))}
+        product = momentum_product(group["betas"][0], group["momentum_decay"], step)
+        return {"mu_product": rounded(product)}
 
     def carried(self, group: Group, step: int) -> dict[str, float]:
         """The product with this step's momentum."""

@@ -296,14 +296,6 @@ class Optimizer(GuardedMaking):
                 buckets.setdefault((i, state["step"], p.dtype, before), []).append(p)
         return buckets
 
-    def _advance(
-        self,
-        state: dict[str, Any],
-        group: Group,
-        known: dict[tuple[int, Scalars], dict[str, float]],
-    ) -> Scalars:
-        return advance(state, group, self.carries, self.scalars, self.carried, known)
-
     def _uncount(self, buckets: Buckets) -> None:
         """Undo the increment of the step counts."""
         if self.count is not None:

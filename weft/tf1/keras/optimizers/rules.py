@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
 import weft.tf1 as tf
 from weft import ops
 from weft.errors import ArgumentError
+from weft.optim.nadam import momentum_product
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.optimizers.optimizer import Optimizer, WrappedOptimizer
 from weft.tf1.keras.storage.serialization import found, serialize
@@ -251,10 +251,9 @@ class Nadam(_Moments):
             ArgumentError: their number differs.
         """
         given = list(weights)
-        if len(given) == len(self.weights) - 1:
-            b1, speed = self._now("beta_1"), self._fixed["schedule_decay"]
-            steps = range(1, int(given[0]) + 1)
-            given.insert(1, math.prod([b1 * (1 - 0.5 * 0.96 ** (speed * t)) for t in steps]))
+        if len(given) == len(super().weights):
+            decay = self._fixed["schedule_decay"]
+            given.insert(1, momentum_product(self._now("beta_1"), decay, int(given[0])))
         super().set_weights(given)
 
     def numbers(self, rate: Any, step: Any) -> list[Any]:
