@@ -61,7 +61,7 @@ class Run:
     def all(self):
         state = self.opt.state[self.table]
         return [self.table.detach().numpy(), *[v.numpy() for v in state.values() if v is not None
-                and not isinstance(v, int)]]  # fmt: skip
+                and not isinstance(v, (int, float))]]  # fmt: skip
 
     @property
     def lags(self):

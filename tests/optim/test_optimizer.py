@@ -211,3 +211,70 @@ def test_a_parameter_in_two_groups_has_one_number():
     optimizer = wf.optim.SGD([p, q], lr=0.1)
     optimizer.param_groups.extend(optimizer.param_groups)
     assert [g["params"] for g in optimizer.state_dict()["param_groups"]] == [[0, 1], [0, 1]]
+
+
+CARRYING = {  # values of PyTorch after 5 steps down p**2, the rates halved after each
+    "ASGD": (lambda p: optim.ASGD([p], lr=0.05, t0=2), [2.2226194412794174, -1.4817462941862785]),
+    "NAdam": (lambda p: optim.NAdam([p], lr=0.05), [2.9118217306708587, -1.9119699424607572]),
+}
+
+
+def descend(p, opt, steps):
+    for _ in range(steps):
+        p.grad = (2 * p).detach()
+        opt.step()
+        opt.param_groups[0]["lr"] *= 0.5
+
+
+@pytest.mark.parametrize("name", CARRYING)
+def test_scalars_are_carried_from_step_to_step(name):
+    make, wanted = CARRYING[name]
+    p = parameter(np.array([3.0, -2.0]))
+    opt = make(p)
+    descend(p, opt, 5)
+    np.testing.assert_allclose(p.detach().numpy(), wanted, rtol=1e-6)
+    other = parameter(p.detach().numpy().copy())
+    second = make(other)
+    second.load_state_dict(opt.state_dict())
+    descend(p, opt, 2)
+    descend(other, second, 2)
+    np.testing.assert_array_equal(p.detach().numpy(), other.detach().numpy())
+
+
+@pytest.mark.parametrize("name", CARRYING)
+def test_a_state_without_scalars_continues(name):
+    make, _ = CARRYING[name]
+    p = parameter(np.array([3.0, -2.0]))
+    opt = make(p)
+    for _ in range(3):  # a constant rate: what the state lacks follows from the step
+        p.grad = (2 * p).detach()
+        opt.step()
+    state = opt.state_dict()
+    for entries in state["state"].values():
+        for scalar in opt.carries:
+            del entries[scalar]
+    other = parameter(p.detach().numpy().copy())
+    second = make(other)
+    second.load_state_dict(state)
+    descend(p, opt, 2)
+    descend(other, second, 2)
+    np.testing.assert_allclose(p.detach().numpy(), other.detach().numpy(), rtol=1e-7)
+
+
+def test_momentum_that_begins_or_continues():
+    """A first buffer is the gradient whatever the dampening; a loaded one is not the first."""
+    p = parameter(np.array([1.0]))
+    opt = optim.SGD([p], lr=1.0, dampening=0.5)
+    for grad, momentum in ((1.0, 0.0), (1.0, 0.5), (1.0, 0.5)):
+        opt.param_groups[0]["momentum"] = momentum
+        p.grad = tensor(np.array([grad], np.float32))
+        opt.step()
+    assert p.item() == 1.0 - 1.0 - 1.0 - (0.5 + 0.5)
+    loaded = optim.SGD([p], lr=1.0, momentum=0.5, dampening=0.5)
+    groups = loaded.state_dict()["param_groups"]
+    buffer = tensor(np.array([2.0], np.float32))
+    loaded.load_state_dict({"state": {0: {"momentum_buffer": buffer}}, "param_groups": groups})
+    before = p.item()
+    p.grad = tensor(np.array([1.0], np.float32))
+    loaded.step()
+    assert p.item() == before - (2.0 * 0.5 + 0.5)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from weft.ir.node import Value
+from weft.optim.carried import rounded
 from weft.optim.check import nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
 from weft.optim.start import start
@@ -18,16 +19,20 @@ def _rule(p: Value, g: Value, mean: Value, *, hyper: Hyper, decay: bool, maximiz
 
 
 class ASGD(Optimizer):
-    """p -= step * (g + lambd * p), with a decreasing step; `state[p]["ax"]` is the average of p.
+    """p -= eta * (g + lambd * p), with a decreasing eta; `state[p]["ax"]` is the average of p.
+
+    As in PyTorch, a step uses the `eta` and the weight of the average, `mu`, that the step before
+    left in the state: a change of the learning rate takes effect one step later.
 
     Polyak and Juditsky, "Acceleration of Stochastic Approximation by Averaging", 1992.
 
     Args:
-        lambd, alpha: the step is lr / (1 + lambd * lr * t) ** alpha.
+        lambd, alpha: eta is lr / (1 + lambd * lr * t) ** alpha.
         t0: the step at which averaging begins.
     """
 
     rule = _rule
+    carries = ("eta", "mu")
 
     def __init__(
         self,
@@ -61,13 +66,17 @@ class ASGD(Optimizer):
         """The average."""
         return {"ax": 0.0}
 
+    def scalars(self, group: Group, step: int) -> dict[str, float]:
+        """The next step's size, and the weight of its new value in the average."""
+        size = group["lr"] / (1 + group["lambd"] * group["lr"] * step) ** group["alpha"]
+        return {"eta": rounded(size), "mu": rounded(1 / max(1.0, step - group["t0"]))}
+
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The step size, and the weight of the new value in the average."""
-        past = step - 1
-        size = group["lr"] / (1 + group["lambd"] * group["lr"] * past) ** group["alpha"]
+        """The step size and the weight that the step before left."""
+        size = group["eta"]
         return {
-            "step": size, "shrink": 1 - group["lambd"] * size,
-            "part": 1 / max(1.0, past - group["t0"]), "weight_decay": group["weight_decay"],
+            "step": size, "shrink": 1 - group["lambd"] * size, "part": group["mu"],
+            "weight_decay": group["weight_decay"],
         }  # fmt: skip
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:

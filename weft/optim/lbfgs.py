@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
 from weft.eager.functions.api import Tensor, cat, enable_grad, no_grad, zeros_like
+from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
 from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
+
+_LISTS: Final = ("old_dirs", "old_stps", "ro")
+"""Past changes of the gradient and of the parameters, and 1 / their products: PyTorch's names."""
+_FORMER: Final = {"direction": "d", "previous": "prev_flat_grad", "scale": "H_diag"}
+
+
+def _renamed(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state with PyTorch's names, also if it was saved when entries had others."""
+    found = {_FORMER.get(name, name): value for name, value in state.items()}
+    pairs = found.pop("pairs", None)
+    if pairs is not None:
+        found.update({name: [pair[i] for pair in pairs] for i, name in enumerate(_LISTS)})
+    return found
+
+
+def _owned(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A state whose lists are its own; single numbers are no tensors, as PyTorch saves them."""
+    found = {name: value for name, value in state.items() if name != "al"}  # made in each step
+    for name in _LISTS[:2]:
+        found[name] = [wrap(leaf(x.array.copy())) for x in found.get(name) or []]
+    found["ro"] = [float(x) for x in found.get("ro") or []]
+    if "H_diag" in found:
+        found["H_diag"] = float(found["H_diag"])
+    return found
 
 
 class _Point(NamedTuple):
@@ -104,6 +129,7 @@ class LBFGS(Optimizer):
         state = self.state[group["params"][0]]
         gradient = self._gradient()
         calls = 1
+        state["func_evals"] = state.get("func_evals", 0) + 1
         for _ in range(group["max_iter"]):
             if _largest(gradient) <= group["tolerance_grad"] or calls >= group["max_eval"]:
                 return
@@ -112,7 +138,7 @@ class LBFGS(Optimizer):
             if slope > -group["tolerance_change"]:
                 return
             begin = state["t"] = self._length(state, gradient)
-            state["previous"] = gradient
+            state["prev_flat_grad"], state["prev_loss"] = gradient, loss
             line = _Line(self, closure, direction, _Point(0.0, loss, gradient, slope))
             if group["line_search_fn"]:
                 line.search(begin, group["tolerance_change"])
@@ -121,6 +147,7 @@ class LBFGS(Optimizer):
             else:
                 found = line.at(begin)
             calls += line.calls
+            state["func_evals"] += line.calls
             change = abs(found.loss - loss)
             loss, gradient, state["t"] = found.loss, found.gradient, found.t
             moved = _largest(direction) * abs(found.t)
@@ -137,25 +164,35 @@ class LBFGS(Optimizer):
 
     def _direction(self, state: dict[str, Any], gradient: Tensor) -> Tensor:
         """The search direction: minus the estimated inverse Hessian times the gradient."""
-        pairs: list[tuple[Tensor, Tensor, float]] = state.setdefault("pairs", [])
-        if "direction" in state:
-            change = gradient - state["previous"]
-            moved = state["direction"] * state["t"]
+        changes, moves, weights = (state.setdefault(name, []) for name in _LISTS)
+        if "d" in state:
+            change = gradient - state["prev_flat_grad"]
+            moved = state["d"] * state["t"]
             product = float((change * moved).sum())
             if product > 1e-10:
-                pairs.append((change, moved, 1.0 / product))
-                del pairs[: -self.param_groups[0]["history_size"]]
-                state["scale"] = product / float((change * change).sum())
+                for kept, new in zip(
+                    (changes, moves, weights), (change, moved, 1.0 / product), strict=True
+                ):
+                    kept.append(new)
+                    del kept[: -self.param_groups[0]["history_size"]]
+                state["H_diag"] = product / float((change * change).sum())
         q = -gradient
         shares: list[float] = []
+        pairs = list(zip(changes, moves, weights, strict=True))
         for change, moved, weight in reversed(pairs):
             shares.append(float((moved * q).sum()) * weight)
             q = q - change * shares[-1]
-        q = q * state.get("scale", 1.0)
+        q = q * state.get("H_diag", 1.0)
         for (change, moved, weight), share in zip(pairs, reversed(shares), strict=True):
             q = q + moved * (share - float((change * q).sum()) * weight)
-        state["direction"] = q
+        state["d"] = q
         return q
+
+    def _load(self, state_dict: Mapping[str, Any]) -> None:
+        """Load a state, also one of PyTorch, whose entries have the same names."""
+        super()._load(state_dict)
+        for p, state in self.state.items():
+            self.state[p] = _owned(_renamed(state))
 
     def _gradient(self) -> Tensor:
         """The gradients of all parameters, concatenated."""

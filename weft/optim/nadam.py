@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.ir.node import Value
 from weft.ops.base import catalogue
+from weft.optim.carried import rounded
 from weft.optim.check import decays, nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
 from weft.optim.start import start
@@ -29,6 +30,11 @@ def _momentum(beta1: float, decay: float, step: int) -> float:
     return beta1 * (1 - 0.5 * 0.96 ** (step * decay))
 
 
+def momentum_product(beta1: float, decay: float, steps: int) -> float:
+    """The product of the momenta of the first steps."""
+    return math.prod([_momentum(beta1, decay, step) for step in range(1, steps + 1)])
+
+
 class NAdam(Optimizer):
     """Adam with Nesterov momentum, which grows towards beta1 during training.
 
@@ -40,6 +46,7 @@ class NAdam(Optimizer):
     """
 
     rule = _rule
+    carries = ("mu_product",)
     may_lag = True
 
     def __init__(
@@ -74,26 +81,26 @@ class NAdam(Optimizer):
                 "maximize": maximize,
             },
         )
-        self._products: dict[tuple[float, float], tuple[int, float]] = {}
-
-    def _product(self, beta1: float, decay: float, step: int) -> float:
-        """The product of all momenta so far."""
-        at, found = self._products.get((beta1, decay), (0, 1.0))
-        if at > step:
-            at, found = 0, 1.0
-        found *= math.prod([_momentum(beta1, decay, t) for t in range(at + 1, step + 1)])
-        self._products[beta1, decay] = step, found
-        return found
 
     def slots(self, group: Group) -> dict[str, float]:
         """The running means."""
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
+    def scalars(self, group: Group, step: int) -> dict[str, float]:
+        """The product of all momenta so far."""
+        product = momentum_product(group["betas"][0], group["momentum_decay"], step)
+        return {"mu_product": rounded(product)}
+
+    def carried(self, group: Group, step: int) -> dict[str, float]:
+        """The product with this step's momentum."""
+        now = _momentum(group["betas"][0], group["momentum_decay"], step)
+        return {"mu_product": rounded(group["mu_product"] * rounded(now))}
+
     def numbers(self, group: Group, step: int) -> dict[str, float]:
         """The hyperparameters; momenta and bias corrections are computed here, in float64."""
         beta1, beta2 = group["betas"]
         now, ahead = (_momentum(beta1, group["momentum_decay"], t) for t in (step, step + 1))
-        product = self._product(beta1, group["momentum_decay"], step)
+        product = self.carried(group, step)["mu_product"]
         return {
             "now": group["lr"] * (1 - now) / (1 - product),
             "ahead": group["lr"] * ahead / (1 - product * ahead),

@@ -6,9 +6,8 @@ that changes from step to step (learning rate, bias corrections) is an input of 
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -25,8 +24,10 @@ from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, pays
 from weft.eager.tensor.scalar import number
 from weft.errors import DTypeError, OptimizerError
 from weft.interrupt import Uninterrupted
+from weft.ir.dtype import DType
 from weft.ops.base import at_user_line
 from weft.ops.refusal import GuardedMaking
+from weft.optim.carried import Known, Scalars, advance, joined
 from weft.optim.lag import Lagged, rule_of
 from weft.optim.update import DIFFERENTIABLE_UPDATE, UPDATE, Bucket, Rule, arithmetic
 from weft.optim.update import Hyper as Hyper
@@ -34,6 +35,8 @@ from weft.optim.update import Update as Update
 from weft.transport.division import division_of
 
 Group = dict[str, Any]
+Buckets = dict[tuple[int, int, DType, Scalars], list[Tensor]]
+"""Parameters of one group, step, dtype, and scalars as the step before left them."""
 
 OF_ALL: Final[dict[str, dict[int, Callable[..., Any]]]] = {"step_pre": {}, "step_post": {}}
 """Hooks of all optimizers, by kind."""
@@ -97,6 +100,9 @@ class Optimizer(GuardedMaking):
     may_lag: ClassVar[bool] = False
     """Whether table rows without a gradient may be updated later, as the rule is elementwise."""
 
+    carries: ClassVar[tuple[str, ...]] = ()
+    """Numbers that a parameter's state carries from step to step, beside the step count."""
+
     elementwise: ClassVar[bool] = True
     """Whether each element is updated on its own, so that a shard of a parameter can be."""
 
@@ -123,8 +129,22 @@ class Optimizer(GuardedMaking):
     # -- what a subclass defines
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
-        """The numbers that the rule needs at this step (counted from 1)."""
+        """The numbers that the rule needs at this step (counted from 1).
+
+        `group` also has the numbers named by `carries`, as the step before left them.
+        """
         raise NotImplementedError
+
+    def scalars(self, group: Group, step: int) -> dict[str, float]:
+        """The numbers named by `carries`, as `step` steps with today's options would leave them.
+
+        They are the first ones, and those of a state that lacks them.
+        """
+        return {}
+
+    def carried(self, group: Group, step: int) -> dict[str, float]:
+        """The same numbers after this step; `group` has them as the step before left them."""
+        return self.scalars(group, step)
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
         """The options that decide the rule's structure."""
@@ -226,24 +246,25 @@ class Optimizer(GuardedMaking):
         if self.count is not None:
             self.count(1)
 
-    def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
+    def _without_lagging(self, buckets: Buckets) -> Buckets:
         """Update tables of which few rows have a gradient; returns the buckets of the others."""
         if not self.may_lag or self.differentiable or are_deterministic_algorithms_enabled():
             return buckets  # how far a row is behind depends on when the table was last read
         found: UsesByPass = {}
-        rest: dict[Any, list[Tensor]] = {}
+        rest: Buckets = {}
         for key, params in buckets.items():
-            whole = [p for p in params if not (is_large(p) and self._lag(p, key[0], key[1], found))]
+            whole = [p for p in params if not (is_large(p) and self._lag(p, key, found))]
             if whole:
                 rest[key] = whole
         return rest
 
-    def _lag(self, p: Tensor, index: int, step: int, found: UsesByPass) -> bool:
+    def _lag(self, p: Tensor, key: Any, found: UsesByPass) -> bool:
         """Update only the rows of a table that have a gradient, where that is faster."""
+        index, step, _, scalars = key
         group, g = self.param_groups[index], p.grad.lazy
         if not pays(p, looked_up(p.lazy, g, found)):
             return False
-        numbers = self.numbers(group, step)
+        numbers = self.numbers(joined(group, self.carries, scalars), step)
         flags = tuple(self.flags(group, step).items())
         if flags != tuple(self.flags(group, step + 1).items()):
             return False
@@ -258,32 +279,39 @@ class Optimizer(GuardedMaking):
         lagged.step([p, *slots], rule, list(numbers.values()), step, idle)
         return True
 
-    def _buckets(self) -> dict[Any, list[Tensor]]:
+    def _buckets(self) -> Buckets:
         """Parameters that share numbers and flags; their step counts are incremented."""
-        buckets: dict[Any, list[Tensor]] = {}
+        buckets: Buckets = {}
         for i, group in enumerate(self.param_groups):
+            known: Known = {}
+            entries = 1 + len(self.carries) + len(self.slots(group))
             for p in group["params"]:
                 if p.grad is None:
                     continue
                 state = self.state[p]
-                if "step" not in state:
+                if len(state) < entries or "step" not in state:
                     self._begin(p, group, state)
                 state["step"] = int(state["step"]) + 1  # a tensor, as PyTorch saves it
-                buckets.setdefault((i, state["step"], p.dtype), []).append(p)
+                before = advance(self, state, group, known) if self.carries else ()
+                buckets.setdefault((i, state["step"], p.dtype, before), []).append(p)
         return buckets
 
-    def _uncount(self, buckets: dict[Any, list[Tensor]]) -> None:
+    def _uncount(self, buckets: Buckets) -> None:
         """Undo the increment of the step counts."""
         if self.count is not None:
             self.count(-1)
-        for p in itertools.chain(*buckets.values()):
-            state = self.state[p]
-            state["step"] -= 1
-            if not state["step"]:
-                del self.state[p]
+        for (_, _, _, scalars), params in buckets.items():
+            before = dict(zip(self.carries, scalars, strict=True))
+            for p in params:
+                state = self.state[p]
+                state.update(before, step=state["step"] - 1)
+                if not state["step"]:
+                    del self.state[p]
 
     def _begin(self, p: Tensor, group: Group, state: dict[str, Any]) -> None:
-        state["step"] = 0
+        """Fill in what the state lacks: all of it, or what an option needs that was changed."""
+        if "step" not in state:
+            state.update(self.scalars(group, 0), step=0)
         for name, fill in self.slots(group).items():
             if name not in state:
                 state[name] = _filled(p, fill)
@@ -301,15 +329,15 @@ class Optimizer(GuardedMaking):
                 if p.requires_grad:
                     self._begin(p, group, self.state[p])
 
-    def _record(self, buckets: dict[Any, list[Tensor]]) -> None:
+    def _record(self, buckets: Buckets) -> None:
         if not buckets:
             return
         static: list[Bucket] = []
         values: list[Lazy] = []
         changed: list[Tensor] = []
-        for (index, step, dtype), params in buckets.items():
+        for (index, step, dtype, scalars), params in buckets.items():
             group = self.param_groups[index]
-            hyper = self.numbers(group, step)
+            hyper = self.numbers(joined(group, self.carries, scalars), step)
             names = tuple(self.slots(group))
             flags = tuple(self.flags(group, step).items())
             rule: Rule = type(self).rule
@@ -425,7 +453,8 @@ class Optimizer(GuardedMaking):
         for i, p in zip(numbers, self._parameters(), strict=True):
             entries: Mapping[str, Any] = state_dict["state"].get(i, {})
             if entries:
-                self.state[p] = {k: _taken(k, v, p) for k, v in entries.items()}
+                there = {k: v for k, v in entries.items() if v is not None}
+                self.state[p] = {k: _taken(k, v, p, self.carries) for k, v in there.items()}
 
     def _parameters(self) -> list[Tensor]:
         return [p for g in self.param_groups for p in g["params"]]
@@ -451,7 +480,9 @@ def _told(state: Mapping[str, Any], p: Tensor) -> dict[str, Any]:
     return {k: sliced(v, p) if isinstance(v, Tensor) else v for k, v in state.items()}
 
 
-def _taken(name: str, value: Any, p: Tensor) -> Any:
-    """A loaded entry of a parameter's state; all but the step have the parameter's shape."""
+def _taken(name: str, value: Any, p: Tensor, carries: Collection[str]) -> Any:
+    """A loaded entry of a parameter's state; all but single numbers have the parameter's shape."""
+    if name in carries:
+        return float(value)
     part: Any = value if name == "step" else own_part(value, p)
     return wrap(leaf(part.array.copy())) if isinstance(part, Tensor) else part

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from weft.eager.functions.api import Tensor
 from weft.errors import OptimizerError
 from weft.ir.node import Value
 from weft.ops.base import at_user_line, catalogue
@@ -88,6 +89,12 @@ class SGD(Optimizer):
     def slots(self, group: Group) -> dict[str, float]:
         """The running sum of gradients, with momentum."""
         return {"momentum_buffer": 0.0} if group["momentum"] else {}
+
+    def _begin(self, p: Tensor, group: Group, state: dict[str, Any]) -> None:
+        """A momentum buffer without a step count, as PyTorch saves it, is not the first one."""
+        known = "momentum_buffer" in state
+        super()._begin(p, group, state)
+        state["step"] = int(known)
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
         """Learning rate, weight decay and momentum."""

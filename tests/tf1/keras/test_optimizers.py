@@ -124,3 +124,29 @@ def test_rates_state_and_names():
     for wrong in (lambda: O.get("adams"), lambda: O.get(3), lambda: O.SGD(rate=1)):
         with pytest.raises((UnknownKeyError, ArgumentError), match="expected"):
             wrong()
+
+
+def test_nadam_carries_the_product_of_its_momenta():
+    v, copy = (tf.Variable([3.0, -2.0]) for _ in range(2))
+    first, second = O.Nadam(0.05), O.Nadam(0.05)
+    steps = [o.apply_gradients([(2 * x, x)]) for o, x in ((first, v), (second, copy))]
+    session = keras.backend.get_session()
+    session.run(tf.variables_initializer([v, copy]))
+    for i in range(5):
+        if i == 2:  # figures of TensorFlow
+            keras.backend.set_value(first.learning_rate, 0.01)
+            keras.backend.set_value(first.beta_1, 0.7)
+        session.run(steps[0])
+    np.testing.assert_allclose(session.run(v), [2.8821979, -1.8825268], rtol=1e-6)
+    held = first.get_weights()
+    assert held[0] == 5
+    np.testing.assert_allclose(held[1], 0.008703465, rtol=1e-5)
+    session.run(tf.assign(copy, v))
+    second.set_weights(held)
+    keras.backend.set_value(second.learning_rate, 0.01)
+    keras.backend.set_value(second.beta_1, 0.7)
+    session.run(steps)
+    np.testing.assert_array_equal(*session.run([v, copy]))
+    second.set_weights([held[0], *held[2:]])  # a file without it
+    product = np.prod([0.7 * (1 - 0.5 * 0.96 ** (0.004 * t)) for t in range(1, 6)])
+    np.testing.assert_allclose(second.get_weights()[1], product, rtol=1e-6)

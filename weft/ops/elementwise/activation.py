@@ -60,11 +60,19 @@ def _elu_reference(x: Array, alpha: float) -> Array:
     return np.where(x > 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(x, 0)))
 
 
+def _elu_slope(g: Any, x: Any, scale: float, below: float) -> Any:
+    """`scale` above 0, else `below * exp(x)`: from y it would cancel where y is almost -alpha."""
+    zero = constant_of(0, x.dtype)
+    positive = greater(x, zero)
+    falling = exp(select(positive, zero, x))  # which stays finite
+    return select(positive, g * scale, g * falling * below)
+
+
 elu = elementwise(
     "elu",
     lambda b, x, alpha: b.select(b.less(_zero(b, x), x), x, b.expm1(x) * alpha),
     _elu_reference,
-    lambda g, y, x, alpha: (_where_positive(g, x, g * (y + alpha)),),
+    lambda g, y, x, alpha: (_elu_slope(g, x, 1.0, alpha),),
     attrs={"alpha": 1.0},
     variants=({"alpha": 2.5},),
 )
@@ -72,7 +80,7 @@ selu = elementwise(
     "selu",
     lambda b, x: b.select(b.less(_zero(b, x), x), x, b.expm1(x) * SELU_ALPHA) * SELU_SCALE,
     lambda x: x.dtype.type(SELU_SCALE) * _elu_reference(x, SELU_ALPHA),
-    lambda g, y, x: (_where_positive(g * SELU_SCALE, x, g * (y + SELU_SCALE * SELU_ALPHA)),),
+    lambda g, y, x: (_elu_slope(g, x, SELU_SCALE, SELU_SCALE * SELU_ALPHA),),
 )
 
 

@@ -146,15 +146,17 @@ def _power_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
     exponent = _constant_exponent(y)
     if exponent == 2:
         return g * 2 * x, None
-    if exponent is not None and exponent != 0:
-        return g * y * power(x, y - 1), None
+    if exponent == 0:
+        return g * y, None
+    if exponent is not None:
+        return g * (y * power(x, y - 1)), None
     if x.dtype.is_complex:
-        return g * y * power(x, y - 1), g * z * log(select(equal(x, zero), one, x))
+        return g * (y * power(x, y - 1)), g * z * log(select(equal(x, zero), one, x))
     # 0 * 0**-1 would be NaN: the derivative of x**0 is 0 at every x. By y it is NaN for x < 0; at
     # x = 0 it is 0 from y = 0 on, and -inf below, where z is infinite.
     nonzero = logical_or(greater(x, zero), less(x, zero))
     singular = logical_and(equal(y, zero), logical_not(nonzero))
-    dx = g * y * power(select(singular, one, x), y - 1)
+    dx = g * (y * power(select(singular, one, x), y - 1))
     flat = logical_and(equal(x, zero), greater_equal(y, zero))
     dy = g * z * log(select(flat, one, x))
     return dx, dy

@@ -22,13 +22,6 @@ def minimum(x: Value, y: Value) -> Value:
     return _shared(x, y, catalogue.minimum(x, y))
 
 
-def logaddexp2(x: Value, y: Value) -> Value:
-    """`log2(2 ** x + 2 ** y)`."""
-    ln2 = constant_of(0.6931471805599453, x.dtype)
-    found = catalogue.logaddexp(x * ln2, y * ln2) / ln2
-    return catalogue.select(catalogue.equal(x, y), 0.5 * x + 0.5 * y + 1.0, found)
-
-
 def cut_off(x: Value, y: Value) -> Value:
     """`x / y`, rounded towards 0."""
     if x.dtype.is_floating:

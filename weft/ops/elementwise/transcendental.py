@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ir.node import Value
 from weft.ops.base import Array, catalogue, constant_of
 from weft.ops.declaration.fact import IN_FLOAT32
 from weft.ops.declaration.numeric import binary, elementwise
+from weft.ops.elementwise.compare import isinf, logical_or, select
 
 _LN2: Final = math.log(2.0)
 _POSITIVE: Final[dict[str, Any]] = {"low": 0.25, "high": 4.0}
@@ -35,7 +35,7 @@ def _expm1_reference(x: Array) -> Array:
 
 
 expm1 = elementwise(
-    "expm1", lambda b, x: b.expm1(x), _expm1_reference, lambda g, y, x: (g * (y + 1),), kinds="fc",
+    "expm1", lambda b, x: b.expm1(x), _expm1_reference, lambda g, y, x: (g * exp(x),), kinds="fc",
     facts=IN_FLOAT32,
 )  # fmt: skip
 log = elementwise(
@@ -124,16 +124,20 @@ atan = elementwise(
 )
 
 
-def _square_length(x: Value, y: Value) -> Value:
-    """The squared length of a vector, or 1 if it is 0, where the angle has no derivative."""
-    square = x * x + y * y
-    none = catalogue.equal(square, constant_of(0, square.dtype))
-    return catalogue.select(none, constant_of(1, square.dtype), square)
+def _atan2_vjp(g: Any, z: Any, y: Any, x: Any) -> tuple[Any, ...]:
+    """At 0, 0, where the angle has no derivative, 0."""
+    zero, one = (constant_of(v, x.dtype) for v in (0, 1))
+    scale = catalogue.stop_gradient(catalogue.maximum(catalogue.abs(x), catalogue.abs(y)))
+    none = catalogue.equal(scale, zero)
+    scale = select(logical_or(none, isinf(scale)), one, scale)  # keeps the squares finite
+    u, v = x / scale, y / scale
+    square = select(none, one, u * u + v * v)
+    dy, dx = (select(none, zero, w / square / scale) for w in (u, v))
+    return g * dy, -g * dx
 
 
 atan2 = binary(
-    "atan2", lambda b, y, x: b.atan2(y, x), np.arctan2,
-    lambda g, z, y, x: (g * x / _square_length(x, y), -g * y / _square_length(x, y)), "f",
+    "atan2", lambda b, y, x: b.atan2(y, x), np.arctan2, _atan2_vjp, "f",
     specials=(0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan),
 )  # fmt: skip
 

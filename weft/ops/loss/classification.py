@@ -90,18 +90,13 @@ def nll_loss(
     return _weighted(-chosen, valid, _factors(weight, labels), reduction)
 
 
-def _log_or_least(x: Value) -> Value:
-    """The logarithm clamped to at least -100, with gradient 0 there."""
-    some = catalogue.greater(x, constant_of(0, x.dtype))
-    safe = catalogue.log(catalogue.select(some, x, constant_of(1, x.dtype)))
-    least = constant_of(-100, x.dtype)
-    return catalogue.maximum(catalogue.select(some, safe, least), least)
-
-
 @autocasting(Autocast.FLOAT32)
 def binary_cross_entropy(x: Value, target: Value, weight: Value | None, *, reduction: str) -> Value:
-    """`-target * log(x) - (1 - target) * log(1 - x)`; logarithms are clamped to at least -100."""
-    losses = -(target * _log_or_least(x) + (1 - target) * _log_or_least(1 - x))
+    """`-target * log(x) - (1 - target) * log(1 - x)`; logarithms are clamped to at least -100.
+
+    The clamps do not affect the gradient, which is finite at 0 and 1.
+    """
+    losses = catalogue.clamped_cross_entropy(x, target)
     found = reduced(losses if weight is None else losses * weight, reduction)
     for what, given in (("an input", x), ("a target", target)):
         text = f"binary_cross_entropy: expected {what} of numbers from 0 to 1"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
+from ml_dtypes import finfo
 
 from weft.errors import ShapeError
 from weft.ir import dtype as types
@@ -180,6 +181,36 @@ sigmoid_cross_entropy = binary(
     lambda g, y, x, z: (g * (sigmoid(x) - z), -g * x), "f",
     specials=(0.0, -0.0, 1.0, -1.0, 30.0, -30.0, np.nan), rtol=1e-5,
     fast=lambda x, z: np.maximum(x, 0) - x * z + np.log1p(np.exp(-np.abs(x))), facts=IN_FLOAT32,
+)  # fmt: skip
+
+
+# clamped_cross_entropy(x, z) = -z * log(x) - (1 - z) * log(1 - x), logarithms at least -100
+_LEAST_LOG: Final = -100.0
+
+
+def _clamped_rule(b: Any, x: Any, z: Any) -> Any:
+    least = b.const(_LEAST_LOG, x.dtype)
+    yes, no = b.maximum(b.log(x), least), b.maximum(b.log1p(-x), least)
+    return (z - 1.0) * no - z * yes
+
+
+def _clamped_reference(x: Array, z: Array) -> Array:
+    yes, no = (np.maximum(log, _LEAST_LOG) for log in (np.log(x), np.log1p(-x)))
+    return np.asarray((z - 1) * no - z * yes).astype(x.dtype)
+
+
+def _clamped_vjp(g: Any, y: Any, x: Any, z: Any) -> tuple[Any, ...]:
+    """PyTorch's: a wrong certainty has a large gradient, not none, and a right one has none."""
+    variance = constant_of(max(1e-12, float(finfo(x.dtype.numpy).tiny)), x.dtype)
+    slope = (x - z) / catalogue.maximum(x * (1 - x), variance)
+    least = constant_of(_LEAST_LOG, x.dtype)
+    yes, no = (catalogue.maximum(v, least) for v in (log(x), catalogue.log1p(-x)))
+    return g * slope, g * (no - yes)
+
+
+clamped_cross_entropy = binary(
+    "clamped_cross_entropy", _clamped_rule, _clamped_reference, _clamped_vjp, "f",
+    low=0.25, high=0.75, specials=(0.0, 0.25, 1.0, np.nan), rtol=4e-6, facts=IN_FLOAT32,
 )  # fmt: skip
 
 

@@ -24,8 +24,8 @@ def _zero(x: Value) -> Value:
 
 
 def _above(x: Value) -> Value:
-    """`max(x, 0)`, with gradient 0 at 0."""
-    return catalogue.relu(x)
+    """`max(x, 0)`, with gradient 1 at 0, as in PyTorch's losses."""
+    return catalogue.maximum(x, _zero(x))
 
 
 def _weighted(losses: Value, weight: Value | None, reduction: str) -> Value:
@@ -53,10 +53,8 @@ def l1_loss(x: Value, target: Value, weight: Value | None, *, reduction: str) ->
 @autocasting(Autocast.FLOAT32)
 def smooth_l1_loss(x: Value, target: Value, *, beta: float, reduction: str) -> Value:
     """Absolute differences, quadratic below `beta`."""
-    distance = catalogue.abs(x - target)
-    near = catalogue.less(distance, constant_of(beta, x.dtype))
-    square = _half(catalogue.square(distance)) / beta
-    return reduced(catalogue.select(near, square, distance - 0.5 * beta), reduction)
+    losses = _huber(x - target, beta) / beta if beta else catalogue.abs(x - target)
+    return reduced(losses, reduction)
 
 
 @autocasting(Autocast.FLOAT32)
@@ -64,11 +62,20 @@ def huber_loss(
     x: Value, target: Value, weight: Value | None, *, delta: float, reduction: str
 ) -> Value:
     """Half squared differences, linear beyond `delta`."""
-    distance = catalogue.abs(x - target)
-    near = catalogue.less_equal(distance, constant_of(delta, x.dtype))
-    far = (distance - 0.5 * delta) * delta
-    losses = catalogue.select(near, _half(catalogue.square(distance)), far)
+    losses = _huber(x - target, delta)
     return reduced(losses if weight is None else losses * weight, reduction)
+
+
+def _huber(away: Value, limit: float) -> Value:
+    """Half squares of what is within `limit`, lines beyond.
+
+    The square is not one of the magnitude, whose derivative at 0 counts as 0, and it is one of
+    nothing else, so that the derivative for infinite residuals is `limit`.
+    """
+    distance = catalogue.abs(away)
+    near = catalogue.less(distance, constant_of(limit, away.dtype))
+    square = _half(catalogue.square(catalogue.select(near, away, _zero(away))))
+    return catalogue.select(near, square, (distance - 0.5 * limit) * limit)
 
 
 def absolute_percentage_error(x: Value, target: Value, *, epsilon: float) -> Value:
@@ -111,9 +118,14 @@ def hinge_embedding_loss(x: Value, target: Value, *, margin: float, reduction: s
     return reduced(apart + close, reduction)
 
 
-def hinge(x: Value, sign: Value, margin: float = 1.0) -> Value:
-    """`max(0, margin - sign * x)`, signs 1 and -1."""
-    return _above(margin - sign * x)
+def hinge(x: Value, sign: Value, margin: float = 1.0, *, at_margin: bool = False) -> Value:
+    """`max(0, margin - sign * x)`, signs 1 and -1.
+
+    Args:
+        at_margin: whether the gradient where both are equal is that of the line, or 0.
+    """
+    room = margin - sign * x
+    return _above(room) if at_margin else catalogue.relu(room)
 
 
 @autocasting(Autocast.FLOAT32)
@@ -121,7 +133,7 @@ def margin_ranking_loss(
     x1: Value, x2: Value, target: Value, *, margin: float, reduction: str
 ) -> Value:
     """`max(0, margin - target * (x1 - x2))`."""
-    return reduced(hinge(x1 - x2, target, margin), reduction)
+    return reduced(hinge(x1 - x2, target, margin, at_margin=True), reduction)
 
 
 @autocasting(Autocast.FLOAT32)

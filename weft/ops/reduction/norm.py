@@ -21,6 +21,8 @@ Reduction = Callable[..., Value]
 def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) -> Value:
     """`sum(abs(x) ** ord) ** (1 / ord)` over axes; `ord` 0 counts nonzero elements."""
     how: dict[str, Any] = {"axes": axes, "keepdims": keepdims}
+    if ord == 2 and x.dtype.is_complex:
+        return length_of_complex(x, **how)
     size = catalogue.abs(x) if x.dtype.is_complex or ord not in (1, 2, math.inf) else x
     if ord in (1, 2, math.inf):
         return catalogue.norm(size, **how, ord=ord)
@@ -32,13 +34,21 @@ def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) 
     return _power(catalogue.sum(_power(size, ord), **how), 1 / ord)
 
 
+def length_of_complex(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """The 2-norm of real and imaginary parts; magnitudes have no derivative at 0."""
+    rank = len(dims(x))
+    over = (0, *[axis % rank + 1 for axis in axes])
+    parts = catalogue.stack(catalogue.real(x), catalogue.imag(x), axis=0)
+    y = catalogue.norm(parts, axes=over, keepdims=keepdims)
+    return catalogue.squeeze(y, axes=(0,)) if keepdims else y
+
+
 def _power(x: Value, exponent: float) -> Value:
     """`x ** exponent` of nonnegative numbers, with gradient 0 at 0."""
-    if exponent < 0:
-        return catalogue.power(x, exponent)
     zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
     above = catalogue.not_equal(x, zero)
-    return catalogue.select(above, catalogue.power(catalogue.select(above, x, one), exponent), zero)
+    raised = catalogue.power(catalogue.select(above, x, one), exponent)
+    return catalogue.select(above, raised, constant_of(0.0 if exponent > 0 else math.inf, x.dtype))
 
 
 def slice_norms(x: Value, *, dim: int | None) -> Value:

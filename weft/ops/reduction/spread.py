@@ -7,6 +7,7 @@ import math
 from weft.ir.node import Value
 from weft.ops.base import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
+from weft.ops.reduction.norm import length_of_complex
 from weft.ops.reduction.reduce import count
 
 
@@ -27,6 +28,6 @@ def variance_of(x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: float)
 @autocasting(Autocast.FLOAT32)
 def std_of(x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: float) -> Value:
     """The square root of `variance_of`; its gradient is 0 if all x are equal."""
-    away = catalogue.abs(x - catalogue.mean(x, axes=axes, keepdims=True))
-    free = math.sqrt(max(count(x, axes) - ddof, 0))
-    return catalogue.norm(away, axes=axes, keepdims=keepdims) / constant_of(free, away.dtype)
+    away = x - catalogue.mean(x, axes=axes, keepdims=True)
+    length = length_of_complex(away, axes=axes, keepdims=keepdims)
+    return length / constant_of(math.sqrt(max(count(x, axes) - ddof, 0)), length.dtype)

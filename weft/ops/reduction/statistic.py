@@ -184,7 +184,10 @@ def _logsumexp_expand(x: Value, axes: Axes, keepdims: bool) -> Value:
 
 
 def _logsumexp_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, ...]:
-    share = exp(x - _finite_or_zero(kept(y, x, axes, keepdims)))
+    # Nothing but minus infinity: no element has a share. Infinity and NaN spread as in a softmax.
+    total = kept(y, x, axes, keepdims)
+    nothing = equal(total, constant_of(-math.inf, total.dtype))
+    share = exp(x - select(nothing, constant_of(0, total.dtype), total))
     return (kept(g, x, axes, keepdims) * share,)
 
 

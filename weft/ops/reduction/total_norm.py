@@ -26,9 +26,7 @@ def norm_of(xs: Sequence[Value], p: float, groups: Groups) -> Value:
     """
     kinds = dict.fromkeys(groups)
     parts = [
-        _part(
-            [catalogue.abs(_wide(x)) for x, g in zip(xs, groups, strict=True) if g == kind], p, kind
-        )
+        _part([_wide(x) for x, g in zip(xs, groups, strict=True) if g == kind], p, kind)
         for kind in kinds
     ]
     if p == math.inf:
@@ -39,8 +37,11 @@ def norm_of(xs: Sequence[Value], p: float, groups: Groups) -> Value:
     return total if p in (0, 1) else catalogue.power(total, 1 / p)
 
 
-def _part(sizes: Sequence[Value], p: float, groups: tuple[int, ...]) -> Value:
-    """The partial norm of some absolute values: a maximum or a sum of powers."""
+def _part(xs: Sequence[Value], p: float, groups: tuple[int, ...]) -> Value:
+    """The partial norm of some values: a maximum or a sum of powers of their magnitudes."""
+    if p == 2:
+        return _over_ranks(catalogue.add_n(*[_squares(x) for x in xs]), "sum", groups)
+    sizes = [catalogue.abs(x) for x in xs]
     if p in (0, math.inf):
         most = catalogue.stack(*[_largest(s) for s in sizes])
         if p == math.inf:
@@ -48,11 +49,15 @@ def _part(sizes: Sequence[Value], p: float, groups: tuple[int, ...]) -> Value:
         # the number of values that are not all zero, as in PyTorch
         some = catalogue.not_equal(_over_ranks(most, "max", groups), constant_of(0, most.dtype))
         return catalogue.sum(catalogue.cast(some, dtype=most.dtype))
-    if p == 2:
-        powers = [catalogue.sum(s * s) for s in sizes]
-    else:
-        powers = [catalogue.sum(s if p == 1 else catalogue.power(s, p)) for s in sizes]
+    powers = [catalogue.sum(s if p == 1 else catalogue.power(s, p)) for s in sizes]
     return _over_ranks(catalogue.add_n(*powers), "sum", groups)
+
+
+def _squares(x: Value) -> Value:
+    """The sum of squares; not of magnitudes, whose derivative at 0 counts as 0."""
+    if not x.dtype.is_complex:
+        return catalogue.sum(x * x)
+    return catalogue.sum(catalogue.square(catalogue.real(x)) + catalogue.square(catalogue.imag(x)))
 
 
 def _largest(x: Value) -> Value:

@@ -14,16 +14,14 @@ import numpy as np
 
 from weft.ir.dtype import float64
 from weft.ir.node import Value
-from weft.ops.base import Array, Case, Elementwise, constant_of, defop
+from weft.ops.base import Array, Case, Elementwise, Op, constant_of, defop
 from weft.ops.declaration.fast_reference import on_whole_arrays
 from weft.ops.declaration.numeric import FLOATS, draw
 from weft.ops.declaration.rule import broadcast_shape, floating
 from weft.ops.elementwise.arithmetic import abs, sign
-from weft.ops.elementwise.compare import equal, select
+from weft.ops.elementwise.compare import greater, isinf, select
 from weft.ops.elementwise.transcendental import exp
 from weft.ops.special.gamma import in_float64
-
-__all__ = ["i0", "i1"]
 
 # Chebyshev coefficients, computed with 50 digits, in t = x / 4 - 1 for x up to 8 and in t = 16 / x
 # - 1 beyond: of exp(-x) I0(x) and exp(-x) I1(x) / x near, and of exp(-x) sqrt(x) I(x) far.
@@ -76,20 +74,31 @@ def _chebyshev(b: Any, coefficients: Sequence[float], t: Any) -> Any:
     return b.fma(t, last, b.const(coefficients[0], float64) - before)
 
 
-def _scaled_rule(order: int) -> Callable[..., Any]:
+def _rule(order: int, *, grown: bool = False, over_x: bool = False) -> Callable[..., Any]:
+    """The rule of exp(-|x|) I(x), or of I(x), and of its quotient by x, which is even."""
     near, far = ((_I0_NEAR, _I0_FAR), (_I1_NEAR, _I1_FAR))[order]
 
-    @in_float64
-    def rule(b: Any, x: Any) -> Any:
+    def scaled(b: Any, x: Any) -> Any:
         a, eight = b.abs(x), b.const(8, float64)
         small = _chebyshev(b, near, b.minimum(a, eight) * 0.25 - 1.0)
         large = b.maximum(a, eight)
         big = _chebyshev(b, far, 16.0 / large - 1.0) / b.sqrt(large)
-        if order == 0:
-            return b.select(b.less(eight, a), big, small)
-        return b.select(b.less(eight, a), b.select(b.less(x, -eight), -big, big), small * x)
+        if over_x:
+            big = big / large
+        elif order:
+            small, big = small * x, b.select(b.less(x, -eight), -big, big)
+        return b.select(b.less(eight, a), big, small)
 
-    return rule
+    def rule(b: Any, x: Any) -> Any:
+        found = scaled(b, x)
+        if not grown:
+            return found
+        growth = b.exp(b.abs(x) * 0.5)  # in two steps, as exp(|x|) overflows before the product
+        whole, infinity = found * growth * growth, b.const(math.inf, float64)
+        signed = x * infinity if order and not over_x else infinity
+        return b.select(b.equal(growth, infinity), signed, whole)
+
+    return in_float64(rule)
 
 
 def _series(x: float, order: int) -> float:
@@ -108,10 +117,30 @@ def _series(x: float, order: int) -> float:
     return math.copysign(total, x) if order else total
 
 
-def _reference(order: int) -> Callable[[Array], Array]:
+def _grown_series(x: float, order: int) -> float:
+    if math.fabs(x) > _OVERFLOW:
+        return math.copysign(math.inf, x) if order else math.inf
+    growth = math.exp(math.fabs(x) / 2)
+    return _series(x, order) * growth * growth
+
+
+_OVERFLOW: Final = 1400.0  # exp(|x| / 2) is finite up to here, and I(x) is infinite
+
+
+def _over_x(function: Callable[[float], float]) -> Callable[[float], float]:
+    def quotient(x: float) -> float:
+        if not x:
+            return 0.5
+        return math.fabs(function(x) / x if math.isfinite(x) else function(x))
+
+    return quotient
+
+
+def _reference(function: Callable[[float], float]) -> Callable[[Array], Array]:
     def reference(x: Array) -> Array:
-        found = [_series(float(v), order) for v in x.reshape(-1)]
-        return np.array(found, np.float64).reshape(x.shape).astype(x.dtype)
+        found = [function(float(v)) for v in x.reshape(-1)]
+        with np.errstate(over="ignore"):
+            return np.array(found, np.float64).reshape(x.shape).astype(x.dtype)
 
     return reference
 
@@ -126,58 +155,92 @@ def _cases() -> Iterator[Case]:
     yield Case((draw((2, 0), float64),))
 
 
+# I1 / I0 = 1 - 1 / (2a) - ... for large a = |x|, where the difference of the two would cancel: the
+# coefficients of 1 / a, ..., 1 / a**6 (from DLMF 10.40.1), and by size of the dtype the least a.
+_RATIO: Final = (0.5, 0.125, 0.125, 0.1953125, 0.40625, 1.0478515625)
+_LEAST: Final = {8: 600.0, 4: 30.0, 2: 8.0}
+
+
+def _difference(x: Value, larger: Value) -> tuple[Value, Value]:
+    """Where x is large, and there `larger - |i1e|` of `larger = i0e`."""
+    a = abs(x)
+    far = greater(a, constant_of(_LEAST[x.dtype.size], x.dtype))
+    inverse = 1.0 / select(far, a, constant_of(1, x.dtype))
+    series = constant_of(_RATIO[-1], x.dtype)
+    for c in reversed(_RATIO[:-1]):
+        series = series * inverse + c
+    return far, larger * inverse * series
+
+
+# I2(x) = I0(x) - 2 I1(x) / x cancels near 0: there its series, the sum of s**k / (k! (k + 2)!) with
+# s = x * x / 4, whose further terms are below 1e-19.
+_I2_NEAR: Final = 2.0
+_I2_SERIES: Final = tuple(1 / (4 * math.factorial(k) * math.factorial(k + 2)) for k in range(13))
+
+
+def _i2_over_x(x: Value, zeroth: Op, first: Op) -> Value:
+    """`I2(x) / x` from I0 and I1 over x, which may both be scaled by exp(-|x|)."""
+    far = greater(abs(x), constant_of(_I2_NEAR, x.dtype))
+    large = select(far, x, constant_of(_I2_NEAR, x.dtype))
+    top = zeroth(large)
+    rest = select(isinf(top), sign(x) * top, (top - first(large) * 2.0) / large)
+    small = select(far, constant_of(0, x.dtype), x)
+    s, series = small * small * 0.25, constant_of(_I2_SERIES[-1], x.dtype)
+    for c in reversed(_I2_SERIES[:-1]):
+        series = series * s + c
+    series = small * series
+    return select(far, rest, series if first is i1_over_x else series * exp(-abs(small)))
+
+
+def _i1_vjp(g: Value, y: Value, x: Value) -> tuple[Value]:
+    """`i0 - i1 / x` as a sum of positive terms: `i1 / x + i2`."""
+    return (g * (i1_over_x(x) + x * _i2_over_x(x, i0, i1_over_x)),)
+
+
+def _i1_over_x_vjp(g: Value, y: Value, x: Value) -> tuple[Value]:
+    return (g * _i2_over_x(x, i0, i1_over_x),)
+
+
 def _i0e_vjp(g: Value, y: Value, x: Value) -> tuple[Value]:
-    return (g * (i1e(x) - y * sign(x)),)
+    far, apart = _difference(x, y)
+    return (g * select(far, -sign(x) * apart, i1e(x) - sign(x) * y),)
 
 
 def _i1e_vjp(g: Value, y: Value, x: Value) -> tuple[Value]:
-    """`i0e - i1e * (sign + 1 / x)`, which at 0 is 1 / 2."""
-    zero = equal(x, constant_of(0, x.dtype))
-    safe = select(zero, constant_of(1, x.dtype), x)
-    ratio = select(zero, constant_of(0.5, x.dtype), y / safe)
-    return (g * (i0e(x) - y * sign(x) - ratio),)
+    larger = i0e(x)
+    far, apart = _difference(x, larger)
+    return (g * (select(far, apart, larger - sign(x) * y) - i1e_over_x(x)),)
 
 
-i0e = defop(
-    "i0e",
-    inputs="x",
-    dtype=floating,
-    shape=broadcast_shape,
-    reference=_reference(0),
-    vjp=_i0e_vjp,
-    lower=Elementwise(_scaled_rule(0)),
-    cases=_cases,
-    partial=True,
-    fast=on_whole_arrays(_scaled_rule(0)),
+def _i1e_over_x_vjp(g: Value, y: Value, x: Value) -> tuple[Value]:
+    return (g * (_i2_over_x(x, i0e, i1e_over_x) - y * sign(x)),)
+
+
+def _bessel(
+    name: str, function: Callable[[float], float], vjp: Callable[..., tuple[Value]], rule: Any
+) -> Op:
+    return defop(
+        name, inputs="x", dtype=floating, shape=broadcast_shape, reference=_reference(function),
+        vjp=vjp, lower=Elementwise(rule), cases=_cases, partial=True, fast=on_whole_arrays(rule),
+    )  # fmt: skip
+
+
+i0 = _bessel(
+    "i0", lambda x: _grown_series(x, 0), lambda g, y, x: (g * i1(x),), _rule(0, grown=True)
 )
+"""The modified Bessel function of the first kind, of order 0."""
+i1 = _bessel("i1", lambda x: _grown_series(x, 1), _i1_vjp, _rule(1, grown=True))
+"""The modified Bessel function of the first kind, of order 1."""
+i1_over_x = _bessel(
+    "i1_over_x", _over_x(lambda x: _grown_series(x, 1)), _i1_over_x_vjp,
+    _rule(1, grown=True, over_x=True),
+)  # fmt: skip
+"""`i1(x) / x`, and 1/2 at 0."""
+i0e = _bessel("i0e", lambda x: _series(x, 0), _i0e_vjp, _rule(0))
 """`exp(-|x|) * i0(x)`."""
-i1e = defop(
-    "i1e",
-    inputs="x",
-    dtype=floating,
-    shape=broadcast_shape,
-    reference=_reference(1),
-    vjp=_i1e_vjp,
-    lower=Elementwise(_scaled_rule(1)),
-    cases=_cases,
-    partial=True,
-    fast=on_whole_arrays(_scaled_rule(1)),
-)
+i1e = _bessel("i1e", lambda x: _series(x, 1), _i1e_vjp, _rule(1))
 """`exp(-|x|) * i1(x)`."""
-
-
-def i0(x: Value) -> Value:
-    """The modified Bessel function of the first kind, of order 0."""
-    return _grown(i0e(x), x, constant_of(math.inf, x.dtype))
-
-
-def i1(x: Value) -> Value:
-    """The modified Bessel function of the first kind, of order 1."""
-    return _grown(i1e(x), x, sign(x) * constant_of(math.inf, x.dtype))
-
-
-def _grown(scaled: Value, x: Value, infinite: Value) -> Value:
-    """`scaled * exp(|x|)`, and `infinite` for infinite x, where `scaled` may be 0."""
-    growth = exp(abs(x) * 0.5)  # in two steps, as exp(|x|) may overflow where the product does not
-    end = equal(growth, constant_of(math.inf, x.dtype))
-    return select(end, infinite, scaled * growth * growth)
+i1e_over_x = _bessel(
+    "i1e_over_x", _over_x(lambda x: _series(x, 1)), _i1e_over_x_vjp, _rule(1, over_x=True)
+)
+"""`exp(-|x|) * i1(x) / x`, and 1/2 at 0."""

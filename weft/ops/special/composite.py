@@ -13,7 +13,7 @@ from weft.ops.declaration.rule import concrete
 from weft.ops.shape.creation import iota
 from weft.ops.special.gamma import betaln
 
-__all__ = ["beta", "entr", "gamma", "gammasgn", "multigammaln", "rgamma", "xlog1py"]
+__all__ = ["beta", "gamma", "gammasgn", "multigammaln", "rgamma", "xlog1py"]
 
 
 def _number(value: float, like: Value) -> Value:
@@ -73,12 +73,3 @@ def xlog1py(x: Value, y: Value) -> Value:
     without = catalogue.logical_or(catalogue.less_equal(y, _number(-1, y)), infinite)
     none = catalogue.logical_and(catalogue.equal(x, zero), without)
     return catalogue.select(none, zero * x, x * catalogue.log1p(catalogue.select(none, zero, y)))
-
-
-def entr(x: Value) -> Value:
-    """`-x * log(x)`; 0 at 0, and minus infinity below."""
-    zero, least = _number(0, x), _number(-math.inf, x)
-    above = catalogue.greater(x, zero)
-    inner = catalogue.select(above, x, _number(1, x))
-    found = catalogue.select(above, -inner * catalogue.log(inner), x * zero)
-    return catalogue.select(catalogue.less(x, zero), least, found)

@@ -322,7 +322,8 @@ polygamma = defop(
 
 def betaln(x: Value, y: Value) -> Value:
     """The logarithm of the absolute value of the beta function."""
-    large, small = catalogue.maximum(x, y), catalogue.minimum(x, y)
+    swapped = less(x, y)  # and not maximum and minimum, whose gradients in a tie go both to x
+    large, small = select(swapped, y, x), select(swapped, x, y)
     far = logical_and(greater_equal(large, _FAR), greater(small, 0.0))
     finite = less(large, math.inf)
     plain = lgamma(x) + lgamma(y) - lgamma(x + y)
@@ -356,8 +357,9 @@ def log_ndtr(x: Value) -> Value:
     """The logarithm of `ndtr`, accurate near 0 and 1."""
     root = constant_of(math.sqrt(0.5), x.dtype)
     far, right = less(x, _TAIL), greater(x, 0.0)
-    tail = erfc(select(far, 0.0, catalogue.abs(x)) * root) * 0.5
-    near = select(right, catalogue.log1p(-tail), catalogue.log(tail))
+    # Not the magnitude of x, whose derivative at 0 counts as 0.
+    tail = erfc(select(far, 0.0, select(right, x, -x)) * root) * 0.5
+    near = select(right, catalogue.log1p(-tail), catalogue.log(select(right, 1.0, tail)))
     return select(far, _log_tail(select(far, x, _TAIL)), near)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -157,12 +158,12 @@ def _log10_rule(b: Any, x: Any) -> Any:
 
 
 log2 = elementwise(
-    "log2", _log2_rule, np.log2, lambda g, y, x: (g / (x * math.log(2)),), low=0.25, high=4.0,
+    "log2", _log2_rule, np.log2, lambda g, y, x: (g * (1 / math.log(2)) / x,), low=0.25, high=4.0,
     kinds="fc", facts=IN_FLOAT32,
 )  # fmt: skip
 log10 = elementwise(
-    "log10", _log10_rule, np.log10, lambda g, y, x: (g / (x * math.log(10)),), low=0.25, high=4.0,
-    kinds="fc", facts=IN_FLOAT32,
+    "log10", _log10_rule, np.log10, lambda g, y, x: (g * (1 / math.log(10)) / x,), low=0.25,
+    high=4.0, kinds="fc", facts=IN_FLOAT32,
 )  # fmt: skip
 
 
@@ -207,22 +208,29 @@ def _hypot_rule(b: Any, x: Any, y: Any) -> Any:
 
 
 def _hypot_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
-    safe = select(equal(z, constant_of(0, z.dtype)), constant_of(1, z.dtype), z)
-    return g * x / safe, g * y / safe
+    zero = constant_of(0, z.dtype)
+    none = equal(z, zero)
+    safe = select(none, constant_of(1, z.dtype), z)
+    return tuple([select(none, zero, g * (v / safe)) for v in (x, y)])
 
 
 hypot = binary("hypot", _hypot_rule, np.hypot, _hypot_vjp, "f", low=0.25)
 """`sqrt(x * x + y * y)` without intermediate overflow; the gradient at 0, 0 is 0."""
 
 
-def _logaddexp_rule(b: Any, x: Any, y: Any) -> Any:
+def _logaddexp_rule(b: Any, x: Any, y: Any, base: float = math.e) -> Any:
     distance = b.select(b.equal(x, y), _number(b, 0, x), b.abs(x - y))  # also for infinities
-    return b.maximum(x, y) + b.log1p(b.exp(-distance))
+    if base == math.e:
+        return b.maximum(x, y) + b.log1p(b.exp(-distance))
+    ln = math.log(base)
+    return b.maximum(x, y) + b.log1p(b.exp(distance * -ln)) / _number(b, ln, x)
 
 
-def _logaddexp_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
+def _logaddexp_vjp(g: Any, z: Any, x: Any, y: Any, base: float = math.e) -> tuple[Any, ...]:
     alike = logical_and(equal(x, y), isinf(x))  # their difference would be NaN
     distance = select(alike, constant_of(0, x.dtype), x - y)
+    if base != math.e:
+        distance = distance * math.log(base)
     return g * sigmoid(distance), g * sigmoid(-distance)
 
 
@@ -237,6 +245,11 @@ logaddexp = binary(
     "logaddexp", _logaddexp_rule, _logaddexp_reference, _logaddexp_vjp, "fc", rtol=4e-6
 )
 """`log(exp(x) + exp(y))`."""
+logaddexp2 = binary(
+    "logaddexp2", partial(_logaddexp_rule, base=2.0), np.logaddexp2,
+    partial(_logaddexp_vjp, base=2.0), "f", rtol=4e-6,
+)  # fmt: skip
+"""`log2(2**x + 2**y)`."""
 
 
 def fmax(x: Value, y: Value) -> Value:
@@ -271,6 +284,24 @@ def xlogy(x: Value, y: Value) -> Value:
     return select(nothing, zero, x * log(select(nothing, one, y)))
 
 
+def _entr_rule(b: Any, x: Any) -> Any:
+    zero = _number(b, 0, x)
+    least, inner = _number(b, -math.inf, x), -x * b.log(x)
+    return b.select(b.less(x, zero), least, b.select(b.equal(x, zero), zero, inner))
+
+
+def _entr_reference(x: Array) -> Any:
+    inner = np.where(x == 0, 0, -x * np.log(np.where(x == 0, 1, x)))
+    return np.where(x < 0, -np.inf, inner)
+
+
+entr = elementwise(
+    "entr", _entr_rule, _entr_reference, lambda g, y, x: (-g * (log(x) + 1.0),), low=0.25,
+    high=4.0, facts=IN_FLOAT32,
+)  # fmt: skip
+"""`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
+
+
 def lerp(start: Value, end: Value, weight: Any) -> Value:
     """`start + weight * (end - start)`, exact at weights 0 and 1."""
     part = weight if isinstance(weight, Value) else constant_of(weight, start.dtype)
@@ -295,16 +326,20 @@ def rad2deg(x: Value) -> Value:
 def logit(x: Value, epsilon: float | None = None) -> Value:
     """`log(x / (1 - x))`, the inverse of `sigmoid`; `epsilon` clips `x` to [epsilon, 1 - epsilon].
 
-    Near 1/2, where the logarithms would cancel, it is computed as `2 * atanh(2x - 1)`.
+    Near 1/2, where the logarithms would cancel, it is computed as `2 * atanh(2x - 1)`. Outside of
+    [0, 1] it is NaN, and so is its derivative.
     """
     if epsilon is not None:
         x = catalogue.clip(x, epsilon, 1 - epsilon)
-    half = constant_of(0.5, x.dtype)
+    half, one = constant_of(0.5, x.dtype), constant_of(1, x.dtype)
     distance = x * 2 - 1
-    middle = less(catalogue.abs(distance), half)
+    size = catalogue.abs(distance)
+    middle, outside = less(size, half), logical_or(less(x, 0), greater(x, one))
     inner = catalogue.atanh(select(middle, distance, constant_of(0, x.dtype))) * 2
     outer = select(middle, half, x)
-    return select(middle, inner, log(outer) - log1p(-outer))
+    found = select(middle, inner, log(outer) - log1p(-outer))
+    # The logarithms' derivatives are finite there, but not a root's.
+    return select(outside, catalogue.sqrt(select(outside, -size, one)), found)
 
 
 _SINC_SERIES: Final = 0.05

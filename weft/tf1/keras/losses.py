@@ -64,7 +64,11 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Any:
 
 def _hinge(y_true: Any, y_pred: Any) -> Any:
     t, p = _same(y_true, y_pred)
-    return _by(lambda x, labels: regression.hinge(x, classification.signs(labels)), p, t)
+
+    def build(x: Any, labels: Any) -> Any:
+        return regression.hinge(x, classification.signs(labels), at_margin=True)
+
+    return _by(build, p, t)
 
 
 def hinge(y_true: Any, y_pred: Any) -> Any:

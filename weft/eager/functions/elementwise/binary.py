@@ -203,6 +203,7 @@ def minimum(x: Any, other: Any) -> Tensor:
 atan2: Final = of_two("atan2", floats=True)
 hypot: Final = of_two("hypot", floats=True)
 logaddexp: Final = of_two("logaddexp", floats=True)
+logaddexp2: Final = of_two("logaddexp2", floats=True)
 copysign: Final = of_two("copysign", floats=True)
 nextafter: Final = of_two("nextafter", floats=True)
 xlogy: Final = of_floats("xlogy", ops.xlogy, 2)
@@ -238,10 +239,6 @@ def heaviside(x: Any, values: Any) -> Tensor:
         raise DTypeError(text + at_user_line())
     true_or_false = promoted(x, values)[0].type.dtype is bool_
     return logical_or(x, values) if true_or_false else both(_heaviside, x, values)
-
-
-logaddexp2: Final = of_floats("logaddexp2", combination.logaddexp2, 2)
-logaddexp2.__doc__ = "`log2(2**x + 2**other)`, elementwise with broadcasting."
 
 
 # Comparisons

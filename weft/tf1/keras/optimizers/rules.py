@@ -8,6 +8,7 @@ from typing import Any, Final
 import weft.tf1 as tf
 from weft import ops
 from weft.errors import ArgumentError
+from weft.optim.nadam import momentum_product
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.optimizers.optimizer import Optimizer, WrappedOptimizer
 from weft.tf1.keras.storage.serialization import found, serialize
@@ -233,12 +234,34 @@ class Nadam(_Moments):
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, **options)
         self._fixed["schedule_decay"] = schedule_decay
 
+    def _cache(self) -> Any:
+        """The variable that holds the product of all momenta so far."""
+        return self.held("momentum_cache", 1.0)
+
+    @property
+    def weights(self) -> list[Any]:
+        """The variables: the count of updates, the product of momenta, then the slots."""
+        count, *slots = super().weights
+        return [count, self._cache(), *slots]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set the values of the variables; without the product, it follows from the count.
+
+        Raises:
+            ArgumentError: their number differs.
+        """
+        given = list(weights)
+        if len(given) == len(super().weights):
+            decay = self._fixed["schedule_decay"]
+            given.insert(1, momentum_product(self._now("beta_1"), decay, int(given[0])))
+        super().set_weights(given)
+
     def numbers(self, rate: Any, step: Any) -> list[Any]:
         """Learning rate, betas, and the schedule's values for this step."""
         b1, b2 = self._betas()
         speed = self._fixed["schedule_decay"]
         now, later = (b1 * (1.0 - 0.5 * tf.pow(0.96, speed * t)) for t in (step, step + 1.0))
-        product = self.held("schedule", 1.0)
+        product = self._cache()
         so_far = product.value() * now
         self._schedule_update = product.assign(so_far)
         first = rate * (1.0 - now) / (1.0 - so_far)
