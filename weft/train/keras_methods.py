@@ -157,9 +157,7 @@ class KerasMethods:
         data = self._batches("test", x, y, sample_weight, batch_size or 32, False, steps)
         (figures,) = trainer.test(module, data)
         found = {name.removeprefix("test_"): figure for name, figure in figures.items()}
-        if return_dict:
-            return found
-        return found["loss"] if len(found) == 1 else list(found.values())
+        return told(found, return_dict)
 
     def predict(
         self,
@@ -210,6 +208,13 @@ def expected_compile(model: Any) -> StateError:
     return StateError(
         f"{type(model).__name__}: expected compile() before, got none{at_user_line()}"
     )
+
+
+def told(figures: dict[str, Any], return_dict: bool) -> Any:
+    """Loss and metrics: by name, or the loss alone, or a list."""
+    if return_dict:
+        return figures
+    return figures["loss"] if len(figures) == 1 else list(figures.values())
 
 
 def _split(x: Any, y: Any, weights: Any, part: float) -> tuple[Any, Any, Any, Any]:

@@ -9,7 +9,7 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError, StateError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras import optimizers
-from weft.tf1.keras.engine import nest
+from weft.tf1.keras.engine import nest, sessions
 from weft.tf1.keras.engine.network import Network
 from weft.tf1.keras.fit.compiled import outputs_of
 from weft.tf1.keras.fit.feeding import (
@@ -91,6 +91,16 @@ class Training(Network, KerasMethods):
         self._steps = None
         if self.outputs is not None and loss is not None:
             _ = self.steps  # errors are raised here
+
+    def get_learning_rate(self) -> float:
+        """The optimizer's learning rate."""
+        with self.graph.as_default():
+            return float(sessions.values_of([self.optimizer.lr])[0])
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Set the optimizer's learning rate."""
+        with self.graph.as_default():
+            self.optimizer.lr = rate
 
     @property
     def told(self) -> dict[str, Any]:
