@@ -31,6 +31,7 @@ class Journal:
         self._results: dict[str, Results] = {}
         self._figures: dict[str, Any] = {}
         self._logged: dict[str, Any] = {}
+        self._stamps: dict[str, int] = {}  # batches before the last value of each name
         self._batch: Any = None
         self._items: int | None = None
         self._in_batch = False
@@ -73,6 +74,7 @@ class Journal:
             )
         if batch_size is not None:
             self._items = batch_size
+        entry.stamp = self.progress.total_batches
         entry.take(value, self._weight)
 
     def _weight(self) -> float:
@@ -85,12 +87,38 @@ class Journal:
 
     def publish(self, figures: Mapping[str, Any], logged: Mapping[str, Any]) -> None:
         """Send a pass's metrics to callbacks, and the selected ones to loggers."""
-        self._figures.update(figures)
+        self._store(figures)
         self._write(logged)
 
     def publish_train(self) -> None:
         """Send the epoch's metrics so far to callbacks."""
-        self._figures.update(self.results_of("fit").epoch_figures()[0])
+        results = self.results_of("fit")
+        self._store(results.epoch_figures()[0])
+        results.is_closed = True
+
+    def _store(self, figures: Mapping[str, Any]) -> None:
+        self._figures.update(figures)
+        self._stamps.update(dict.fromkeys(figures, self.progress.total_batches))
+
+    def figures_state(self) -> dict[str, Any]:
+        """The last metrics, and when they were logged."""
+        numbers = {k: float(v) for k, v in self._figures.items() if np.ndim(v) == 0}
+        return {"values": numbers, "stamps": {k: self._stamps[k] for k in numbers}}
+
+    def load_figures_state(self, state: Mapping[str, Any]) -> None:
+        """Restore the last metrics."""
+        self._figures = {k: float(v) for k, v in state["values"].items()}
+        self._stamps = {k: int(v) for k, v in state["stamps"].items()}
+
+    def stamp_of(self, name: str) -> int:
+        """How many batches were trained before the last value of a metric; -1 without one."""
+        entries = self.results_of("fit").entries.values()
+        logged = [e.stamp + 1 for e in entries if e.on_step and name in (e.name, e.step_name)]
+        return max([self._stamps.get(name, -1), *logged])
+
+    def is_fresh(self, name: str) -> bool:
+        """Whether a metric's last value is that of the weights as they are now."""
+        return self.stamp_of(name) >= self.progress.total_batches
 
     def write_epoch(self) -> None:
         """Send the epoch's metrics to loggers."""
@@ -113,8 +141,10 @@ class Journal:
     @property
     def callback_metrics(self) -> dict[str, Any]:
         """The last logged metrics by name, as tensors."""
-        steps = self._results["fit"].step_figures("on_step") if "fit" in self._results else {}
-        return {k: _tensor(v) for k, v in {**steps, **self._figures}.items()}
+        steps, names = {}, {}
+        if (results := self._results.get("fit")) is not None:
+            steps, names = results.step_figures("on_step"), results.plain_step_figures()
+        return {k: _tensor(v) for k, v in {**steps, **self._figures, **names}.items()}
 
     @property
     def logged_metrics(self) -> dict[str, Any]:

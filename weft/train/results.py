@@ -30,11 +30,12 @@ class Entry:
 
     Attributes:
         last: the last logged value.
+        stamp: how many batches were trained before the step that logged it.
     """
 
     __slots__ = (
         "_strategy", "_total", "_waiting", "_weight", "last", "logger", "name", "on_epoch",
-        "on_step", "prog_bar", "reduce_fx", "sync_dist",
+        "on_step", "prog_bar", "reduce_fx", "stamp", "sync_dist",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +49,12 @@ class Entry:
         self._waiting: list[tuple[Any, float]] = []
         self._total: float | None = None
         self._weight = 0.0
+        self.stamp = -1
+
+    @property
+    def has_values(self) -> bool:
+        """Whether anything was logged in this epoch."""
+        return bool(self._waiting) or self._total is not None
 
     def take(self, value: Any, weight: Callable[[], float]) -> None:
         """Store a value; `weight()` is its weight in the mean."""
@@ -137,6 +144,7 @@ class Results:
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
+        self.is_closed = False  # whether the epoch's values are published
         self._states: Mapping[str, Any] = {}
 
     def entry(self, name: str, **options: Any) -> Entry:
@@ -155,6 +163,13 @@ class Results:
             if e.on_step and e.last is not None and getattr(e, which)
         }
 
+    def plain_step_figures(self) -> dict[str, Any]:
+        """The last step's values, in an epoch that goes on, of names logged for epochs as well."""
+        if self.is_closed:
+            return {}
+        both = [e for e in self.entries.values() if e.on_step and e.on_epoch and e.has_values]
+        return {e.name: e.step_figure() for e in both}
+
     def epoch_figures(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The epoch's values by name: all, and those for loggers."""
         found: dict[str, Any] = {}
@@ -169,7 +184,7 @@ class Results:
 
     def reset(self) -> None:
         """Start the next epoch."""
-        self._states = {}
+        self._states, self.is_closed = {}, False
         for e in self.entries.values():
             e.reset()
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,19 @@ from weft.train.optimization import Step
 from weft.train.optimizers import Optimizers, optimizers_of
 from weft.train.precision import Precision
 from weft.train.saving import read, restore, restore_weights, snapshot
+
+
+def attempt(calls: Iterable[Callable[[], Any]], error: BaseException | None) -> Any:
+    """Make all calls, also if one raises; returns the first error, with notes of later ones."""
+    for call in calls:
+        try:
+            call()
+        except Exception as found:
+            if error is None:
+                error = found
+            else:
+                error.add_note(f"then {type(found).__name__}: {found}")
+    return error
 
 
 class Runs(Journal):
@@ -108,8 +122,7 @@ class Runs(Journal):
             with self.interruption:
                 found = run()
         except BaseException as error:
-            self.events.tell("on_exception", error)
-            self._finish("failed")
+            self._end_failed(error)
             raise
         finally:
             config.change("deterministic", deterministic)
@@ -132,12 +145,41 @@ class Runs(Journal):
         self.module.configure_model()
         self.precision.prepare(self.module)
 
-    def _finish(self, status: str) -> None:
-        self.events.tell("teardown", self.stage)
+    def _end_failed(self, error: BaseException) -> None:
+        """Tell all listeners, and save the last state, which an error outside of steps leaves."""
+        calls = [partial(call, error) for call in self.events.of("on_exception")]
+        loop = self.fit_loop
+        alone = self.strategy.world_size == 1  # other ranks do not save
+        if loop is not None and loop.can_be_saved and alone and isinstance(error, Exception):
+            calls.append(partial(self.save_last_state, tolerant=True))
+        attempt(calls, error)
+        if loop is not None:
+            loop.is_running = False
+        self._finish("failed", error)
+
+    def _finish(self, status: str, error: BaseException | None = None) -> None:
+        """Release everything, also if some of it raises.
+
+        Args:
+            error: that of the run, which gets notes of later ones.
+        """
+        calls = [partial(call, self.stage) for call in self.events.of("teardown")]
         if self.datamodule is not None:
-            self.datamodule.teardown(self.stage)
-        for logger in self.loggers:
-            logger.finalize(status)
+            calls.append(partial(self.datamodule.teardown, self.stage))
+        calls += [partial(logger.finalize, status) for logger in self.loggers]
+        found = attempt(calls, error)
+        if error is None and found is not None:
+            raise found
+
+    def save_last_state(self, tolerant: bool = False) -> None:
+        """Let each `ModelCheckpoint` save the state, unless it has.
+
+        Args:
+            tolerant: whether states of callbacks that cannot be saved are left out.
+        """
+        for callback in self.callbacks:
+            if isinstance(callback, ModelCheckpoint):
+                callback.save_last(self, tolerant)
 
     def _loader(self, given: Any, stage: str) -> Any:
         """The given loaders, or those of the data module or the module."""
