@@ -175,6 +175,19 @@ def number(x: Any) -> Any:
     return x.item() if np.ndim(x) == 0 else x
 
 
+def whole(name: str, argument: str, value: Any) -> int:
+    """An argument that is an integer from 1 on.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ArgumentError(
+            f"{name}: expected {argument} as an integer from 1 on, got {value!r}{at_user_line()}"
+        )
+    return int(value)
+
+
 def quotient(a: Any, b: Any) -> Array:
     """a / b, and 0 where b is 0."""
     a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)

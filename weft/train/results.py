@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -20,9 +21,12 @@ from weft.train.strategy import Strategy
 MOST_WAITING: Final = 64  # values; then they are read, whether computed or not
 
 REDUCTIONS: Final[dict[str, Callable[[float, float], float]]] = {
-    "mean": lambda total, x: total + x, "sum": lambda total, x: total + x, "min": min, "max": max,
+    "mean": lambda total, x: total + x, "sum": lambda total, x: total + x,
+    "min": lambda total, x: math.nan if math.isnan(x) else min(total, x),
+    "max": lambda total, x: math.nan if math.isnan(x) else max(total, x),
     "last": lambda total, x: x,
 }  # fmt: skip
+"""A NaN stays: `min(nan, x)` and `max(nan, x)` are nan if nan comes first."""
 
 
 class Entry:
