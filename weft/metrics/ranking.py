@@ -53,8 +53,8 @@ class AUROC(Metric):
         p, t = given(preds), given(target)
         if p.ndim not in (1, 2) or t.shape not in (p.shape[:1], p.shape):
             raise ShapeError(
-                f"AUROC: expected scores (N,) or (N, C) and targets (N,), or (N, C) for labels, got "
-                f"{tuple(p.shape)} and {tuple(t.shape)}{at_user_line()}"
+                f"AUROC: expected scores (N,) or (N, C) and targets (N,), or (N, C) for labels, "
+                f"got {tuple(p.shape)} and {tuple(t.shape)}{at_user_line()}"
             )
         if p.ndim == 2 and p.shape[1] == 1:
             p, t = p.squeeze(1), t.reshape(-1)

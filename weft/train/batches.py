@@ -64,13 +64,9 @@ def count_of(loader: Any, limit: Limit, name: str) -> float:
         ArgumentError: a fraction of a loader without a length, or a limit out of range.
     """
     known = _length(loader)
+    check_limit(limit, name)
     if limit is None:
         return known
-    if limit < 0 or (isinstance(limit, float) and limit > 1):
-        raise ArgumentError(
-            f"Trainer: expected {name} as a part from 0.0 to 1.0 or a number of batches, got "
-            f"{limit!r}{at_user_line()}"
-        )
     if isinstance(limit, int):
         return min(known, limit)
     if limit in (0.0, 1.0):
@@ -80,7 +76,32 @@ def count_of(loader: Any, limit: Limit, name: str) -> float:
             f"Trainer: expected {name} as a number of batches, as the loader has no length, got "
             f"{limit!r}{at_user_line()}"
         )
-    return max(int(known * limit), 1)
+    if known and not int(known * limit):
+        raise ArgumentError(
+            f"Trainer: expected {name} of at least one of the {known} batches, got {limit!r}, "
+            f"which is none; give a number of batches{at_user_line()}"
+        )
+    return int(known * limit)
+
+
+def check_limit(limit: Any, name: str) -> None:
+    """Require a part or a number of batches, or `None`.
+
+    Raises:
+        ArgumentError: it is neither.
+    """
+    if limit is None:
+        return
+    if not is_number(limit) or limit < 0 or (isinstance(limit, float) and limit > 1):
+        raise ArgumentError(
+            f"Trainer: expected {name} as a part from 0.0 to 1.0 or a number of batches, got "
+            f"{limit!r}{at_user_line()}"
+        )
+
+
+def is_number(x: Any) -> bool:
+    """Whether it is a real number, and not NaN."""
+    return isinstance(x, int | float | np.integer | np.floating) and x == x
 
 
 def _length(loader: Any) -> float:

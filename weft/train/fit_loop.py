@@ -19,6 +19,18 @@ from weft.train.optimization import Step
 from weft.train.optimizers import Schedule
 
 
+def _of_trainer(name: str) -> Any:
+    """A setting of the trainer, read and set through its loop."""
+
+    def get(loop: FitLoop) -> Any:
+        return getattr(loop._trainer, name)  # pyright: ignore[reportPrivateUsage]
+
+    def change(loop: FitLoop, value: Any) -> None:
+        setattr(loop._trainer, name, value)  # pyright: ignore[reportPrivateUsage]
+
+    return property(get, change, doc=f"The trainer's `{name}`.")
+
+
 class FitLoop:
     """Epochs of training.
 
@@ -29,6 +41,18 @@ class FitLoop:
         batches: the training data.
         validation: the validation loop, or `None`.
     """
+
+    __slots__ = (
+        "_by_epoch", "_by_step", "_ends", "_every", "_first", "_is_resumed", "_may_validate",
+        "_module", "_moves", "_progress", "_starts", "_step", "_trainer", "_validated",
+        "at_epoch_end", "batches", "is_consistent", "is_last_batch", "is_running",
+        "validates_next", "validation", "validations",
+    )  # fmt: skip
+
+    max_epochs = _of_trainer("max_epochs")
+    min_epochs = _of_trainer("min_epochs")
+    max_steps = _of_trainer("max_steps")
+    min_steps = _of_trainer("min_steps")
 
     def __init__(
         self, trainer: Any, module: Any, step: Step, batches: Batches,
@@ -166,7 +190,7 @@ class FitLoop:
         self._is_resumed = False
         if not (resumed and self._may_validate and progress.batch):
             return
-        if self._validates(self.is_over) and self._validated != progress.total_batches:
+        if self._validates() and self._validated != progress.total_batches:
             self._validate()
             self._step_by_figures(self._by_step, progress.windows)
 
@@ -205,16 +229,16 @@ class FitLoop:
             self._step_schedules(self._by_step, progress.windows)
         if is_last:
             self._step_schedules(self._by_epoch, progress.epoch + 1)
-        self._after_batch(output, batch, closed, is_last)
+        self._after_batch(output, batch, closed)
         return False
 
-    def _after_batch(self, output: Any, batch: Any, closed: bool, is_last: bool) -> None:
+    def _after_batch(self, output: Any, batch: Any, closed: bool) -> None:
         trainer, progress = self._trainer, self._progress
-        self.validates_next = self._may_validate and self._validates(is_last)
+        self.validates_next = self._may_validate and self._validates()
         for call in self._ends:
             call(output, batch, progress.batch - 1)
         trainer.end_batch()
-        if closed and trainer.loggers and progress.global_step % trainer.log_every_n_steps == 0:
+        if closed and trainer.loggers and trainer.logs_at(progress.global_step):
             trainer.write_step()
         if self.validates_next:
             self._validate()
@@ -239,7 +263,7 @@ class FitLoop:
 
     # -- between batches
 
-    def _validates(self, is_last: bool) -> bool:
+    def _validates(self) -> bool:
         trainer, progress = self._trainer, self._progress
         if trainer.check_val_every_n_epoch is None:
             return progress.total_batches % self._every == 0
@@ -320,9 +344,9 @@ class FitLoop:
             if not schedule.reduce_on_plateau or name not in (figures := trainer.callback_metrics):
                 continue
             stamp = trainer.stamp_of(name)
-            if schedule.interval == "epoch" or stamp != schedule.seen:
-                if self._step_schedule(schedule, count, figures[name]):
-                    schedule.seen = stamp
+            is_new = schedule.interval == "epoch" or stamp != schedule.seen
+            if is_new and self._step_schedule(schedule, count, figures[name]):
+                schedule.seen = stamp
 
     def _step_schedule(self, schedule: Schedule, count: int, figure: Any) -> bool:
         due = self._module.automatic_optimization and count % schedule.frequency == 0

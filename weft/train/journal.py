@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from weft.eager.functions.api import Tensor, as_tensor
+from weft.errors import ArgumentError
+from weft.metrics import Metric
+from weft.ops.base import at_user_line
 from weft.train.batches import size_of
 from weft.train.progress import Progress
 from weft.train.results import Results
@@ -27,6 +30,7 @@ class Journal:
         self.strategy = Strategy()
         self.loggers: list[Any] = []
         self.results: Results | None = None
+        self.sanity_checking = False
         self.loader_number: int | None = None
         self._results: dict[str, Results] = {}
         self._figures: dict[str, Any] = {}
@@ -59,6 +63,8 @@ class Journal:
             return
         if self.loader_number is not None and add_dataloader_idx:
             name = f"{name}/dataloader_idx_{self.loader_number}"
+        if not isinstance(value, Tensor | float | int | Metric):
+            value = _loggable(name, value)
         entry = results.entries.get(name)
         if entry is None:
             in_step = self._in_batch and results is self._results.get("fit")
@@ -128,15 +134,27 @@ class Journal:
         """Send the last step's values to loggers."""
         self._write(self.results_of("fit").step_figures())
 
-    def _write(self, figures: Mapping[str, Any]) -> None:
+    def write_evaluation_step(self, results: Results, step: int) -> None:
+        """Send the values that an evaluation step logged with `on_step` to loggers."""
+        if self.loggers and not self.sanity_checking:
+            number = self.loader_number
+            end = "" if number is None else f"/dataloader_idx_{number}"
+            self._write(results.step_figures(end=end), step)
+
+    def _write(self, figures: Mapping[str, Any], step: int | None = None) -> None:
         if not figures:
             return
         self._logged.update(figures)
         numbers = {k: v for k, v in figures.items() if np.ndim(v) == 0}
+        place = max(self.progress.global_step - 1, 0) if step is None else step
         for logger in self.loggers:
-            logger.log_metrics(
-                {"epoch": self.progress.epoch, **numbers}, max(self.progress.global_step - 1, 0)
-            )
+            logger.log_metrics({"epoch": self.progress.epoch, **numbers}, place)
+
+    def log_rates(self, rates: Mapping[str, float], step: int) -> None:
+        """Send values of a monitor to callbacks, and to loggers at a step."""
+        self._store(rates)
+        for logger in self.loggers:
+            logger.log_metrics(rates, step)
 
     @property
     def callback_metrics(self) -> dict[str, Any]:
@@ -164,6 +182,22 @@ class Journal:
                 if e.on_epoch and e.epoch_name in self._figures:
                     found[e.epoch_name] = self._figures[e.epoch_name]
         return found
+
+
+def _loggable(name: str, value: Any) -> float:
+    """A value that is neither a number nor a tensor, as a number.
+
+    Raises:
+        ArgumentError: it is not one number.
+    """
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        shown = f"shape {array.shape}" if array.ndim else f"{value!r:.80}"
+        raise ArgumentError(
+            f"log: expected a number, a tensor of one element or a metric for {name!r}, got {shown}"
+            f"{at_user_line()}"
+        )
+    return float(array.item())
 
 
 def _tensor(figure: Any) -> Tensor:

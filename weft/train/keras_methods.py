@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from weft.errors import ArgumentError, StateError
+from weft.errors import ArgumentError, DataError, StateError
 from weft.ops.base import at_user_line
 from weft.train.callbacks.callback import Callback
 from weft.train.keras_listeners import Listeners
@@ -155,7 +155,10 @@ class KerasMethods:
         )
         x, y, sample_weight = self._nested(x), self._nested(y), self._nested(sample_weight)
         data = self._batches("test", x, y, sample_weight, batch_size or 32, False, steps)
-        (figures,) = trainer.test(module, data)
+        passes = trainer.test(module, data)
+        if not passes:
+            raise DataError(f"evaluate: expected data, got no batches{at_user_line()}")
+        (figures,) = passes
         found = {name.removeprefix("test_"): figure for name, figure in figures.items()}
         return told(found, return_dict)
 

@@ -159,12 +159,16 @@ class Results:
             found.load_state_dict(self._states[name])
         return found
 
-    def step_figures(self, which: str = "logger") -> dict[str, Any]:
-        """The last step's values by name; those for the progress bar, or for loggers."""
+    def step_figures(self, which: str = "logger", end: str = "") -> dict[str, Any]:
+        """The last step's values by name; those for the progress bar, or for loggers.
+
+        Args:
+            end: of the names.
+        """
         return {
             e.step_name: e.step_figure()
             for e in self.entries.values()
-            if e.on_step and e.last is not None and getattr(e, which)
+            if e.on_step and e.last is not None and getattr(e, which) and e.name.endswith(end)
         }
 
     def plain_step_figures(self) -> dict[str, Any]:

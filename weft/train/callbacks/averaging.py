@@ -21,7 +21,9 @@ class EMA(Callback):
     Args:
         decay: from 0 to 1; 0.999 averages over about a thousand steps.
         update_every_n_steps: how often the averages are updated.
-        validate_with_average: whether validation and tests use them.
+        validate_with_average: whether validation and tests use them, unless they are those of a
+            checkpoint, by `ckpt_path`.
+        apply_at_end: whether the module gets them at the end of `fit`.
     """
 
     def __init__(
@@ -40,9 +42,11 @@ class EMA(Callback):
         self._saved: Mapping[str, Any] | None = None
         self._swapped: Any = None
         self._step = -1
+        self._is_applied = False  # whether the weights are the averages
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Start with the current weights, or with restored averages."""
+        self._is_applied = False
         self._average = ExponentialMovingAverage(pl_module.parameters(), self.decay)
         self._step = trainer.global_step
         if self._saved is not None:
@@ -59,9 +63,14 @@ class EMA(Callback):
             if self._step % self.every == 0:
                 self._average.update()
 
-    def _swap(self) -> None:
-        if self._average is not None and self.validate_with_average and self._swapped is None:
-            self._swapped = self._average.average_parameters()
+    def _swap(self, trainer: Any, pl_module: Any) -> None:
+        average = self._average
+        unused = self._is_applied or not self.validate_with_average
+        if average is None or unused or self._swapped is not None:
+            return
+        own = [id(p) for p in pl_module.parameters()] == [id(p) for p in average.parameters]
+        if own and not trainer.evaluates_checkpoint:
+            self._swapped = average.average_parameters()
             self._swapped.__enter__()
 
     def _swap_back(self) -> None:
@@ -71,10 +80,18 @@ class EMA(Callback):
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Use the averages in validation."""
-        self._swap()
+        self._swap(trainer, pl_module)
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Use the weights in training."""
+        self._swap_back()
+
+    def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Use the averages in tests."""
+        self._swap(trainer, pl_module)
+
+    def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Use the module's own weights after tests."""
         self._swap_back()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
@@ -88,6 +105,7 @@ class EMA(Callback):
                 pairs = zip(self._average.parameters, self._average.averages, strict=True)
                 for p, average in pairs:
                     p.copy_(average)
+            self._is_applied = True
 
     def state_dict(self) -> dict[str, Any]:
         """The averages."""
@@ -155,7 +173,9 @@ class StochasticWeightAveraging(Callback):
     def _check(self, trainer: Any, pl_module: Any) -> None:
         problem = ""
         if not isinstance(self._from, int) and trainer.max_epochs == -1:
-            problem = f"swa_epoch_start as an integer, as max_epochs is not limited, got {self._from}"
+            problem = (
+                f"swa_epoch_start as an integer, as max_epochs is not limited, got {self._from}"
+            )
         elif len(trainer.optimizers) != 1:
             problem = f"one optimizer, got {len(trainer.optimizers)}"
         elif not pl_module.automatic_optimization and batch_norms(pl_module):

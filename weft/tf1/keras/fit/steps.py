@@ -93,8 +93,10 @@ class Steps:
         return self._run("test", batch)
 
     def _run(self, kind: str, batch: Batch) -> dict[str, Any]:
-        ranks = None if batch.weights is None else tuple(
-            [(w.ndim, w.ndim > 1 and w.shape[-1] == 1) for w in batch.weights]
+        ranks = (
+            None
+            if batch.weights is None
+            else tuple([(w.ndim, w.ndim > 1 and w.shape[-1] == 1) for w in batch.weights])
         )
         program = self._programs.get((kind, ranks))
         if program is None:
