@@ -213,21 +213,33 @@ class Batches:
             self._random.load_state_dict(now)
         return iterator
 
-    def state_dict(self, is_over: bool) -> dict[str, Any]:
-        """The position in the epoch; `is_over` says that all its batches were used."""
+    def state_dict(self, is_over: bool, is_closed: bool = False) -> dict[str, Any]:
+        """The position in the epoch.
+
+        Args:
+            is_over: whether all its batches were used.
+            is_closed: whether the next epoch comes next.
+        """
         own = self.loader.state_dict() if self._keeps_its_place else None
         begin = self._random.state_dict() if self._begin is None else self._begin
         return {
             "begin": begin,
             "loader": own,
             "is_over": is_over and not self.exhausted,
-            "exhausted": self.exhausted,
+            "exhausted": self.exhausted and not is_closed,
         }
 
-    @property
-    def is_at_end(self) -> bool:
-        """Whether to resume after the last batch of an epoch."""
-        return self._resume is not None and self._resume["exhausted"]
+    def has_ended(self) -> bool:
+        """Whether a resumed epoch has no batches left; the next epoch begins anew then."""
+        state = self._resume
+        if state is None or not state["exhausted"]:
+            return False
+        self._resume, self._begin, self.exhausted = None, state["begin"], True
+        if state["loader"] is not None and self._keeps_its_place:
+            now = self._random.state_dict()
+            self.loader.load_state_dict(state["loader"])
+            self._random.load_state_dict(now)
+        return True
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Let the next epoch start at this position."""

@@ -125,6 +125,8 @@ class EvaluationLoop:
         self._results.reset()
         if not self._trainer.sanity_checking:
             self._trainer.publish(figures, logged)
+            if self._trainer.stage == "fit":
+                self._trainer.fit_loop.note_validation()
         return figures
 
     def _of_each_loader(self, figures: dict[str, Any]) -> list[dict[str, Any]]:

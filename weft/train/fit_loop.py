@@ -83,9 +83,9 @@ class FitLoop:
         self._first = trainer.progress.total_batches
 
     @property
-    def awaits_validation(self) -> bool:
-        """Whether metrics of validation may still come: it has not run yet."""
-        return self.validation is not None and not self.validations
+    def awaits_metrics(self) -> bool:
+        """Whether metrics may still come: no step was made yet, or no validation has run."""
+        return not self.has_trained or (self.validation is not None and not self.validations)
 
     @property
     def validates_each_epoch(self) -> bool:
@@ -174,24 +174,26 @@ class FitLoop:
             self._step.watch.begin()
         trainer.results = trainer.results_of("fit")
         trainer.events.tell("on_train_epoch_start")
-        self._catch_up()
-        left = False
-        if progress.batch < self.batches.most and not self.batches.is_at_end:
+        left, ended = False, self.batches.has_ended()
+        self._catch_up(ended)
+        if progress.batch < self.batches.most and not ended:
             left = self._all_batches()
         if trainer.interruption.came and not self.is_over:
             return
-        if not left:
+        if not (left or ended):
             self._finish_unknown_length()
         self._end_epoch()
 
-    def _catch_up(self) -> None:
-        """Validate, if a resumed run was saved between a batch and its validation."""
+    def _catch_up(self, ended: bool) -> None:
+        """What follows the last batch, if a resumed run was saved before it."""
         progress, resumed = self._progress, self._is_resumed
         self._is_resumed = False
-        if not (resumed and self._may_validate and progress.batch):
+        if not (resumed and progress.batch):
             return
-        if self._validates() and self._validated != progress.total_batches:
+        due = self._validates_after_end() if ended else self._may_validate and self._validates()
+        if due and self._validated != progress.total_batches:
             self._validate()
+        if self._step.window.is_empty:
             self._step_by_figures(self._by_step, progress.windows)
 
     def _all_batches(self) -> bool:
@@ -276,22 +278,32 @@ class FitLoop:
             self._trainer.validating = True
             try:
                 self.validation.run()
-                self.validations += 1
-                self._validated = self._progress.total_batches
             finally:
                 self._trainer.validating = False
+
+    def note_validation(self) -> None:
+        """Count a validation, whose metrics are known now."""
+        self.validations += 1
+        self._validated = self._progress.total_batches
 
     def _finish_unknown_length(self) -> None:
         """The work after the last batch, if only the loader's end revealed that it was the last."""
         if not self.batches.exhausted:
             return
-        progress, trainer = self._progress, self._trainer
+        progress = self._progress
         if self._step.finish():
             progress.windows += 1
+            self._step_schedules(self._by_step, progress.windows)
+            self._step_by_figures(self._by_step, progress.windows)
         self._step_schedules(self._by_epoch, progress.epoch + 1)
-        every = trainer.check_val_every_n_epoch
-        if self._every > progress.batch and every is not None and (progress.epoch + 1) % every == 0:
+        if self._validates_after_end():
             self._validate()
+
+    def _validates_after_end(self) -> bool:
+        """Whether validation follows the end of a loader, as no batch was known to be the last."""
+        every, progress = self._trainer.check_val_every_n_epoch, self._progress
+        due = every is not None and (progress.epoch + 1) % every == 0
+        return due and self._every > progress.batch
 
     @property
     def is_over(self) -> bool:
@@ -364,7 +376,7 @@ class FitLoop:
                 f"ReduceLROnPlateau: expected the metric {schedule.monitor!r} to be logged, got "
                 f"{sorted(figures)}{at_user_line()}"
             )
-            if schedule.strict and not self.awaits_validation:
+            if schedule.strict and not self.awaits_metrics:
                 raise UnknownKeyError(text)
             warn(text)
 
@@ -375,12 +387,13 @@ class FitLoop:
         over = self.at_epoch_end
         return {
             "progress": self._progress.state_dict(over),
-            "batches": self.batches.state_dict(over or self.is_over),
+            "batches": self.batches.state_dict(over or self.is_over, over),
             "window": self._step.window.state_dict(),
             "results": {} if over else self._trainer.results_of("fit").state_dict(),
             "figures": self._trainer.figures_state(),
             "validated": self._validated,
             "validations": self.validations,
+            "seen": [s.seen for s in self._trainer.schedules],
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -388,8 +401,11 @@ class FitLoop:
         self._progress.load_state_dict(state["progress"])
         self.batches.load_state_dict(state["batches"])
         self._step.window.load_state_dict(state["window"])
-        self._trainer.results_of("fit").load_state_dict(state["results"])
+        results = self._trainer.results_of("fit")
+        results.load_state_dict(state["results"], self._trainer.strategy)
         if "figures" in state:  # absent in files of earlier versions
             self._trainer.load_figures_state(state["figures"])
             self._validated, self.validations = int(state["validated"]), int(state["validations"])
+            for schedule, seen in zip(self._trainer.schedules, state["seen"], strict=True):
+                schedule.seen = int(seen)
             self._is_resumed = True

@@ -34,6 +34,7 @@ class Journal:
         self.loader_number: int | None = None
         self._results: dict[str, Results] = {}
         self._figures: dict[str, Any] = {}
+        self._restored: dict[str, Any] = {}  # of the run that goes on
         self._logged: dict[str, Any] = {}
         self._stamps: dict[str, int] = {}  # batches before the last value of each name
         self._batch: Any = None
@@ -108,12 +109,12 @@ class Journal:
 
     def figures_state(self) -> dict[str, Any]:
         """The last metrics, and when they were logged."""
-        numbers = {k: float(v) for k, v in self._figures.items() if np.ndim(v) == 0}
-        return {"values": numbers, "stamps": {k: self._stamps[k] for k in numbers}}
+        found = {k: v.item() for k, v in self.callback_metrics.items() if v.numel() == 1}
+        return {"values": found, "stamps": {k: self.stamp_of(k) for k in found}}
 
     def load_figures_state(self, state: Mapping[str, Any]) -> None:
         """Restore the last metrics."""
-        self._figures = {k: float(v) for k, v in state["values"].items()}
+        self._restored = {k: float(v) for k, v in state["values"].items()}
         self._stamps = {k: int(v) for k, v in state["stamps"].items()}
 
     def stamp_of(self, name: str) -> int:
@@ -162,7 +163,9 @@ class Journal:
         steps, names = {}, {}
         if (results := self._results.get("fit")) is not None:
             steps, names = results.step_figures("on_step"), results.plain_step_figures()
-        return {k: _tensor(v) for k, v in {**steps, **self._figures, **names}.items()}
+        return {
+            k: _tensor(v) for k, v in {**self._restored, **steps, **self._figures, **names}.items()
+        }
 
     @property
     def logged_metrics(self) -> dict[str, Any]:

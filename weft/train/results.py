@@ -29,6 +29,9 @@ REDUCTIONS: Final[dict[str, Callable[[float, float], float]]] = {
 """A NaN stays: `min(nan, x)` and `max(nan, x)` are nan if nan comes first."""
 
 
+OPTIONS: Final = ("on_step", "on_epoch", "prog_bar", "logger", "reduce_fx", "sync_dist")
+
+
 class Entry:
     """A logged name.
 
@@ -133,9 +136,10 @@ class Entry:
             self.last.reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """The reduction so far."""
+        """The reduction so far, and how the value is logged."""
         self._settle()
-        return {"total": self._total, "weight": self._weight}
+        told = {n: getattr(self, n) for n in OPTIONS}
+        return {**told, "total": self._total, "weight": self._weight}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the reduction."""
@@ -200,11 +204,14 @@ class Results:
         """The reductions so far, by name; metrics keep their own state."""
         return {name: e.state_dict() for name, e in self.entries.items() if e.on_epoch}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the reductions, as their names are logged again."""
+    def load_state_dict(self, state: Mapping[str, Any], strategy: Strategy) -> None:
+        """Restore the reductions; files of earlier versions do so as names are logged again."""
         self._states = state
-        for name in state.keys() & self.entries.keys():
-            self.entries[name].load_state_dict(state[name])
+        for name, saved in state.items():
+            if name in self.entries:
+                self.entries[name].load_state_dict(saved)
+            elif "reduce_fx" in saved:
+                self.entry(name, strategy=strategy, **{n: saved[n] for n in OPTIONS})
 
 
 def is_known(value: Any) -> bool:

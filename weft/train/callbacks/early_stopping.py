@@ -91,9 +91,10 @@ class EarlyStopping(Callback):
         if self.monitor not in figures:
             text = (
                 f"EarlyStopping: expected the metric {self.monitor!r} to be logged, got "
-                f"{sorted(figures)}{at_user_line()}"
+                f"{sorted(figures)}; check_on_train_epoch_end=True checks after epochs"
+                f"{at_user_line()}"
             )
-            if self.strict and not trainer.fit_loop.awaits_validation:
+            if self.strict and not trainer.fit_loop.awaits_metrics:
                 raise UnknownKeyError(text)
             if self.strict or self.verbose:
                 warn(text)

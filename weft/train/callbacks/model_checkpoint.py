@@ -80,6 +80,7 @@ class ModelCheckpoint(Callback):
         self._saved = -1  # batches before the last save
         self._is_deferred = False  # saves once the validation of this step is over
         self._is_unranked = False  # the last save lacked the metric
+        self._was_unranked = False  # in the run that goes on
         self._has_warned = self._is_last = False
 
     @property
@@ -107,7 +108,8 @@ class ModelCheckpoint(Callback):
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Count updates from here on."""
         self._seen, self._saved = trainer.global_step, -1
-        self._is_deferred = self._is_unranked = self._has_warned = self._is_last = False
+        self._is_deferred = self._has_warned = self._is_last = False
+        self._is_unranked, self._was_unranked = self._was_unranked, False
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -177,9 +179,10 @@ class ModelCheckpoint(Callback):
         else:
             self._is_unranked = False
             self._note_best(figures)
+        self._is_deferred = False
         state = snapshot(trainer, self.save_weights_only, tolerant)
         self._open(trainer).save(trainer.global_step, state, figures)
-        self._saved, self._is_deferred = trainer.progress.total_batches, False
+        self._saved = trainer.progress.total_batches
         if self.monitor is not None and self.monitor not in found and not tolerant:
             self._miss(trainer, sorted(found))
 
@@ -196,7 +199,7 @@ class ModelCheckpoint(Callback):
         text = f"ModelCheckpoint: expected the metric {self.monitor!r} to be logged, got {names}"
         if loop.at_epoch_end and loop.validations:
             raise UnknownKeyError(f"{text}{at_user_line()}")
-        is_early = self.every_n_train_steps and loop.awaits_validation and not self._is_last
+        is_early = self.every_n_train_steps and loop.awaits_metrics and not self._is_last
         if not (self._has_warned or is_early):
             self._has_warned = True
             warn(f"{text}; checkpoints are saved, but which one is best is not known")
@@ -250,9 +253,10 @@ class ModelCheckpoint(Callback):
         return max(earlier, key=lambda path: path.stat().st_mtime, default=own)
 
     def state_dict(self) -> dict[str, Any]:
-        """The best value."""
-        return {"best_model_score": self.best_model_score}
+        """The best value, and whether the last checkpoint has none."""
+        return {"best_model_score": self.best_model_score, "is_unranked": self._is_unranked}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Restore the state."""
         self.best_model_score = state_dict["best_model_score"]
+        self._was_unranked = bool(state_dict.get("is_unranked"))
