@@ -101,7 +101,7 @@ def test_a_small_one_finds_nothing(name, kinds):
         ("memory", planted.raises_under_limits, 2, {PLAIN}),
         ("graphs", planted.computes_wrongly, 4, {WRONG}),
         ("ranks", planted.ends_late, 1, {HANG}),
-        ("trainers", planted.saves_with_earlier_metrics, 12, {WRONG}),
+        ("trainers", planted.loses_the_end, 12, {WRONG}),
     ],
 )
 def test_a_planted_fault_is_reported(name, fault, count, expected, kinds):

@@ -162,9 +162,11 @@ class ModelCheckpoint(Callback):
         Args:
             tolerant: whether states of callbacks that cannot be saved are left out.
         """
+        self._is_last = True
         if self._saved != trainer.progress.total_batches:
-            self._is_last = True
             self._save(trainer, tolerant)
+        elif not tolerant:
+            self._check_monitor(trainer)
 
     # -- saving
 
@@ -183,8 +185,8 @@ class ModelCheckpoint(Callback):
         state = snapshot(trainer, self.save_weights_only, tolerant)
         self._open(trainer).save(trainer.global_step, state, figures)
         self._saved = trainer.progress.total_batches
-        if self.monitor is not None and self.monitor not in found and not tolerant:
-            self._miss(trainer, sorted(found))
+        if not tolerant:
+            self._check_monitor(trainer)
 
     def _note_best(self, figures: Mapping[str, float]) -> None:
         if self.monitor not in figures:
@@ -193,9 +195,11 @@ class ModelCheckpoint(Callback):
         if best is None or (figure < best if self.mode == "min" else figure > best):
             self.best_model_score = figure
 
-    def _miss(self, trainer: Any, names: list[str]) -> None:
+    def _check_monitor(self, trainer: Any) -> None:
         """Warn of a missing metric; once the metrics of a whole epoch are known, raise."""
-        loop = trainer.fit_loop
+        loop, names = trainer.fit_loop, sorted(trainer.callback_metrics)
+        if self.monitor is None or self.monitor in names or trainer.fast_dev_run:
+            return
         text = f"ModelCheckpoint: expected the metric {self.monitor!r} to be logged, got {names}"
         if loop.at_epoch_end and loop.validations:
             raise UnknownKeyError(f"{text}{at_user_line()}")
