@@ -76,11 +76,10 @@ class Training(Network, KerasMethods):
         Raises:
             ArgumentError, UnknownKeyError: an unknown name or option.
         """
-        del sample_weight_mode, distribute
-        if options or target_tensors is not None:
-            unknown = sorted(
-                [*options, *(["target_tensors"] if target_tensors is not None else [])]
-            )
+        del sample_weight_mode
+        absent = {"target_tensors": target_tensors, "distribute": distribute}
+        unknown = sorted([*options, *[k for k, v in absent.items() if v is not None]])
+        if unknown:
             raise fail(ArgumentError, f"compile: expected Keras's arguments, got {unknown}")
         with self.graph.as_default():
             self.optimizer = optimizers.get(optimizer)
