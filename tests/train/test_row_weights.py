@@ -73,19 +73,17 @@ def test_each_loss_has_its_own_weight(made, loss, outputs, targets, losses, rows
     each = losses()
     model = made(outputs, loss)
     options = {"batch_size": ROWS, "verbose": 0}
-    for weights in (rows, rows[..., None]):
-        expected = pytest.approx((each * rows).mean(), rel=1e-4)
-        assert model.evaluate(outputs, targets, sample_weight=weights, **options) == expected
-        found = model.fit(outputs, targets, sample_weight=weights, **options)
-        assert found.history["loss"][0] == expected
-        assert model.train_on_batch(outputs, targets, sample_weight=weights) == expected
-        assert model.test_on_batch(outputs, targets, sample_weight=weights) == expected
-        if classes is not None:
-            both = pytest.approx((each * rows * classes).mean(), rel=1e-4)
-            found = model.fit(
-                outputs, targets, sample_weight=weights, class_weight=BY_CLASS, **options
-            )
-            assert found.history["loss"][0] == both
+    expected = pytest.approx((each * rows).mean(), rel=1e-4)
+    assert model.evaluate(outputs, targets, sample_weight=rows, **options) == expected
+    column = rows[..., None]
+    assert model.evaluate(outputs, targets, sample_weight=column, **options) == expected
+    assert model.test_on_batch(outputs, targets, sample_weight=column) == expected
+    assert model.train_on_batch(outputs, targets, sample_weight=column) == expected
+    options |= {"sample_weight": column}
+    if classes is not None:
+        options |= {"class_weight": BY_CLASS}
+        expected = pytest.approx((each * rows * classes).mean(), rel=1e-4)
+    assert model.fit(outputs, targets, **options).history["loss"][0] == expected
 
 
 def test_classes_of_binary_targets_as_in_keras():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from weft.train.batches import size_of
 from weft.train.progress import Progress
 from weft.train.results import Results
 from weft.train.strategy import Strategy
+
+
+LOGGABLE: Final = (Tensor, float, int, Metric)
 
 
 class Journal:
@@ -64,7 +67,7 @@ class Journal:
             return
         if self.loader_number is not None and add_dataloader_idx:
             name = f"{name}/dataloader_idx_{self.loader_number}"
-        if not isinstance(value, Tensor | float | int | Metric):
+        if not isinstance(value, LOGGABLE):
             value = _loggable(name, value)
         entry = results.entries.get(name)
         if entry is None:
