@@ -16,7 +16,6 @@ from weft.train.progress import Progress
 from weft.train.results import Results
 from weft.train.strategy import Strategy
 
-
 LOGGABLE: Final = (Tensor, float, int, Metric)
 
 
