@@ -316,8 +316,9 @@ class _PerClass(Metric):
     def merge(self, *others: Self) -> Self:
         """Add the totals of other metrics, such as those of other processes."""
         for other in others:
-            if isinstance(other, _PerClass) and other._has_labels is not None:
-                self._keep_kind(other._has_labels)
+            kind = getattr(other, "_has_labels", None)  # another class is refused below
+            if kind is not None:
+                self._keep_kind(kind)
         return super().merge(*others)
 
     def state_dict(self) -> dict[str, Any]:

@@ -162,7 +162,8 @@ class Journal:
     @property
     def callback_metrics(self) -> dict[str, Any]:
         """The last logged metrics by name, as tensors."""
-        steps, names = {}, {}
+        steps: dict[str, Any] = {}
+        names: dict[str, Any] = {}
         if (results := self._results.get("fit")) is not None:
             steps, names = results.step_figures("on_step"), results.plain_step_figures()
         return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,9 @@ from weft.ops.warning import warn
 from weft.version import __version__
 
 
+Guard = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
 def snapshot(trainer: Any, weights_only: bool = False, tolerant: bool = False) -> dict[str, Any]:
     """Everything needed to resume a run, with Lightning's keys.
 
@@ -24,7 +27,7 @@ def snapshot(trainer: Any, weights_only: bool = False, tolerant: bool = False) -
         weights_only: only parameters, buffers and arguments of the module.
         tolerant: whether what raises in callbacks and hooks is left out, with a warning.
     """
-    guard = _warned if tolerant else contextlib.nullcontext
+    guard: Guard = _warned if tolerant else contextlib.nullcontext
     module = trainer.module
     found: dict[str, Any] = {
         "weft_version": __version__,
@@ -36,7 +39,8 @@ def snapshot(trainer: Any, weights_only: bool = False, tolerant: bool = False) -
     if not weights_only:
         found.update(trainer.optimization.state_dict())
         found["loops"] = trainer.fit_loop.state_dict()
-        found["callbacks"] = states = {}
+        states: dict[str, Any] = {}
+        found["callbacks"] = states
         for callback in trainer.callbacks:
             with guard():
                 states[callback.state_key] = callback.state_dict()
