@@ -1,5 +1,8 @@
 """The same configurations with Lightning: validations and learning rates are compared."""
 
+# pyright: basic, reportMissingImports=false
+# Lightning is an optional dependency.
+
 from __future__ import annotations
 
 import logging

@@ -96,7 +96,9 @@ class Run:
 
     def __init__(self, plan: Plan, folder: Path, path: str | None = None) -> None:
         self.plan, self.seen = plan, Seen()
-        told = plan.checkpoint | {"monitor": METRICS.get(plan.checkpoint["monitor"])}
+        told: dict[str, Any] = plan.checkpoint | {
+            "monitor": METRICS.get(plan.checkpoint["monitor"])
+        }
         self.saving = ModelCheckpoint(folder, keep=None, save_top_k=-1, background=False, **told)
         self.stopping: EarlyStopping | None = None
         callbacks: list[Any] = [Ends(plan, self.seen), self.saving]

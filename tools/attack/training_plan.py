@@ -126,7 +126,7 @@ def module_of(library: Any, base: type, plan: Plan, seen: Seen) -> Any:
         base: the class of modules of its trainer.
     """
 
-    class Trained(base):
+    class Trained(base):  # pyright: ignore[reportUntypedBaseClass]
         def __init__(self) -> None:
             super().__init__()
             self.layer = library.nn.Linear(2, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -313,13 +313,11 @@ class _PerClass(Metric):
         super().reset()
         self._has_labels = None
 
-    def merge(self, *others: Self) -> Self:
-        """Add the totals of other metrics, such as those of other processes."""
-        for other in others:
-            kind = getattr(other, "_has_labels", None)  # another class is refused below
-            if kind is not None:
-                self._keep_kind(kind)
-        return super().merge(*others)
+    def join(self, other: Metric) -> None:
+        """Require totals of the same kind."""
+        kind = getattr(other, "_has_labels", None)
+        if kind is not None:
+            self._keep_kind(kind)
 
     def state_dict(self) -> dict[str, Any]:
         """The totals, to be saved."""

@@ -58,6 +58,9 @@ class Metric:
     def check(self, totals: Totals) -> None:
         """Raise if the totals show a wrong argument; called before `value`."""
 
+    def join(self, other: Metric) -> None:
+        """Check that the totals of another metric of the class mean the same; called by `merge`."""
+
     # -- public methods
 
     def update(self, *args: Any, **kwargs: Any) -> None:
@@ -115,6 +118,7 @@ class Metric:
                     f"{type(self).__name__}.merge: expected metrics of the same class, got "
                     f"{type(other).__name__}{at_user_line()}"
                 )
+            self.join(other)
             self._add(other.totals())
             self.updates += other.updates
         return self

@@ -16,7 +16,6 @@ from weft.ops.base import at_user_line
 from weft.ops.warning import warn
 from weft.version import __version__
 
-
 Guard = Callable[[], contextlib.AbstractContextManager[Any]]
 
 

@@ -397,11 +397,12 @@ def seed_everything(seed: int) -> int:
     Raises:
         ArgumentError: the seed is not an integer.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+    given: Any = seed
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
         raise ArgumentError(
-            f"seed_everything: expected seed as an integer, got {seed!r}{at_user_line()}"
+            f"seed_everything: expected seed as an integer, got {given!r}{at_user_line()}"
         )
-    seed = int(seed)
+    seed = int(given)
     manual_seed(seed)
     np.random.seed(seed % 2**32)
     random.seed(seed)

@@ -189,7 +189,7 @@ class ModelCheckpoint(Callback):
             self._check_monitor(trainer)
 
     def _note_best(self, figures: Mapping[str, float]) -> None:
-        if self.monitor not in figures:
+        if self.monitor is None or self.monitor not in figures:
             return
         figure, best = figures[self.monitor], self.best_model_score
         if best is None or (figure < best if self.mode == "min" else figure > best):
