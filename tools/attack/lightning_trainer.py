@@ -61,7 +61,8 @@ def difference(plan: Plan, ours: Seen) -> str:
 
 def known_to_differ(plan: Plan) -> bool:
     """Differences that docs/TRAINING.md tells."""
-    late = plan.schedule == "epoch" and not plan.sized  # the last batch is not known to be it
+    windows = plan.schedule == "step" and plan.trainer["accumulate_grad_batches"] > 1
+    late = not plan.sized and (windows or plan.schedule == "epoch")  # no batch is known to be last
     steps = plan.schedule == "step" and (plan.frequency > 1 or plan.leaves is not None)
     once = plan.trainer["val_check_interval"] == 1.0
     once = once and plan.trainer["check_val_every_n_epoch"] == 1
