@@ -161,7 +161,7 @@ def test_of_class_one_alone(rng):
 def test_auroc(rng):
     scores, targets = rng.integers(0, 12, 70) / 4, rng.integers(0, 2, 70)
     assert over(m.AUROC(), rng, scores, targets) == area(scores, targets)
-    rows, classes = rng.integers(0, 9, (70, 3)) / 4, rng.integers(0, 3, 70)
+    rows, classes = rng.integers(0, 9, (70, 3)) / 8, rng.integers(0, 3, 70)
     each = [area(rows[:, i], classes == i) for i in range(3)]
     assert over(m.AUROC(None), rng, rows, classes).tolist() == each
     assert over(m.AUROC(), rng, rows, classes) == pytest.approx(np.mean(each), rel=1e-14)

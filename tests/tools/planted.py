@@ -182,3 +182,8 @@ def computes_wrongly() -> None:
 def ends_late() -> None:
     """A job takes longer to end than it may."""
     ranks.ENDS_WITHIN = 0.01
+
+
+def loses_the_end() -> None:
+    """The end of a run is not saved."""
+    weft.train.callbacks.ModelCheckpoint.save_last = lambda self, trainer, tolerant=False: None

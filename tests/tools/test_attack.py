@@ -31,7 +31,7 @@ from weft import config
 
 SMALL = {
     "calls": 60, "files": 200, "kills": 10, "signals": 3, "caches": 6, "memory": 3, "graphs": 4,
-    "ranks": 1,
+    "ranks": 1, "trainers": 4,
 }  # fmt: skip
 
 
@@ -101,6 +101,7 @@ def test_a_small_one_finds_nothing(name, kinds):
         ("memory", planted.raises_under_limits, 2, {PLAIN}),
         ("graphs", planted.computes_wrongly, 4, {WRONG}),
         ("ranks", planted.ends_late, 1, {HANG}),
+        ("trainers", planted.loses_the_end, 12, {WRONG}),
     ],
 )
 def test_a_planted_fault_is_reported(name, fault, count, expected, kinds):

@@ -75,7 +75,8 @@ def test_the_best_of_a_run_are_kept_and_found(tmp_path, top, kept):
 def test_what_cannot_be_saved_or_found(tmp_path):
     save = c.ModelCheckpoint(tmp_path / "a", monitor="f1")
     with pytest.raises(UnknownKeyError, match="expected the metric 'f1' to be logged"):
-        quiet(callbacks=save).fit(Classifier(), batches(1))
+        quiet(callbacks=save).fit(Classifier(), batches(1), batches(1))
+    assert Path(save.last_model_path).name == "step-1"
     with pytest.raises(DataError, match="expected saved states in"):
         quiet(callbacks=c.ModelCheckpoint(tmp_path / "b")).fit(
             Classifier(), batches(1), ckpt_path="last"
@@ -141,11 +142,11 @@ def test_stochastic_weight_averaging():
             ends.append(weights(self))
 
     module = Watched(dropout=0.0)
-    averaging = c.StochasticWeightAveraging(0.01, swa_epoch_start=2, annealing_epochs=1)
+    averaging = c.StochasticWeightAveraging(0.01, swa_epoch_start=3, annealing_epochs=1)
     trainer = quiet(callbacks=averaging, max_epochs=5)
     trainer.fit(module, batches(3))
     assert averaging.n_averaged == 3
-    np.testing.assert_allclose(weights(module), np.mean(ends[2:], 0), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(weights(module), np.mean(ends[1:4], 0), rtol=1e-4, atol=1e-6)
     assert trainer.optimizers[0].param_groups[0]["lr"] == pytest.approx(0.01)
 
 

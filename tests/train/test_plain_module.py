@@ -87,7 +87,7 @@ def test_weights_of_rows(name):
     loss, p, y = loss_of(name), wf.tensor(p / p.sum(1, keepdims=True)), wf.tensor(y)
     weights = wf.tensor([1.0, 2, 0, 1, 3, 1])
     each = [loss(p[i : i + 1], y[i : i + 1]).item() for i in range(6)]
-    found = weighted(loss, p, y, weights).item()
+    found = weighted(loss, p, y, [weights]).item()
     assert found == pytest.approx(np.mean(np.array(each) * weights.numpy()), rel=1e-5)
     np.testing.assert_allclose(np.mean(each), loss(p, y).item(), rtol=1e-5)
 
@@ -148,7 +148,7 @@ def test_weights_of_classes_are_weights_of_rows():
          r"expected batches \(x, y\)"),
         (lambda: wf.train.fit(net(), points(), loss="mse", metrics=["f2"], **QUIET),
          ArgumentError, "expected as metric"),
-        (lambda: weighted(lambda a, b: (a - b).mean(), wf.ones(2), wf.ones(2), wf.ones(2)),
+        (lambda: weighted(lambda a, b: (a - b).mean(), wf.ones(2), wf.ones(2), [wf.ones(2)]),
          ArgumentError, "as items have weights"),
     ],
 )  # fmt: skip

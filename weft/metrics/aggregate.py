@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from weft.eager.functions.api import ones_like
+from weft.errors import ShapeError
 from weft.ir.dtype import float64
+from weft.ir.shape import broadcast
 from weft.metrics.metric import Merge, Metric, Totals, given, number
+from weft.ops.base import at_user_line
 
 
 class Mean(Metric):
@@ -27,7 +30,13 @@ class Mean(Metric):
         x = given(value).to(float64)
         if weight is None:
             return {"total": x.sum(), "weight": float(x.numel())}
-        w = given(weight).to(float64) * ones_like(x)
+        w = given(weight).to(float64)
+        if broadcast(tuple(x.shape), tuple(w.shape)) != tuple(x.shape):
+            raise ShapeError(
+                f"Mean: expected one weight, or weights that broadcast to the values' shape "
+                f"{tuple(x.shape)}, got {tuple(w.shape)}{at_user_line()}"
+            )
+        w = w * ones_like(x)
         return {"total": (x * w).sum(), "weight": w.sum()}
 
     def value(self, totals: Totals) -> float:

@@ -7,10 +7,19 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from weft.eager.functions.api import Tensor, arange, ones_like, where, zeros
+from weft.eager.functions.api import Tensor, arange, cat, ones_like, sigmoid, where, zeros
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
-from weft.metrics.metric import Array, Merge, Metric, Totals, given, number, quotient
+from weft.metrics.metric import (
+    Array,
+    Merge,
+    Metric,
+    Totals,
+    given,
+    number,
+    quotient,
+    whole,
+)
 from weft.ops.base import at_user_line
 
 Average = Literal["binary", "micro", "macro", "weighted"] | None
@@ -26,7 +35,10 @@ class _Labels(NamedTuple):
 
 
 def _checked(name: str, preds: Any, target: Any) -> tuple[Tensor, Tensor]:
-    """Predictions and targets as tensors; checks that their shapes fit."""
+    """Predictions and targets as tensors; checks that their shapes fit.
+
+    Scores (N, 1) for targets (N,) are those of class 1.
+    """
     p, t = given(preds), given(target)
     scores = p.ndim == t.ndim + 1
     if (p.shape[:1] + p.shape[2:] if scores else p.shape) != t.shape or not p.ndim:
@@ -34,33 +46,63 @@ def _checked(name: str, preds: Any, target: Any) -> tuple[Tensor, Tensor]:
             f"{name}: expected predictions of the targets' shape {tuple(t.shape)}, or with classes "
             f"as second dimension, got {tuple(p.shape)}{at_user_line()}"
         )
-    return p, t.to(int64)
+    return p.squeeze(1) if scores and p.shape[1] == 1 else p, t.to(int64)
 
 
 def _labels(
-    name: str, preds: Any, target: Any, threshold: float, ignore_index: int | None
-) -> _Labels:
-    """Classes from scores, from probabilities, or as given."""
+    name: str, preds: Any, target: Any, threshold: float, ignore_index: int | None,
+    classes: int | None = None,
+) -> _Labels:  # fmt: skip
+    """Classes from scores, from probabilities, or as given.
+
+    Args:
+        classes: their number; floating predictions of more than two are class numbers.
+    """
     p, t = _checked(name, preds, target)
     if p.ndim > t.ndim:
         p = p.argmax(1)
-    elif p.dtype.is_floating:
-        p = p > threshold
+    elif p.dtype.is_floating and (classes is None or classes <= 2):
+        p = _decided(p, threshold)
+    elif p.dtype.is_floating and p.ndim > 1:
+        raise ShapeError(
+            f"{name}: expected scores (N, {classes}, ...) for targets (N, ...), or class numbers "
+            f"as integers, got scores and targets {tuple(t.shape)}; give each label alone, "
+            f"preds[:, i] and target[:, i], to a {name} of 2 classes{at_user_line()}"
+        )
     t = t.reshape(-1)
-    counted = ones_like(t).bool() if ignore_index is None else t != ignore_index
-    return _Labels(p.to(int64).reshape(-1), t, counted)
+    return _Labels(p.to(int64).reshape(-1), t, _counted(t, ignore_index))
+
+
+def _counted(t: Tensor, ignore_index: int | None) -> Tensor:
+    """Which targets count."""
+    return ones_like(t).bool() if ignore_index is None else t != ignore_index
+
+
+def _decided(p: Tensor, threshold: float) -> Tensor:
+    """Classes from floating predictions: probabilities, logits or class numbers.
+
+    With a threshold between 0 and 1, numbers outside of that range are logits, as in torchmetrics,
+    or class numbers if all of them are whole and none is negative.
+    """
+    above = p > threshold
+    if not 0 < threshold < 1:
+        return above.to(int64)
+    outside = ((p < 0) | (p > 1)).any()
+    found = where(outside, sigmoid(p) > threshold, above).to(int64)
+    return where(outside & ((p >= 0) & (p == p.floor())).all(), p.to(int64), found)
 
 
 class Accuracy(Metric):
     """The fraction of predictions that are right.
 
     Predictions (N, C, ...) are scores of classes for targets (N, ...). Predictions of the targets'
-    shape are classes, or, if floating, scores of class 1.
+    shape are classes, or, if floating, scores of class 1 (of each label): probabilities; logits, if
+    any number of the batch is outside of 0 to 1; or class numbers, if all are whole as well.
 
     Args:
         top_k: a prediction is right if the true class has one of the k best scores; of equal
             scores, the one of the smaller class number ranks higher.
-        threshold: scores above it mean class 1: 0.5 for probabilities, 0 for logits.
+        threshold: probabilities above it mean class 1; from 0 down or 1 up, that of logits.
         ignore_index: a target value that is not counted.
 
     Raises:
@@ -79,15 +121,19 @@ class Accuracy(Metric):
         self, top_k: int = 1, threshold: float = 0.5, ignore_index: int | None = None
     ) -> None:
         super().__init__()
-        if top_k < 1:
-            raise ArgumentError(f"Accuracy: expected top_k from 1 on, got {top_k}{at_user_line()}")
-        self.top_k, self.threshold, self.ignore_index = top_k, threshold, ignore_index
+        self.top_k, self.threshold = whole("Accuracy", "top_k", top_k), threshold
+        self.ignore_index = ignore_index
 
     def part(self, preds: Any, target: Any) -> dict[str, Any]:
         """Scores or classes, and the true classes."""
         p, t = _checked("Accuracy", preds, target)
         if p.ndim == t.ndim + 1:
             return self._of_scores(p, t)
+        if self.top_k > 1:
+            raise ShapeError(
+                f"Accuracy: expected scores (N, C, ...) with top_k={self.top_k}, got predictions "
+                f"of the targets' shape {tuple(t.shape)}{at_user_line()}"
+            )
         found = _labels("Accuracy", p, t, self.threshold, self.ignore_index)
         right = (found.predicted == found.true) & found.counted
         return {"right": right.sum(), "count": found.counted.sum(), "odd": 0}
@@ -100,7 +146,7 @@ class Accuracy(Metric):
                 f"Accuracy: expected top_k up to the number of classes {classes}, got {self.top_k}"
                 f"{at_user_line()}"
             )
-        counted = ones_like(t).bool() if self.ignore_index is None else t != self.ignore_index
+        counted = _counted(t, self.ignore_index)
         fits = (t >= 0) & (t < classes)
         places = where(fits, t, 0).unsqueeze(1)
         own = p.gather(1, places)
@@ -159,13 +205,15 @@ class ConfusionMatrix(Metric):
         self, num_classes: int, threshold: float = 0.5, ignore_index: int | None = None
     ) -> None:
         super().__init__()
-        self.num_classes, self.threshold = num_classes, threshold
-        self.ignore_index = ignore_index
+        self.num_classes = whole("ConfusionMatrix", "num_classes", num_classes)
+        self.threshold, self.ignore_index = threshold, ignore_index
 
     def part(self, preds: Any, target: Any) -> dict[str, Any]:
         """Scores or classes, and the true classes."""
-        p, t, counted = _labels("ConfusionMatrix", preds, target, self.threshold, self.ignore_index)
         n = self.num_classes
+        p, t, counted = _labels(
+            "ConfusionMatrix", preds, target, self.threshold, self.ignore_index, n
+        )
         fits = (t >= 0) & (t < n) & (p >= 0) & (p < n)
         return {"counts": _counts(where(fits, t * n + p, n * n), counted, n * n)}
 
@@ -185,29 +233,61 @@ class _PerClass(Metric):
 
     def __init__(
         self,
-        num_classes: int = 2,
-        average: Average = "macro",
+        num_classes: int | None = None,
+        average: Average | Literal["auto"] = "auto",
         threshold: float = 0.5,
         ignore_index: int | None = None,
     ) -> None:
         super().__init__()
-        if average not in _AVERAGES:
+        name = type(self).__name__
+        if average not in ("auto", *_AVERAGES):
             raise ArgumentError(
-                f"{type(self).__name__}: expected average of {_AVERAGES}, got {average!r}"
-                f"{at_user_line()}"
+                f"{name}: expected average of {_AVERAGES}, got {average!r}{at_user_line()}"
             )
-        self.num_classes, self.average = num_classes, average
+        default = "binary" if num_classes is None else "macro"
+        self.average = default if average == "auto" else average
+        self.num_classes = None
+        if num_classes is not None:
+            self.num_classes = whole(name, "num_classes", num_classes)
         self.threshold, self.ignore_index = threshold, ignore_index
+        self._has_labels: bool | None = None
 
     def part(self, preds: Any, target: Any) -> dict[str, Any]:
-        """Scores or classes, and the true classes."""
-        name, n = type(self).__name__, self.num_classes
-        p, t, counted = _labels(name, preds, target, self.threshold, self.ignore_index)
+        """Scores or classes, and the true classes; or scores (N, L) and labels (N, L)."""
+        p, t = _checked(type(self).__name__, preds, target)
+        labels = p.dtype.is_floating and p.ndim == t.ndim == 2 and p.shape[1] == self.num_classes
+        self._keep_kind(labels)
+        return self._of_labels(p, t) if labels else self._of_classes(p, t)
+
+    def _keep_kind(self, labels: bool) -> None:
+        if self._has_labels not in (None, labels):
+            kinds = "labels (N, L)", "classes (N,)"
+            raise ArgumentError(
+                f"{type(self).__name__}: expected {kinds[labels]} as before, got "
+                f"{kinds[not labels]}{at_user_line()}"
+            )
+        self._has_labels = labels
+
+    def _of_classes(self, p: Tensor, t: Tensor) -> dict[str, Any]:
+        n = self.num_classes or 2
+        p, t, counted = _labels(type(self).__name__, p, t, self.threshold, self.ignore_index, n)
         return {
             "both": _counts(t, counted & (p == t), n),
             "predicted": _counts(p, counted, n),
             "true": _counts(t, counted, n),
         }
+
+    def _of_labels(self, p: Tensor, t: Tensor) -> dict[str, Any]:
+        if self.average == "binary":
+            raise ArgumentError(
+                f"{type(self).__name__}: expected another average of {tuple(t.shape)} labels than "
+                f"'binary'{at_user_line()}"
+            )
+        counted = _counted(t, self.ignore_index)
+        said, real = (_decided(p, self.threshold) == 1) & counted, (t == 1) & counted
+        odd = (counted & (t != 0) & (t != 1)).sum().reshape(1)
+        parts = {"both": said & real, "predicted": said, "true": real}
+        return {name: cat([x.to(int64).sum(0), odd]) for name, x in parts.items()}
 
     def check(self, totals: Totals) -> None:
         """Raise if a prediction or a target is not a class."""
@@ -224,7 +304,29 @@ class _PerClass(Metric):
         if self.average is None:
             return found
         weights = true if self.average == "weighted" else (predicted + true > 0)
+        if self._has_labels and self.average == "macro":
+            weights = np.ones_like(true)
         return number(quotient((found * weights).sum(), weights.sum()))
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        super().reset()
+        self._has_labels = None
+
+    def join(self, other: Metric) -> None:
+        """Require totals of the same kind."""
+        kind = getattr(other, "_has_labels", None)
+        if kind is not None:
+            self._keep_kind(kind)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The totals, to be saved."""
+        return {**super().state_dict(), "has_labels": self._has_labels}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the totals that `state_dict` returned."""
+        super().load_state_dict(state)
+        self._has_labels = state.get("has_labels")
 
     def figure(self, both: Any, predicted: Any, true: Any) -> Array:
         """The metric of each class."""
@@ -235,17 +337,19 @@ class Precision(_PerClass):
     """The fraction of predictions of a class that are right; 0 if it was never predicted.
 
     Args:
-        num_classes: the number of classes.
-        average: `"macro"` is the mean over the classes that occur, `"weighted"` that mean weighted
-            by how often each is true, `"micro"` counts all classes together, `"binary"` is class 1
-            alone; `None` gives an array.
+        num_classes: the number of classes; without it, data is binary. Scores (N, num_classes)
+            for targets of that shape are those of labels, each counted alone.
+        average: `"macro"` is the mean over the classes that occur (over all labels), `"weighted"`
+            that mean weighted by how often each is true, `"micro"` counts all classes together,
+            `"binary"` is class 1 alone; `None` gives an array. By default `"binary"` without
+            `num_classes`, else `"macro"`.
         threshold: as in `Accuracy`.
         ignore_index: a target value that is not counted.
 
     Raises:
         OutOfRangeError: a prediction or a target is not a class.
 
-    >>> precision = Precision(average="binary")
+    >>> precision = Precision()
     >>> precision.update([0.9, 0.8, 0.7, 0.1], [1, 1, 0, 1])
     >>> precision.compute() == 2 / 3
     True

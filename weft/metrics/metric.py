@@ -58,6 +58,9 @@ class Metric:
     def check(self, totals: Totals) -> None:
         """Raise if the totals show a wrong argument; called before `value`."""
 
+    def join(self, other: Metric) -> None:
+        """Check that the totals of another metric of the class mean the same; called by `merge`."""
+
     # -- public methods
 
     def update(self, *args: Any, **kwargs: Any) -> None:
@@ -115,6 +118,7 @@ class Metric:
                     f"{type(self).__name__}.merge: expected metrics of the same class, got "
                     f"{type(other).__name__}{at_user_line()}"
                 )
+            self.join(other)
             self._add(other.totals())
             self.updates += other.updates
         return self
@@ -173,6 +177,19 @@ def given(x: Any) -> Tensor:
 def number(x: Any) -> Any:
     """The metric as a Python number, or as an array if there are several."""
     return x.item() if np.ndim(x) == 0 else x
+
+
+def whole(name: str, argument: str, value: Any) -> int:
+    """An argument that is an integer from 1 on.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ArgumentError(
+            f"{name}: expected {argument} as an integer from 1 on, got {value!r}{at_user_line()}"
+        )
+    return int(value)
 
 
 def quotient(a: Any, b: Any) -> Array:

@@ -19,8 +19,9 @@ class AUROC(Metric):
     It is the probability that a random positive scores above a random negative; equal scores count
     half. Scores and targets of all batches are kept until `reset`.
 
-    Predictions (N,) are scores for targets 0 and 1; predictions (N, C) are scores of classes, each
-    one against the rest.
+    Predictions (N,) or (N, 1) are scores for targets 0 and 1; predictions (N, C) are scores of
+    classes for targets (N,), each one against the rest, or of labels for targets (N, C). Scores of
+    classes of which any is outside of 0 to 1 are logits, so softmax is applied first.
 
     Args:
         average: over classes: `"macro"`, `"weighted"` by how often they are true, or `None` for an
@@ -48,19 +49,21 @@ class AUROC(Metric):
         self.average = average
 
     def part(self, preds: Any, target: Any) -> dict[str, Any]:
-        """Scores (N,) or (N, C), and targets (N,)."""
+        """Scores (N,) or (N, C), and targets (N,) or (N, C)."""
         p, t = given(preds), given(target)
-        if p.ndim not in (1, 2) or t.shape != p.shape[:1]:
+        if p.ndim not in (1, 2) or t.shape not in (p.shape[:1], p.shape):
             raise ShapeError(
-                f"AUROC: expected scores (N,) or (N, C) and targets (N,), got {tuple(p.shape)} and "
-                f"{tuple(t.shape)}{at_user_line()}"
+                f"AUROC: expected scores (N,) or (N, C) and targets (N,), or (N, C) for labels, "
+                f"got {tuple(p.shape)} and {tuple(t.shape)}{at_user_line()}"
             )
+        if p.ndim == 2 and p.shape[1] == 1:
+            p, t = p.squeeze(1), t.reshape(-1)
         return {"scores": p.clone(), "targets": t.to(int64).clone()}
 
     def check(self, totals: Totals) -> None:
         """Raise if a target is not a class or a score is NaN."""
         scores, targets = totals["scores"], totals["targets"]
-        classes = 2 if scores.ndim == 1 else scores.shape[1]
+        classes = scores.shape[1] if scores.ndim > targets.ndim else 2
         if targets.size and not (targets.min() >= 0 and targets.max() < classes):
             raise OutOfRangeError(
                 f"AUROC: expected targets from 0 to {classes - 1}, got {targets.min()} to "
@@ -74,15 +77,26 @@ class AUROC(Metric):
         scores, targets = totals["scores"], totals["targets"]
         if scores.ndim == 1:
             return _area(scores, targets == 1)
-        areas = np.array([_area(x, targets == i) for i, x in enumerate(scores.T)])
+        positive = targets == 1
+        if targets.ndim == 1:
+            scores, positive = _probabilities(scores), targets[:, None] == range(scores.shape[1])
+        areas = np.array([_area(x, y) for x, y in zip(scores.T, positive.T, strict=True)])
         if self.average is None:
             return areas
         known = ~np.isnan(areas)
-        counts = np.bincount(targets, minlength=len(areas)) if self.average == "weighted" else known
+        counts = positive.sum(0) if self.average == "weighted" else known
         weights = np.where(known, counts, 0)
         if not weights.sum():
             return float("nan")
         return number(quotient((np.where(known, areas, 0) * weights).sum(), weights.sum()))
+
+
+def _probabilities(scores: Array) -> Array:
+    """Scores of classes; logits after softmax."""
+    if ((scores >= 0) & (scores <= 1)).all():
+        return scores
+    powers = np.exp(scores - scores.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
 
 
 def _area(scores: Array, positive: Array) -> float:

@@ -5,9 +5,10 @@ Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalizat
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from weft.eager.functions.api import Tensor, no_grad
@@ -155,9 +156,21 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         loader: yields batches, or lists whose first element is one.
     """
     check_device(device)
-    norms = [m for m in model.modules() if isinstance(m, BatchNorm1d | BatchNorm2d | BatchNorm3d)]
-    if not norms:
-        return
+    if batch_norms(model):
+        with recomputed_statistics(model):
+            for batch in loader:
+                model(batch[0] if isinstance(batch, list | tuple) else batch)
+
+
+def batch_norms(model: Module) -> list[BatchNorm1d | BatchNorm2d | BatchNorm3d]:
+    """The layers with running statistics of batches."""
+    return [m for m in model.modules() if isinstance(m, BatchNorm1d | BatchNorm2d | BatchNorm3d)]
+
+
+@contextlib.contextmanager
+def recomputed_statistics(model: Module) -> Iterator[None]:
+    """Makes the running statistics the means over the batches that the model gets inside."""
+    norms = batch_norms(model)
     training, momenta = model.training, [m.momentum for m in norms]
     model.train()
     for norm in norms:
@@ -165,8 +178,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         norm.momentum = None
     try:
         with no_grad():
-            for batch in loader:
-                model(batch[0] if isinstance(batch, list | tuple) else batch)
+            yield
     finally:
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum

@@ -246,6 +246,9 @@ def sparse_softmax_cross_entropy(
         found = activation.sparse_softmax_cross_entropy_with_logits(
             labels=t, logits=x, name="xentropy"
         )
+        factors = convert_to_tensor(weights)
+        if factors.shape.ndims == (found.shape.ndims or 0) + 1 and factors.shape.as_list()[-1] == 1:
+            weights = arrangement.squeeze(factors, [-1])
         return compute_weighted_loss(found, weights, prefix, loss_collection, reduction)
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from weft.errors import ArgumentError
 from weft.ops.base import at_user_line
+from weft.train.batches import is_number
 from weft.train.callbacks.callback import Callback
 from weft.train.callbacks.model_checkpoint import ModelCheckpoint
 from weft.train.callbacks.progress_bar import ProgressBar
 from weft.train.callbacks.timer import Timer
 from weft.train.loggers import CSVLogger, Logger
+
+LIMITS: Final = {
+    "fit": "limit_train_batches", "validate": "limit_val_batches",
+    "test": "limit_test_batches", "predict": "limit_predict_batches",
+}  # fmt: skip
+"""The argument that limits each stage."""
 
 
 def epochs_of(given: int | None, max_steps: int, max_time: Any) -> int:
@@ -20,16 +29,32 @@ def epochs_of(given: int | None, max_steps: int, max_time: Any) -> int:
     return 1000 if max_steps == -1 and max_time is None else -1
 
 
-def check_gradients(accumulate_grad_batches: int, gradient_clip_algorithm: str | None) -> None:
-    """Check the arguments of gradient accumulation and clipping.
+def whole(name: str, value: Any, least: int) -> int:
+    """A trainer's argument that is an integer; whole floats are converted.
+
+    Raises:
+        ArgumentError: it is none, or less than `least`.
+    """
+    number = isinstance(value, int | np.integer) or (
+        isinstance(value, float | np.floating) and float(value).is_integer()
+    )
+    if not number or value < least:
+        raise ArgumentError(
+            f"Trainer: expected {name} as an integer from {least} on, got {value!r}{at_user_line()}"
+        )
+    return int(value)
+
+
+def check_clipping(gradient_clip_val: Any, gradient_clip_algorithm: str | None) -> None:
+    """Check the arguments of gradient clipping.
 
     Raises:
         ArgumentError: an argument is out of range.
     """
-    if accumulate_grad_batches < 1:
+    if gradient_clip_val is not None and not is_number(gradient_clip_val):
         raise ArgumentError(
-            "Trainer: expected accumulate_grad_batches from 1 on, got "
-            f"{accumulate_grad_batches}{at_user_line()}"
+            f"Trainer: expected gradient_clip_val as a number, got {gradient_clip_val!r}"
+            f"{at_user_line()}"
         )
     if gradient_clip_algorithm not in (None, "norm", "value"):
         raise ArgumentError(
@@ -44,12 +69,14 @@ def check_interval(interval: float | int, every_n_epoch: int | None) -> None:
     Raises:
         ArgumentError: an argument is out of range.
     """
-    if interval <= 0 or (isinstance(interval, float) and interval > 1):
+    if not is_number(interval) or interval <= 0 or (isinstance(interval, float) and interval > 1):
         raise ArgumentError(
             "Trainer: expected val_check_interval as a part from 0.0 to 1.0 or a number of "
             f"batches, got {interval!r}{at_user_line()}"
         )
-    if every_n_epoch is None and not isinstance(interval, int):
+    if every_n_epoch is not None:
+        whole("check_val_every_n_epoch", every_n_epoch, 1)
+    elif not isinstance(interval, int):
         raise ArgumentError(
             "Trainer: expected an integer val_check_interval with check_val_every_n_epoch=None,"
             f" got {interval!r}{at_user_line()}"

@@ -64,13 +64,9 @@ def count_of(loader: Any, limit: Limit, name: str) -> float:
         ArgumentError: a fraction of a loader without a length, or a limit out of range.
     """
     known = _length(loader)
+    check_limit(limit, name)
     if limit is None:
         return known
-    if limit < 0 or (isinstance(limit, float) and limit > 1):
-        raise ArgumentError(
-            f"Trainer: expected {name} as a part from 0.0 to 1.0 or a number of batches, got "
-            f"{limit!r}{at_user_line()}"
-        )
     if isinstance(limit, int):
         return min(known, limit)
     if limit in (0.0, 1.0):
@@ -80,7 +76,32 @@ def count_of(loader: Any, limit: Limit, name: str) -> float:
             f"Trainer: expected {name} as a number of batches, as the loader has no length, got "
             f"{limit!r}{at_user_line()}"
         )
-    return max(int(known * limit), 1)
+    if known and not int(known * limit):
+        raise ArgumentError(
+            f"Trainer: expected {name} of at least one of the {known} batches, got {limit!r}, "
+            f"which is none; give a number of batches{at_user_line()}"
+        )
+    return int(known * limit)
+
+
+def check_limit(limit: Any, name: str) -> None:
+    """Require a part or a number of batches, or `None`.
+
+    Raises:
+        ArgumentError: it is neither.
+    """
+    if limit is None:
+        return
+    if not is_number(limit) or limit < 0 or (isinstance(limit, float) and limit > 1):
+        raise ArgumentError(
+            f"Trainer: expected {name} as a part from 0.0 to 1.0 or a number of batches, got "
+            f"{limit!r}{at_user_line()}"
+        )
+
+
+def is_number(x: Any) -> bool:
+    """Whether it is a real number, and not NaN."""
+    return isinstance(x, int | float | np.integer | np.floating) and x == x
 
 
 def _length(loader: Any) -> float:
@@ -192,21 +213,33 @@ class Batches:
             self._random.load_state_dict(now)
         return iterator
 
-    def state_dict(self, is_over: bool) -> dict[str, Any]:
-        """The position in the epoch; `is_over` says that all its batches were used."""
+    def state_dict(self, is_over: bool, is_closed: bool = False) -> dict[str, Any]:
+        """The position in the epoch.
+
+        Args:
+            is_over: whether all its batches were used.
+            is_closed: whether the next epoch comes next.
+        """
         own = self.loader.state_dict() if self._keeps_its_place else None
         begin = self._random.state_dict() if self._begin is None else self._begin
         return {
             "begin": begin,
             "loader": own,
             "is_over": is_over and not self.exhausted,
-            "exhausted": self.exhausted,
+            "exhausted": self.exhausted and not is_closed,
         }
 
-    @property
-    def is_at_end(self) -> bool:
-        """Whether to resume after the last batch of an epoch."""
-        return self._resume is not None and self._resume["exhausted"]
+    def has_ended(self) -> bool:
+        """Whether a resumed epoch has no batches left; the next epoch begins anew then."""
+        state = self._resume
+        if state is None or not state["exhausted"]:
+            return False
+        self._resume, self._begin, self.exhausted = None, state["begin"], True
+        if state["loader"] is not None and self._keeps_its_place:
+            now = self._random.state_dict()
+            self.loader.load_state_dict(state["loader"])
+            self._random.load_state_dict(now)
+        return True
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Let the next epoch start at this position."""

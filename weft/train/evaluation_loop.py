@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from weft.eager.functions.api import inference_mode, no_grad
+from weft.errors import ArgumentError
+from weft.ops.base import at_user_line
 from weft.train.batches import count_of, tensors
 from weft.train.events import defines
 from weft.train.hooks import Hooks
@@ -42,6 +44,12 @@ class EvaluationLoop:
         self._results = trainer.results_of(stage)
         self._predicts = stage == "predict"
         self._step = getattr(module, f"{self._name}_step")
+        if self._step is None:
+            raise ArgumentError(
+                f"Trainer.{stage}: expected {type(module).__name__} to define {self._name}_step, "
+                f"got None{at_user_line()}"
+            )
+        self._steps = 0  # batches of all passes
         option = f"limit_{'val' if stage == 'validate' else stage}_batches"
         self.counts = [count_of(loader, limit, option) for loader in loaders]
 
@@ -104,6 +112,8 @@ class EvaluationLoop:
             for call in ends:
                 call(output, batch, i, *several)
             self._trainer.end_batch()
+            self._trainer.write_evaluation_step(self._results, self._steps)
+            self._steps += 1
             if self._predicts:
                 outputs.append(output)
         self._trainer.loader_number = None
@@ -115,6 +125,8 @@ class EvaluationLoop:
         self._results.reset()
         if not self._trainer.sanity_checking:
             self._trainer.publish(figures, logged)
+            if self._trainer.stage == "fit":
+                self._trainer.fit_loop.note_validation()
         return figures
 
     def _of_each_loader(self, figures: dict[str, Any]) -> list[dict[str, Any]]:

@@ -38,9 +38,11 @@ LATE: Final = ("on_train_epoch_end",)
 
 
 def defines(listener: Any, name: str, base: type) -> bool:
-    """Whether an object overrides an event's method of `base`."""
+    """Whether an object overrides an event's method of `base`; `None` in its place is no method."""
+    if name in vars(listener):
+        return vars(listener)[name] is not None
     own = getattr(type(listener), name, None)
-    return name in vars(listener) or (own is not None and own is not getattr(base, name, None))
+    return own is not None and own is not getattr(base, name, None)
 
 
 class Events:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from weft.eager.functions.api import Tensor, as_tensor
+from weft.errors import ArgumentError
+from weft.metrics import Metric
+from weft.ops.base import at_user_line
 from weft.train.batches import size_of
 from weft.train.progress import Progress
 from weft.train.results import Results
 from weft.train.strategy import Strategy
+
+LOGGABLE: Final = (Tensor, float, int, Metric)
 
 
 class Journal:
@@ -27,10 +32,13 @@ class Journal:
         self.strategy = Strategy()
         self.loggers: list[Any] = []
         self.results: Results | None = None
+        self.sanity_checking = False
         self.loader_number: int | None = None
         self._results: dict[str, Results] = {}
         self._figures: dict[str, Any] = {}
+        self._restored: dict[str, Any] = {}  # of the run that goes on
         self._logged: dict[str, Any] = {}
+        self._stamps: dict[str, int] = {}  # batches before the last value of each name
         self._batch: Any = None
         self._items: int | None = None
         self._in_batch = False
@@ -58,6 +66,8 @@ class Journal:
             return
         if self.loader_number is not None and add_dataloader_idx:
             name = f"{name}/dataloader_idx_{self.loader_number}"
+        if not isinstance(value, LOGGABLE):
+            value = _loggable(name, value)
         entry = results.entries.get(name)
         if entry is None:
             in_step = self._in_batch and results is self._results.get("fit")
@@ -73,6 +83,7 @@ class Journal:
             )
         if batch_size is not None:
             self._items = batch_size
+        entry.stamp = self.progress.total_batches
         entry.take(value, self._weight)
 
     def _weight(self) -> float:
@@ -85,12 +96,38 @@ class Journal:
 
     def publish(self, figures: Mapping[str, Any], logged: Mapping[str, Any]) -> None:
         """Send a pass's metrics to callbacks, and the selected ones to loggers."""
-        self._figures.update(figures)
+        self._store(figures)
         self._write(logged)
 
     def publish_train(self) -> None:
         """Send the epoch's metrics so far to callbacks."""
-        self._figures.update(self.results_of("fit").epoch_figures()[0])
+        results = self.results_of("fit")
+        self._store(results.epoch_figures()[0])
+        results.is_closed = True
+
+    def _store(self, figures: Mapping[str, Any]) -> None:
+        self._figures.update(figures)
+        self._stamps.update(dict.fromkeys(figures, self.progress.total_batches))
+
+    def figures_state(self) -> dict[str, Any]:
+        """The last metrics, and when they were logged."""
+        found = {k: v.item() for k, v in self.callback_metrics.items() if v.numel() == 1}
+        return {"values": found, "stamps": {k: self.stamp_of(k) for k in found}}
+
+    def load_figures_state(self, state: Mapping[str, Any]) -> None:
+        """Restore the last metrics."""
+        self._restored = {k: float(v) for k, v in state["values"].items()}
+        self._stamps = {k: int(v) for k, v in state["stamps"].items()}
+
+    def stamp_of(self, name: str) -> int:
+        """How many batches were trained before the last value of a metric; -1 without one."""
+        entries = self.results_of("fit").entries.values()
+        logged = [e.stamp + 1 for e in entries if e.on_step and name in (e.name, e.step_name)]
+        return max([self._stamps.get(name, -1), *logged])
+
+    def is_fresh(self, name: str) -> bool:
+        """Whether a metric's last value is that of the weights as they are now."""
+        return self.stamp_of(name) >= self.progress.total_batches
 
     def write_epoch(self) -> None:
         """Send the epoch's metrics to loggers."""
@@ -100,21 +137,38 @@ class Journal:
         """Send the last step's values to loggers."""
         self._write(self.results_of("fit").step_figures())
 
-    def _write(self, figures: Mapping[str, Any]) -> None:
+    def write_evaluation_step(self, results: Results, step: int) -> None:
+        """Send the values that an evaluation step logged with `on_step` to loggers."""
+        if self.loggers and not self.sanity_checking:
+            number = self.loader_number
+            end = "" if number is None else f"/dataloader_idx_{number}"
+            self._write(results.step_figures(end=end), step)
+
+    def _write(self, figures: Mapping[str, Any], step: int | None = None) -> None:
         if not figures:
             return
         self._logged.update(figures)
         numbers = {k: v for k, v in figures.items() if np.ndim(v) == 0}
+        place = max(self.progress.global_step - 1, 0) if step is None else step
         for logger in self.loggers:
-            logger.log_metrics(
-                {"epoch": self.progress.epoch, **numbers}, max(self.progress.global_step - 1, 0)
-            )
+            logger.log_metrics({"epoch": self.progress.epoch, **numbers}, place)
+
+    def log_rates(self, rates: Mapping[str, float], step: int) -> None:
+        """Send values of a monitor to callbacks, and to loggers at a step."""
+        self._store(rates)
+        for logger in self.loggers:
+            logger.log_metrics(rates, step)
 
     @property
     def callback_metrics(self) -> dict[str, Any]:
         """The last logged metrics by name, as tensors."""
-        steps = self._results["fit"].step_figures("on_step") if "fit" in self._results else {}
-        return {k: _tensor(v) for k, v in {**steps, **self._figures}.items()}
+        steps: dict[str, Any] = {}
+        names: dict[str, Any] = {}
+        if (results := self._results.get("fit")) is not None:
+            steps, names = results.step_figures("on_step"), results.plain_step_figures()
+        return {
+            k: _tensor(v) for k, v in {**self._restored, **steps, **self._figures, **names}.items()
+        }
 
     @property
     def logged_metrics(self) -> dict[str, Any]:
@@ -134,6 +188,22 @@ class Journal:
                 if e.on_epoch and e.epoch_name in self._figures:
                     found[e.epoch_name] = self._figures[e.epoch_name]
         return found
+
+
+def _loggable(name: str, value: Any) -> float:
+    """A value that is neither a number nor a tensor, as a number.
+
+    Raises:
+        ArgumentError: it is not one number.
+    """
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        shown = f"shape {array.shape}" if array.ndim else f"{value!r:.80}"
+        raise ArgumentError(
+            f"log: expected a number, a tensor of one element or a metric for {name!r}, got {shown}"
+            f"{at_user_line()}"
+        )
+    return float(array.item())
 
 
 def _tensor(figure: Any) -> Tensor:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weft.eager.functions.api import ones, tensor
+import numpy as np
+
+from weft.eager.functions.api import as_tensor
 from weft.errors import ArgumentError
+from weft.nn import Module as NNModule
 from weft.ops.base import at_user_line
-from weft.train.keras_methods import KerasMethods, expected_compile
+from weft.serialization import load, save
+from weft.train.keras_methods import KerasMethods, expected_compile, told
+from weft.train.losses import ClassWeights
 from weft.train.module import Module
-from weft.train.supervised import Supervised
+from weft.train.supervised import Arrays, Supervised
 
 
 class Model(KerasMethods):
@@ -56,6 +61,85 @@ class Model(KerasMethods):
         """The optimizer."""
         return self._compiled("fit").configure_optimizers()
 
+    def get_learning_rate(self) -> float:
+        """The learning rate of the optimizer's first group of parameters."""
+        return float(self.optimizer.param_groups[0]["lr"])
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Set the learning rate of all groups of parameters."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+
+    # -- single batches
+
+    def train_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None,
+        class_weight: Mapping[Any, Any] | None = None, return_dict: bool = False,
+    ) -> Any:  # fmt: skip
+        """One update; returns the loss before it, a list with the metrics, or both by name."""
+        before = self.history, self._trainer
+        history = self.fit(
+            x, y, _rows(x), shuffle=False, verbose=0, sample_weight=sample_weight,
+            class_weight=class_weight, stop_on_nan=False,
+        )  # fmt: skip
+        self.history, self._trainer = before
+        return told({k: v[0] for k, v in history.history.items()}, return_dict)
+
+    def test_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
+    ) -> Any:
+        """The loss of a batch, a list with the metrics, or both by name."""
+        before = self._trainer
+        found = self.evaluate(x, y, _rows(x), 0, sample_weight, return_dict=return_dict)
+        self._trainer = before
+        return found
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """The outputs for a batch, as arrays."""
+        before = self._trainer
+        found = self.predict(x, _rows(x), 0)
+        self._trainer = before
+        return found
+
+    # -- weights
+
+    def get_weights(self) -> list[Any]:
+        """Copies of the parameters and buffers, in the order of `state_dict`."""
+        return [x.numpy().copy() for x in self._owner("get_weights").state_dict().values()]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set the parameters and buffers, in the order of `get_weights`.
+
+        Raises:
+            ArgumentError: there are more or fewer.
+            ShapeError: a shape differs.
+        """
+        owner = self._owner("set_weights")
+        names = list(owner.state_dict())
+        if len(names) != len(weights):
+            raise ArgumentError(
+                f"set_weights: expected {len(names)} arrays, as get_weights() gives, got "
+                f"{len(weights)}{at_user_line()}"
+            )
+        state = {n: as_tensor(np.asarray(w)) for n, w in zip(names, weights, strict=True)}
+        owner.load_state_dict(state)
+
+    def save_weights(self, path: Any) -> None:
+        """Save the module's `state_dict` to a file, whose ending says the format."""
+        save(self._owner("save_weights").state_dict(), path)
+
+    def load_weights(self, path: Any) -> None:
+        """Restore what `save_weights` saved."""
+        self._owner("load_weights").load_state_dict(load(path))
+
+    def _owner(self, name: str) -> NNModule:
+        if not isinstance(self.module, NNModule):
+            raise ArgumentError(
+                f"{name}: expected a Model of a module, got one of a function, whose parameters "
+                f"are not known{at_user_line()}"
+            )
+        return self.module
+
     def _compiled(self, stage: str) -> Module:
         if self._supervised is not None:
             return self._supervised
@@ -64,11 +148,9 @@ class Model(KerasMethods):
         return Supervised(self.module, lambda *_: None, "sgd")
 
     def _weigh(self, module: Any, class_weight: Mapping[Any, Any] | None) -> None:
-        module.class_weight = None if class_weight is None else _table(class_weight)
+        module.class_weight = None if class_weight is None else ClassWeights(class_weight)
 
 
-def _table(class_weight: Mapping[int, float]) -> Any:
-    found = ones(max(class_weight) + 1).numpy()
-    for number, weight in class_weight.items():
-        found[number] = weight
-    return tensor(found)
+def _rows(x: Any) -> int:
+    """The number of rows of arrays."""
+    return len(Arrays((x,), 1))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from weft.errors import ArgumentError, StateError
+from weft.errors import ArgumentError, DataError, StateError
 from weft.ops.base import at_user_line
 from weft.train.callbacks.callback import Callback
 from weft.train.keras_listeners import Listeners
@@ -155,11 +155,12 @@ class KerasMethods:
         )
         x, y, sample_weight = self._nested(x), self._nested(y), self._nested(sample_weight)
         data = self._batches("test", x, y, sample_weight, batch_size or 32, False, steps)
-        (figures,) = trainer.test(module, data)
+        passes = trainer.test(module, data)
+        if not passes:
+            raise DataError(f"evaluate: expected data, got no batches{at_user_line()}")
+        (figures,) = passes
         found = {name.removeprefix("test_"): figure for name, figure in figures.items()}
-        if return_dict:
-            return found
-        return found["loss"] if len(found) == 1 else list(found.values())
+        return told(found, return_dict)
 
     def predict(
         self,
@@ -210,6 +211,13 @@ def expected_compile(model: Any) -> StateError:
     return StateError(
         f"{type(model).__name__}: expected compile() before, got none{at_user_line()}"
     )
+
+
+def told(figures: dict[str, Any], return_dict: bool) -> Any:
+    """Loss and metrics: by name, or the loss alone, or a list."""
+    if return_dict:
+        return figures
+    return figures["loss"] if len(figures) == 1 else list(figures.values())
 
 
 def _split(x: Any, y: Any, weights: Any, part: float) -> tuple[Any, Any, Any, Any]:

@@ -77,6 +77,11 @@ class Step:
                 "Trainer.fit: LBFGS computes a batch several times, so accumulate_grad_batches "
                 f"must be 1, got {self._accumulate}{at_user_line()}"
             )
+        if not automatic and trainer.gradient_clip_val:
+            raise ArgumentError(
+                "Trainer.fit: gradient_clip_val is of automatic optimization; call "
+                f"self.clip_gradients(optimizer, value) in training_step{at_user_line()}"
+            )
         if not automatic and self._accumulate > 1:
             raise ArgumentError(
                 "Trainer.fit: accumulate_grad_batches is of automatic optimization; count batches "

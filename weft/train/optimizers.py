@@ -23,6 +23,7 @@ class Schedule:
         frequency: it steps after this many of them.
         monitor: the metric passed to a scheduler that needs one.
         strict: whether a missing metric is an error.
+        seen: the metric's value that the scheduler was stepped with last, as a stamp.
     """
 
     scheduler: Any
@@ -32,6 +33,7 @@ class Schedule:
     strict: bool = True
     reduce_on_plateau: bool = False
     name: str | None = None
+    seen: int = field(default=-1, init=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.scheduler, ReduceLROnPlateau):
@@ -135,7 +137,7 @@ def _add(found: Optimizers, given: Any) -> None:
 def _schedule(given: Any, monitor: str | None = None) -> Schedule:
     if not isinstance(given, Mapping):
         return Schedule(given, monitor=monitor)
-    known = {f.name for f in fields(Schedule)}
+    known = {f.name for f in fields(Schedule) if f.init}
     odd = sorted(given.keys() - known)
     if odd or "scheduler" not in given:
         raise ArgumentError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -20,9 +21,15 @@ from weft.train.strategy import Strategy
 MOST_WAITING: Final = 64  # values; then they are read, whether computed or not
 
 REDUCTIONS: Final[dict[str, Callable[[float, float], float]]] = {
-    "mean": lambda total, x: total + x, "sum": lambda total, x: total + x, "min": min, "max": max,
+    "mean": lambda total, x: total + x, "sum": lambda total, x: total + x,
+    "min": lambda total, x: math.nan if math.isnan(x) else min(total, x),
+    "max": lambda total, x: math.nan if math.isnan(x) else max(total, x),
     "last": lambda total, x: x,
 }  # fmt: skip
+"""A NaN stays: `min(nan, x)` and `max(nan, x)` are nan if nan comes first."""
+
+
+OPTIONS: Final = ("on_step", "on_epoch", "prog_bar", "logger", "reduce_fx", "sync_dist")
 
 
 class Entry:
@@ -30,11 +37,12 @@ class Entry:
 
     Attributes:
         last: the last logged value.
+        stamp: how many batches were trained before the step that logged it.
     """
 
     __slots__ = (
         "_strategy", "_total", "_waiting", "_weight", "last", "logger", "name", "on_epoch",
-        "on_step", "prog_bar", "reduce_fx", "sync_dist",
+        "on_step", "prog_bar", "reduce_fx", "stamp", "sync_dist",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +56,12 @@ class Entry:
         self._waiting: list[tuple[Any, float]] = []
         self._total: float | None = None
         self._weight = 0.0
+        self.stamp = -1
+
+    @property
+    def has_values(self) -> bool:
+        """Whether anything was logged in this epoch."""
+        return bool(self._waiting) or self._total is not None
 
     def take(self, value: Any, weight: Callable[[], float]) -> None:
         """Store a value; `weight()` is its weight in the mean."""
@@ -122,9 +136,10 @@ class Entry:
             self.last.reset()
 
     def state_dict(self) -> dict[str, Any]:
-        """The reduction so far."""
+        """The reduction so far, and how the value is logged."""
         self._settle()
-        return {"total": self._total, "weight": self._weight}
+        told = {n: getattr(self, n) for n in OPTIONS}
+        return {**told, "total": self._total, "weight": self._weight}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the reduction."""
@@ -137,6 +152,7 @@ class Results:
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
+        self.is_closed = False  # whether the epoch's values are published
         self._states: Mapping[str, Any] = {}
 
     def entry(self, name: str, **options: Any) -> Entry:
@@ -147,13 +163,24 @@ class Results:
             found.load_state_dict(self._states[name])
         return found
 
-    def step_figures(self, which: str = "logger") -> dict[str, Any]:
-        """The last step's values by name; those for the progress bar, or for loggers."""
+    def step_figures(self, which: str = "logger", end: str = "") -> dict[str, Any]:
+        """The last step's values by name; those for the progress bar, or for loggers.
+
+        Args:
+            end: of the names.
+        """
         return {
             e.step_name: e.step_figure()
             for e in self.entries.values()
-            if e.on_step and e.last is not None and getattr(e, which)
+            if e.on_step and e.last is not None and getattr(e, which) and e.name.endswith(end)
         }
+
+    def plain_step_figures(self) -> dict[str, Any]:
+        """The last step's values, in an epoch that goes on, of names logged for epochs as well."""
+        if self.is_closed:
+            return {}
+        both = [e for e in self.entries.values() if e.on_step and e.on_epoch and e.has_values]
+        return {e.name: e.step_figure() for e in both}
 
     def epoch_figures(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The epoch's values by name: all, and those for loggers."""
@@ -169,7 +196,7 @@ class Results:
 
     def reset(self) -> None:
         """Start the next epoch."""
-        self._states = {}
+        self._states, self.is_closed = {}, False
         for e in self.entries.values():
             e.reset()
 
@@ -177,11 +204,14 @@ class Results:
         """The reductions so far, by name; metrics keep their own state."""
         return {name: e.state_dict() for name, e in self.entries.items() if e.on_epoch}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore the reductions, as their names are logged again."""
+    def load_state_dict(self, state: Mapping[str, Any], strategy: Strategy) -> None:
+        """Restore the reductions; files of earlier versions do so as names are logged again."""
         self._states = state
-        for name in state.keys() & self.entries.keys():
-            self.entries[name].load_state_dict(state[name])
+        for name, saved in state.items():
+            if name in self.entries:
+                self.entries[name].load_state_dict(saved)
+            elif "reduce_fx" in saved:
+                self.entry(name, strategy=strategy, **{n: saved[n] for n in OPTIONS})
 
 
 def is_known(value: Any) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from weft.train.arguments import in_order
 from weft.train.batches import Batches, Limit, as_loaders, count_of
 from weft.train.callbacks.callback import Callback
 from weft.train.callbacks.model_checkpoint import ModelCheckpoint
+from weft.train.datamodule import DataModule
 from weft.train.evaluation_loop import EvaluationLoop
-from weft.train.events import Events
+from weft.train.events import Events, defines
 from weft.train.fit_loop import FitLoop
 from weft.train.interruption import Interruption
 from weft.train.journal import Journal
@@ -28,6 +30,28 @@ from weft.train.precision import Precision
 from weft.train.saving import read, restore, restore_weights, snapshot
 
 
+def attempt(calls: Iterable[Callable[[], Any]], error: BaseException | None) -> Any:
+    """Make all calls, also if one raises; returns the first error, with notes of later ones."""
+    for call in calls:
+        try:
+            call()
+        except Exception as found:
+            if error is None:
+                error = found
+            else:
+                error.add_note(f"then {type(found).__name__}: {found}")
+    return error
+
+
+def told_apart(loaders: Any, datamodule: Any) -> tuple[Any, Any]:
+    """Loaders and data module, of which the second may be given in place of the first."""
+    if datamodule is None and (
+        isinstance(loaders, DataModule) or hasattr(loaders, "train_dataloader")
+    ):
+        return None, loaders
+    return loaders, datamodule
+
+
 class Runs(Journal):
     """The part of a trainer that runs: sets up, fits or evaluates, and always tears down.
 
@@ -35,6 +59,7 @@ class Runs(Journal):
         module: the last run module.
         stage: `"fit"`, `"validate"`, `"test"` or `"predict"`.
         fit_loop: the training loop; `None` before the first `fit`.
+        evaluates_checkpoint: whether the running evaluation has the weights of a checkpoint.
         events: the listeners of the run.
     """
 
@@ -56,6 +81,7 @@ class Runs(Journal):
         self.datamodule: Any = None
         self.fit_loop: Any = None
         self.stage = ""
+        self.evaluates_checkpoint = False
         self._running = False
         self._step: Step | None = None
         self._train_count: float = 0
@@ -108,15 +134,14 @@ class Runs(Journal):
             with self.interruption:
                 found = run()
         except BaseException as error:
-            self.events.tell("on_exception", error)
-            self._finish("failed")
+            self._end_failed(error)
             raise
         finally:
             config.change("deterministic", deterministic)
             self.optimization.count_with(None)
             self.strategy.end()
             self.results, self.validating, self.sanity_checking = None, False, False
-            self._running = False
+            self._running = self.evaluates_checkpoint = False
             self.end_batch()
         self._finish("success")
         return found
@@ -132,18 +157,47 @@ class Runs(Journal):
         self.module.configure_model()
         self.precision.prepare(self.module)
 
-    def _finish(self, status: str) -> None:
-        self.events.tell("teardown", self.stage)
+    def _end_failed(self, error: BaseException) -> None:
+        """Tell all listeners, and save the last state, which an error outside of steps leaves."""
+        calls = [partial(call, error) for call in self.events.of("on_exception")]
+        loop = self.fit_loop
+        alone = self.strategy.world_size == 1  # other ranks do not save
+        if loop is not None and loop.can_be_saved and alone and isinstance(error, Exception):
+            calls.append(partial(self.save_last_state, tolerant=True))
+        attempt(calls, error)
+        if loop is not None:
+            loop.is_running = False
+        self._finish("failed", error)
+
+    def _finish(self, status: str, error: BaseException | None = None) -> None:
+        """Release everything, also if some of it raises.
+
+        Args:
+            error: that of the run, which gets notes of later ones.
+        """
+        calls = [partial(call, self.stage) for call in self.events.of("teardown")]
         if self.datamodule is not None:
-            self.datamodule.teardown(self.stage)
-        for logger in self.loggers:
-            logger.finalize(status)
+            calls.append(partial(self.datamodule.teardown, self.stage))
+        calls += [partial(logger.finalize, status) for logger in self.loggers]
+        found = attempt(calls, error)
+        if error is None and found is not None:
+            raise found
+
+    def save_last_state(self, tolerant: bool = False) -> None:
+        """Let each `ModelCheckpoint` save the state, unless it has.
+
+        Args:
+            tolerant: whether states of callbacks that cannot be saved are left out.
+        """
+        for callback in self.callbacks:
+            if isinstance(callback, ModelCheckpoint):
+                callback.save_last(self, tolerant)
 
     def _loader(self, given: Any, stage: str) -> Any:
         """The given loaders, or those of the data module or the module."""
         name = {"fit": "train", "validate": "val"}.get(stage, stage) + "_dataloader"
         for owner in (self.datamodule, self.module):
-            if given is None and owner is not None:
+            if given is None and getattr(owner, name, None) is not None:
                 given = getattr(owner, name)()
         return given
 
@@ -157,10 +211,11 @@ class Runs(Journal):
                 f"train_dataloader, got neither{at_user_line()}"
             )
         loaders = as_loaders(self._loader(val, "validate"))
+        limit = self.limits["validate"]
         if self.overfit_batches:
-            loader, loaders = self._overfitted(loader, loaders)
+            loader, limit = self._overfitted(loader), self.overfit_batches
         self._train_count = count_of(loader, self.limits["fit"], "limit_train_batches")
-        self._prepare(Batches(loader, self._train_count), loaders)
+        self._prepare(Batches(loader, self._train_count), loaders, limit)
         if ckpt_path is not None:
             restore(self, self._read(ckpt_path))
         self.events.tell("on_fit_start")
@@ -175,25 +230,22 @@ class Runs(Journal):
             self._end_interrupted()
         self.events.tell("on_fit_end")
 
-    def _overfitted(self, loader: Any, loaders: list[Any]) -> tuple[Any, list[Any]]:
+    def _overfitted(self, loader: Any) -> list[Any]:
+        """The first batches, the same ones in each epoch."""
         count = count_of(loader, self.overfit_batches, "overfit_batches")
-        batches = [batch for batch, _ in zip(loader, range(int(count)), strict=False)]
-        return batches, [batches] if loaders else []
+        return [batch for batch, _ in zip(loader, range(int(count)), strict=False)]
 
-    def _prepare(self, batches: Batches, loaders: list[Any]) -> None:
+    def _prepare(self, batches: Batches, loaders: list[Any], limit: Limit) -> None:
         """Create optimizers, step and loop; a trainer that has run before continues its counts."""
         self.should_stop = False
-        self.optimization = optimizers_of(self.module.configure_optimizers())
+        configure = self.module.configure_optimizers
+        self.optimization = optimizers_of(None if configure is None else configure())
         self.optimization.count_with(self.progress.count)
         self._step = Step(self, self.module, Module)
         validation = None
-        if loaders and self.limits["validate"] != 0 and self._defines("validation_step"):
-            limit = self.limits["validate"]
+        if loaders and limit != 0 and defines(self.module, "validation_step", Module):
             validation = EvaluationLoop(self, self.module, "validate", loaders, limit)
         self.fit_loop = FitLoop(self, self.module, self._step, batches, validation)
-
-    def _defines(self, name: str) -> bool:
-        return getattr(type(self.module), name) is not getattr(Module, name)
 
     def _sanity_check(self) -> None:
         count, loop = self.num_sanity_val_steps, self.fit_loop.validation
@@ -232,17 +284,20 @@ class Runs(Journal):
         self, stage: str, model: Any, dataloaders: Any, ckpt_path: Any, datamodule: Any
     ) -> list[Any]:
         model = self.module if model is None else model
+        dataloaders, datamodule = told_apart(dataloaders, datamodule)
         self._attach(model, datamodule or self.datamodule, stage)
         return self._guarded(lambda: self._evaluated(stage, dataloaders, ckpt_path))
 
     def _evaluated(self, stage: str, given: Any, ckpt_path: Any) -> list[Any]:
+        self.evaluates_checkpoint = ckpt_path is not None
         if ckpt_path is not None:
             restore_weights(self, self._read(ckpt_path))
         loaders = as_loaders(self._loader(given, stage))
         if not loaders:
             raise ArgumentError(f"Trainer.{stage}: expected dataloaders, got none{at_user_line()}")
         self.validating = stage == "validate"
-        return EvaluationLoop(self, self.module, stage, loaders, self.limits[stage]).run()
+        loop = EvaluationLoop(self, self.module, stage, loaders, self.limits[stage])
+        return loop.run() if any(loop.counts) else []
 
     def _read(self, path: Any) -> Mapping[str, Any]:
         """The state in a file, in a folder of checkpoints, or of the last or best one."""

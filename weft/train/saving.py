@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,21 @@ from weft.checkpoint.folder.layout import MANIFEST, step_of
 from weft.errors import DataError, StateError
 from weft.metrics import Metric
 from weft.ops.base import at_user_line
+from weft.ops.warning import warn
 from weft.serialization import load
 from weft.version import __version__
 
+Guard = Callable[[], contextlib.AbstractContextManager[Any]]
 
-def snapshot(trainer: Any, weights_only: bool = False) -> dict[str, Any]:
+
+def snapshot(trainer: Any, weights_only: bool = False, tolerant: bool = False) -> dict[str, Any]:
     """Everything needed to resume a run, with Lightning's keys.
 
     Args:
         weights_only: only parameters, buffers and arguments of the module.
+        tolerant: whether what raises in callbacks and hooks is left out, with a warning.
     """
+    guard: Guard = _warned if tolerant else contextlib.nullcontext
     module = trainer.module
     found: dict[str, Any] = {
         "weft_version": __version__,
@@ -32,17 +38,33 @@ def snapshot(trainer: Any, weights_only: bool = False) -> dict[str, Any]:
     if not weights_only:
         found.update(trainer.optimization.state_dict())
         found["loops"] = trainer.fit_loop.state_dict()
-        found["callbacks"] = {c.state_key: c.state_dict() for c in trainer.callbacks}
+        states: dict[str, Any] = {}
+        found["callbacks"] = states
+        for callback in trainer.callbacks:
+            with guard():
+                states[callback.state_key] = callback.state_dict()
         found["precision"] = trainer.precision.state_dict()
         found["metrics"] = {name: m.state_dict() for name, m in _metrics(module)}
         found["gradients"] = _gradients(module)
         found["random"] = RandomState().state_dict()
         if trainer.datamodule is not None:
-            found["datamodule"] = trainer.datamodule.state_dict()
+            with guard():
+                found["datamodule"] = trainer.datamodule.state_dict()
     for callback in trainer.callbacks:
-        callback.on_save_checkpoint(trainer, module, found)
-    module.on_save_checkpoint(found)
+        with guard():
+            callback.on_save_checkpoint(trainer, module, found)
+    with guard():
+        module.on_save_checkpoint(found)
     return found
+
+
+@contextlib.contextmanager
+def _warned() -> Iterator[None]:
+    """Turns an exception into a warning that a state is left out."""
+    try:
+        yield
+    except Exception as error:
+        warn(f"checkpoint: a part is left out, as its state raised {error!r}")
 
 
 def restore(trainer: Any, state: Mapping[str, Any]) -> None:

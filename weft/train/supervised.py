@@ -13,7 +13,17 @@ from weft.metrics import Metric
 from weft.nn import Module as NNModule
 from weft.ops.base import at_user_line
 from weft.train.callbacks.callback import Callback
-from weft.train.losses import Loss, loss_of, metrics_of, optimizer_of, weighted
+from weft.train.losses import (
+    ClassWeights,
+    Loss,
+    class_numbers,
+    has_one_class,
+    loss_of,
+    metrics_of,
+    optimizer_of,
+    takes_classes,
+    weighted,
+)
 from weft.train.module import Module
 from weft.train.trainer import Trainer
 
@@ -92,8 +102,8 @@ class Supervised(Module):
         self.loss: Loss = loss_of(loss)
         self._optimizer_given = optimizer
         self._optimizer: Any = None
-        self.metrics = {stage: metrics_of(metrics) for stage in ("", "val_", "test_")}
-        self.class_weight: Tensor | None = None
+        self.metrics = {stage: metrics_of(metrics, self.loss) for stage in ("", "val_", "test_")}
+        self.class_weight: ClassWeights | None = None
 
     def forward(self, x: Any) -> Any:
         """The model's outputs."""
@@ -129,39 +139,49 @@ class Supervised(Module):
         pair = isinstance(batch, tuple | list)
         return self(batch[0] if pair else batch)
 
-    def _step(self, batch: Any, stage: str, class_weight: Tensor | None = None) -> Any:
+    def _step(self, batch: Any, stage: str, class_weight: ClassWeights | None = None) -> Any:
         if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
             raise ArgumentError(
                 "train: expected batches (x, y) or (x, y, weights), got "
                 f"{type(batch).__name__}{at_user_line()}"
             )
-        x, y, *rest = batch
-        outputs = _aligned(self(x), y)
-        weights = rest[0] if rest else None
+        x, y, *weights = batch
+        outputs, y = _aligned(self.loss, self(x), y)
         if class_weight is not None:
-            own = class_weight[y.long()]
-            weights = own if weights is None else own * weights
-        if weights is None:
-            loss = self.loss(outputs, y)
-        else:
+            weights = [class_weight.of(outputs, y), *weights]
+        if weights:
             loss = weighted(self.loss, outputs, y, weights)
+        else:
+            loss = self.loss(outputs, y)
+            loss = loss.mean() if isinstance(loss, Tensor) and loss.ndim else loss
         self.log(f"{stage}loss", loss, on_step=False, on_epoch=True, prog_bar=True)
+        self._log_metrics(outputs, y, stage)
+        return loss
+
+    def _log_metrics(self, outputs: Any, y: Any, stage: str) -> None:
+        one = isinstance(y, Tensor) and has_one_class(self.loss)
         for name, metric in self.metrics[stage].items():
             value = metric
             if isinstance(metric, Metric):
-                metric.update(outputs, y)
+                metric.update(outputs, class_numbers(outputs, y) if one else y)
             else:
                 value = metric(outputs, y)
             self.log(f"{stage}{name}", value, on_step=False, on_epoch=True, prog_bar=True)
-        return loss
 
 
-def _aligned(outputs: Any, y: Any) -> Any:
-    """Outputs without a trailing dimension of 1 that targets lack."""
+def _aligned(loss: Loss, outputs: Any, y: Any) -> tuple[Any, Any]:
+    """Outputs and targets without a trailing dimension of 1 that only one of them has.
+
+    Targets (N, 1) of a loss that takes class numbers become (N,).
+    """
     if not (isinstance(outputs, Tensor) and isinstance(y, Tensor)):
-        return outputs
-    extra = outputs.ndim == y.ndim + 1 and outputs.shape[-1] == 1
-    return outputs.squeeze(-1) if extra else outputs
+        return outputs, y
+    if outputs.ndim == y.ndim + 1 and outputs.shape[-1] == 1:
+        return outputs.squeeze(-1), y
+    if y.ndim == outputs.ndim + 1 and y.shape[-1] == 1:
+        return outputs, y.squeeze(-1)
+    single = y.ndim == outputs.ndim and y.ndim > 1 and y.shape[-1] == 1 != outputs.shape[-1]
+    return outputs, y.squeeze(-1) if single and takes_classes(loss) else y
 
 
 class History(Callback):

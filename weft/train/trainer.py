@@ -10,24 +10,51 @@ from typing import Any
 import numpy as np
 
 from weft.eager.functions.api import manual_seed
-from weft.errors import StateError
+from weft.errors import ArgumentError, StateError
 from weft.ops.base import at_user_line
 from weft.train.arguments import (
+    LIMITS,
     callbacks_of,
-    check_gradients,
+    check_clipping,
     check_interval,
     epochs_of,
     loggers_of,
+    whole,
 )
-from weft.train.batches import Limit
+from weft.train.batches import Limit, check_limit
 from weft.train.callbacks.early_stopping import EarlyStopping
 from weft.train.callbacks.model_checkpoint import ModelCheckpoint
 from weft.train.callbacks.progress_bar import ProgressBar
 from weft.train.loggers import Logger
 from weft.train.module import Module
 from weft.train.precision import Precision
-from weft.train.runs import Runs
+from weft.train.runs import Runs, told_apart
 from weft.train.strategy import Strategy, strategy_of
+
+
+def _limit(stage: str) -> Any:
+    """The limit of a stage's batches, as a setting of the trainer."""
+
+    def get(trainer: Trainer) -> Limit:
+        return trainer.limits[stage]
+
+    def change(trainer: Trainer, value: Limit) -> None:
+        check_limit(value, LIMITS[stage])
+        trainer.limits[stage] = value
+
+    return property(get, change, doc=f"The constructor's `{LIMITS[stage]}`.")
+
+
+def _only_given(name: str) -> Any:
+    """An argument of the constructor that cannot be changed later."""
+
+    def change(trainer: Trainer, value: Any) -> None:
+        raise StateError(
+            f"Trainer.{name}: expected it as an argument of Trainer(...), which alone reads it, "
+            f"got {value!r} later{at_user_line()}"
+        )
+
+    return property(None, change)
 
 
 class Trainer(Runs):
@@ -51,12 +78,13 @@ class Trainer(Runs):
         limit_val_batches: likewise, per loader.
         limit_test_batches: likewise, per loader.
         limit_predict_batches: likewise, per loader.
-        overfit_batches: train and validate on the same few batches.
+        overfit_batches: train on the same first batches in each epoch, and validate on as many of
+            each validation loader.
         val_check_interval: validate after a fraction of an epoch (float) or n batches (int).
         check_val_every_n_epoch: validate in every n-th epoch; with `None`, an integer
             `val_check_interval` counts batches of all epochs.
         num_sanity_val_steps: batches of validation before training; -1 is all.
-        log_every_n_steps: how often loggers get a step's values.
+        log_every_n_steps: how often loggers get a step's values; 0 is never.
         enable_checkpointing: whether to add a `ModelCheckpoint` if none is given.
         enable_progress_bar: whether to add a `ProgressBar` if none is given.
         accumulate_grad_batches: accumulate the gradients of this many batches to those of one large
@@ -111,25 +139,31 @@ class Trainer(Runs):
         super().__init__()
         self.strategy = strategy_of(strategy, devices, accelerator, num_nodes)
         self.precision = Precision(precision)
-        self.fast_dev_run = int(fast_dev_run)
-        self.max_epochs = epochs_of(max_epochs, max_steps, max_time)
-        self.min_epochs, self.max_steps, self.min_steps = min_epochs, max_steps, min_steps
+        self.fast_dev_run = whole("fast_dev_run", fast_dev_run, 0)
+        self.max_steps = whole("max_steps", max_steps, -1)
+        epochs = None if max_epochs is None else whole("max_epochs", max_epochs, -1)
+        self.max_epochs = epochs_of(epochs, self.max_steps, max_time)
+        self.min_epochs = None if min_epochs is None else whole("min_epochs", min_epochs, 0)
+        self.min_steps = None if min_steps is None else whole("min_steps", min_steps, 0)
         self.limits: dict[str, Limit] = {
             "fit": limit_train_batches, "validate": limit_val_batches,
             "test": limit_test_batches, "predict": limit_predict_batches,
         }  # fmt: skip
+        for name, limit in self.limits.items():
+            check_limit(limit, LIMITS[name])
+        check_limit(overfit_batches, "overfit_batches")
         self.overfit_batches = overfit_batches
         self.val_check_interval = val_check_interval
         self.check_val_every_n_epoch = check_val_every_n_epoch
-        self.num_sanity_val_steps = num_sanity_val_steps
-        self.log_every_n_steps = max(log_every_n_steps, 1)
-        self.accumulate_grad_batches = accumulate_grad_batches
+        self.num_sanity_val_steps = whole("num_sanity_val_steps", num_sanity_val_steps, -1)
+        self.log_every_n_steps = whole("log_every_n_steps", log_every_n_steps, 0)
+        self.accumulate_grad_batches = whole("accumulate_grad_batches", accumulate_grad_batches, 1)
         self.gradient_clip_val = gradient_clip_val
         self.gradient_clip_algorithm = gradient_clip_algorithm
         self.deterministic, self.inference_mode = deterministic, inference_mode
         self.default_root_dir = str(default_root_dir or Path.cwd())
         self.stops_on_nan = stop_on_nan
-        check_gradients(accumulate_grad_batches, gradient_clip_algorithm)
+        check_clipping(gradient_clip_val, gradient_clip_algorithm)
         check_interval(val_check_interval, check_val_every_n_epoch)
         self._create_listeners(
             logger, callbacks, max_time, enable_checkpointing, enable_progress_bar
@@ -153,7 +187,34 @@ class Trainer(Runs):
         self.max_steps, self.max_epochs, self.num_sanity_val_steps = count, 1, 0
         self.val_check_interval = 1.0
 
+    # -- settings
+
+    limit_train_batches = _limit("fit")
+    limit_val_batches = _limit("validate")
+    limit_test_batches = _limit("test")
+    limit_predict_batches = _limit("predict")
+    enable_checkpointing = _only_given("enable_checkpointing")
+    enable_progress_bar = _only_given("enable_progress_bar")
+    max_time = _only_given("max_time")
+    accelerator = _only_given("accelerator")
+    devices = _only_given("devices")
+    num_nodes = _only_given("num_nodes")
+
+    @property
+    def stop_on_nan(self) -> bool:
+        """Whether a NaN loss ends the run."""
+        return self.stops_on_nan
+
+    @stop_on_nan.setter
+    def stop_on_nan(self, value: bool) -> None:
+        self.stops_on_nan = value
+
     # -- properties for callbacks and modules
+
+    def logs_at(self, step: int) -> bool:
+        """Whether loggers get the values of this update, counted from 1."""
+        every = self.log_every_n_steps
+        return every > 0 and step % every == 0
 
     @property
     def global_step(self) -> int:
@@ -303,6 +364,7 @@ class Trainer(Runs):
             NonFiniteLossError: a loss is NaN.
             DataError: the loader is empty, or there is no such checkpoint.
         """
+        train_dataloaders, datamodule = told_apart(train_dataloaders, datamodule)
         self._attach(model, datamodule, "fit")
         self._guarded(lambda: self._fit(train_dataloaders, val_dataloaders, ckpt_path))
 
@@ -330,7 +392,17 @@ class Trainer(Runs):
 
 
 def seed_everything(seed: int) -> int:
-    """Seed all random number generators: Weft's, NumPy's, Python's."""
+    """Seed all random number generators: Weft's, NumPy's, Python's.
+
+    Raises:
+        ArgumentError: the seed is not an integer.
+    """
+    given: Any = seed
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        raise ArgumentError(
+            f"seed_everything: expected seed as an integer, got {given!r}{at_user_line()}"
+        )
+    seed = int(given)
     manual_seed(seed)
     np.random.seed(seed % 2**32)
     random.seed(seed)

@@ -1,5 +1,7 @@
 """Losses against PyTorch's, over random sizes and options."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from nn_case import Cases, Draw, check, lead  # noqa: E402
+
+import weft as wf  # noqa: E402
 
 CASES = Cases()
 
@@ -199,3 +203,38 @@ def ctc(d):
 @given(seed=st.integers(0, 10**6))
 def test_loss(name, seed):
     check(*CASES[name](Draw(seed)))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+        "pos_weight",
+        "mse_loss",
+        "huber_loss",
+        "cross_entropy",
+    ],
+)
+def test_weights_do_not_pair_each_weight_with_each_loss(name):
+    rng = np.random.default_rng(0)
+    shapes = [(), (1,), (4,), (4, 1), (1, 3), (4, 3)]
+    for i, (own, other) in enumerate(itertools.product([(4,), (4, 1), (4, 3)], shapes)):
+        x, y, w = [rng.random(s, np.float32) for s in (own, own, other)]
+        how = REDUCTIONS[i % len(REDUCTIONS)]
+        found = [_weighted_loss(lib, name, x, y, w, how) for lib in (torch, wf)]
+        assert (found[0] is None) is (found[1] is None), (own, other)
+        if found[0] is not None:
+            np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-7)
+
+
+def _weighted_loss(lib, name, x, y, w, reduction):
+    """The loss; `None` if it is refused."""
+    key = "pos_weight" if name == "pos_weight" else "weight"
+    function = "binary_cross_entropy_with_logits" if name == "pos_weight" else name
+    options = {key: lib.tensor(w), "reduction": reduction}
+    try:
+        loss = getattr(lib.nn.functional, function)(lib.tensor(x), lib.tensor(y), **options)
+    except (RuntimeError, ValueError):
+        return None
+    return loss.numpy()

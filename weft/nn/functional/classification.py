@@ -8,7 +8,7 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
-from weft.nn.functional.common import promoted, reduction_of
+from weft.nn.functional.common import check_factors, promoted, reduction_of
 from weft.nn.functional.embedding import check_indices
 from weft.ops.base import at_user_line
 from weft.ops.loss import classification as formulas
@@ -46,6 +46,7 @@ def cross_entropy(
     smoothing = float(label_smoothing)
     if lazy_of(target).type.dtype.is_floating:
         _check_like("cross_entropy", input, target)
+        _check_class_weight("cross_entropy", dims_of(input), weight)
         xs = promoted(input, target, weight)
         return _soft_cross_entropy(*xs, reduction=way, smoothing=smoothing)
     _check_classes("cross_entropy", input, target, weight)
@@ -86,6 +87,10 @@ def _check_classes(name: str, input: Any, target: Any, weight: Any) -> None:
             f"{name}: expected a target of shape {show(expected)} for an input {show(x)}, got "
             f"{show(t)}{at_user_line()}"
         )
+    _check_class_weight(name, x, weight)
+
+
+def _check_class_weight(name: str, x: tuple[int, ...], weight: Any) -> None:
     classes = x[0] if len(x) == 1 else x[1]
     if weight is not None and dims_of(weight) != (classes,):
         raise ShapeError(
@@ -109,6 +114,7 @@ def binary_cross_entropy(
     """
     way = reduction_of("binary_cross_entropy", reduction, size_average, reduce)
     _check_like("binary_cross_entropy", input, target)
+    check_factors("binary_cross_entropy", dims_of(input), weight)
     return _binary_cross_entropy(*promoted(input, target, weight), reduction=way)
 
 
@@ -127,6 +133,8 @@ def binary_cross_entropy_with_logits(
     """
     way = reduction_of("binary_cross_entropy_with_logits", reduction, size_average, reduce)
     _check_like("binary_cross_entropy_with_logits", input, target)
+    check_factors("binary_cross_entropy_with_logits", dims_of(input), weight)
+    check_factors("binary_cross_entropy_with_logits", dims_of(input), pos_weight, "pos_weight")
     xs = promoted(input, target, weight, pos_weight)
     return _binary_cross_entropy_with_logits(*xs, reduction=way)
 
@@ -140,6 +148,7 @@ def multilabel_soft_margin_loss(
 ) -> Any:  # fmt: skip
     """The mean over classes of `binary_cross_entropy_with_logits`."""
     way = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
+    check_factors("multilabel_soft_margin_loss", dims_of(input), weight)
     return _multilabel_soft_margin_loss(*promoted(input, target, weight), reduction=way)
 
 
@@ -195,6 +204,11 @@ def multi_margin_loss(
         raise ShapeError(
             f"multi_margin_loss: expected an input (classes) and a target (), or (N, classes) and "
             f"(N), got {show(shape)} and {show(dims_of(target))}{at_user_line()}"
+        )
+    if weight is not None and dims_of(weight) != shape[-1:]:
+        raise ShapeError(
+            f"multi_margin_loss: expected a weight a class, {show(shape[-1:])}, got "
+            f"{show(dims_of(weight))}{at_user_line()}"
         )
     way = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     return _multi_margin_loss(input, target, weight, p=int(p), margin=float(margin), reduction=way)

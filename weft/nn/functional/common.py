@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, lazy_of, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
-from weft.errors import ArgumentError, DTypeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
 from weft.ops.warning import warn
@@ -72,3 +73,33 @@ def refuse_complex(name: str, *xs: Any) -> None:
         dtype = lazy_of(x).type.dtype
         if dtype.is_complex:
             raise DTypeError(f"{name}: expected real numbers, got {dtype}{at_user_line()}")
+
+
+def check_factors(name: str, losses: tuple[int, ...], weight: Any, what: str = "weight") -> None:
+    """Require factors that broadcast to the losses without changing their shape.
+
+    Factors (N, 1) of losses (N) would pair each factor with each loss.
+
+    Raises:
+        ShapeError: they do not.
+    """
+    given = losses if weight is None else dims_of(weight)
+    own = losses[len(losses) - len(given) :] if len(given) <= len(losses) else ()
+    if len(own) != len(given) or any(g not in (1, n) for g, n in zip(given, own, strict=True)):
+        raise ShapeError(
+            f"{name}: expected a {what} that broadcasts to the losses' shape {show(losses)}, got "
+            f"{show(given)}; reshape it{at_user_line()}"
+        )
+
+
+def check_equal_factors(name: str, input: Any, weight: Any) -> None:
+    """Require one factor for each element of the input.
+
+    Raises:
+        ShapeError: the shapes differ.
+    """
+    if weight is not None and dims_of(weight) != dims_of(input):
+        raise ShapeError(
+            f"{name}: expected a weight of the input's shape {show(dims_of(input))}, got "
+            f"{show(dims_of(weight))}; weight.expand_as(input) broadcasts{at_user_line()}"
+        )

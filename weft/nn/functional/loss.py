@@ -10,6 +10,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
 from weft.nn.functional.common import (
+    check_equal_factors,
     promoted,
     reduction_of,
     refuse_complex,
@@ -27,6 +28,7 @@ def mse_loss(
 ) -> Any:  # fmt: skip
     """Squared differences."""
     warn_of_sizes("mse_loss", input, target)
+    check_equal_factors("mse_loss", input, weight)
     way = reduction_of("mse_loss", reduction, size_average, reduce)
     refuse_complex("mse_loss", input, target)
     return _mse_loss(*promoted(input, target, weight), reduction=way)
@@ -41,6 +43,7 @@ def l1_loss(
 ) -> Any:  # fmt: skip
     """Absolute differences."""
     warn_of_sizes("l1_loss", input, target)
+    check_equal_factors("l1_loss", input, weight)
     way = reduction_of("l1_loss", reduction, size_average, reduce)
     return _l1_loss(*promoted(input, target, weight), reduction=way)
 
@@ -72,6 +75,7 @@ def huber_loss(
     if not delta > 0:
         raise ArgumentError(f"huber_loss: expected delta > 0, got {delta}{at_user_line()}")
     warn_of_sizes("huber_loss", input, target)
+    check_equal_factors("huber_loss", input, weight)
     way = reduction_of("huber_loss", reduction)
     return _huber_loss(*promoted(input, target, weight), delta=float(delta), reduction=way)
 

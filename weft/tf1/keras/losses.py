@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 import weft.tf1 as tf
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ops.loss import classification, regression
 from weft.tf1.framework.graph import fail
@@ -230,11 +230,21 @@ def reduced(losses: Any, weights: Any, reduction: str) -> Any:
 
 
 def weighted(losses: Any, weights: Any) -> Any:
-    """Losses times weights of examples, or of examples and steps."""
+    """Losses times weights of examples, (N,) or (N, 1), or of examples and steps.
+
+    Raises:
+        ShapeError: the weights have more dimensions than the losses.
+    """
     factor = tf.cast(tf.convert_to_tensor(weights), losses.dtype)
     rank, own = losses.shape.ndims or 0, factor.shape.ndims or 0
-    if own == rank + 1 and factor.shape.as_list()[-1] == 1:
-        factor = tf.squeeze(factor, [-1])
+    if own == rank + 1 and rank and factor.shape.as_list()[-1] == 1:
+        factor, own = tf.squeeze(factor, [-1]), rank
+    if own > rank and losses.shape.ndims is not None:
+        raise fail(
+            ShapeError,
+            f"sample_weight: expected weights of rows, or of up to {rank} dimensions as the losses "
+            f"have {losses.shape.as_list()}, got {own}",
+        )
     for _ in range(rank - own):
         factor = tf.expand_dims(factor, -1)
     return losses * factor

@@ -69,7 +69,7 @@ def running_sum(values: Tensor, weights: Any, name: str) -> Metric:
 
 
 def weights_for(weights: Any, values: Tensor) -> Tensor:
-    """Weights as float32 that broadcast against values: a scalar, or of the same rank.
+    """Weights as float32 that broadcast against values: a scalar, of rows, or of the same rank.
 
     Raises:
         ShapeError: they do not fit.
@@ -78,10 +78,11 @@ def weights_for(weights: Any, values: Tensor) -> Tensor:
     have, want = w.shape, values.shape
     if not have.ndims or want.ndims is None:
         return w
-    if have.ndims == want.ndims - 1 and want.as_list()[-1] == 1:
-        return expand_dims(w, -1)
-    if have.ndims == want.ndims + 1 and have.as_list()[-1] == 1:
-        return squeeze(w, [-1])
+    if have.ndims == want.ndims - 1:
+        w = expand_dims(w, -1)  # weights of rows
+    elif have.ndims == want.ndims + 1 and have.as_list()[-1] == 1:
+        w = squeeze(w, [-1])
+    have = w.shape
     pairs = zip(have.as_list(), want.as_list(), strict=False)
     if have.ndims != want.ndims or any(a not in (None, 1, b) and b is not None for a, b in pairs):
         text = f"metrics: expected weights that broadcast to shape {want}, got shape {have}"

@@ -9,7 +9,7 @@ from weft.eager.functions.api import no_grad, tensor
 from weft.errors import ArgumentError
 from weft.ops.base import at_user_line
 from weft.optim.ema import ExponentialMovingAverage
-from weft.optim.swa_utils import SWALR, update_bn
+from weft.optim.swa_utils import SWALR, batch_norms, recomputed_statistics
 from weft.train.callbacks.callback import Callback
 
 
@@ -21,7 +21,9 @@ class EMA(Callback):
     Args:
         decay: from 0 to 1; 0.999 averages over about a thousand steps.
         update_every_n_steps: how often the averages are updated.
-        validate_with_average: whether validation and tests use them.
+        validate_with_average: whether validation and tests use them, unless they are those of a
+            checkpoint, by `ckpt_path`.
+        apply_at_end: whether the module gets them at the end of `fit`.
     """
 
     def __init__(
@@ -40,9 +42,11 @@ class EMA(Callback):
         self._saved: Mapping[str, Any] | None = None
         self._swapped: Any = None
         self._step = -1
+        self._is_applied = False  # whether the weights are the averages
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Start with the current weights, or with restored averages."""
+        self._is_applied = False
         self._average = ExponentialMovingAverage(pl_module.parameters(), self.decay)
         self._step = trainer.global_step
         if self._saved is not None:
@@ -59,9 +63,14 @@ class EMA(Callback):
             if self._step % self.every == 0:
                 self._average.update()
 
-    def _swap(self) -> None:
-        if self._average is not None and self.validate_with_average and self._swapped is None:
-            self._swapped = self._average.average_parameters()
+    def _swap(self, trainer: Any, pl_module: Any) -> None:
+        average = self._average
+        unused = self._is_applied or not self.validate_with_average
+        if average is None or unused or self._swapped is not None:
+            return
+        own = [id(p) for p in pl_module.parameters()] == [id(p) for p in average.parameters]
+        if own and not trainer.evaluates_checkpoint:
+            self._swapped = average.average_parameters()
             self._swapped.__enter__()
 
     def _swap_back(self) -> None:
@@ -71,10 +80,18 @@ class EMA(Callback):
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Use the averages in validation."""
-        self._swap()
+        self._swap(trainer, pl_module)
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Use the weights in training."""
+        self._swap_back()
+
+    def on_test_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Use the averages in tests."""
+        self._swap(trainer, pl_module)
+
+    def on_test_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Use the module's own weights after tests."""
         self._swap_back()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
@@ -88,6 +105,7 @@ class EMA(Callback):
                 pairs = zip(self._average.parameters, self._average.averages, strict=True)
                 for p, average in pairs:
                     p.copy_(average)
+            self._is_applied = True
 
     def state_dict(self) -> dict[str, Any]:
         """The averages."""
@@ -101,13 +119,20 @@ class EMA(Callback):
 class StochasticWeightAveraging(Callback):
     """Averages the weights of the last epochs, at a constant learning rate.
 
-    At the end, the module gets the averages, and batch normalization recomputes its statistics.
+    The weights at the start of the epochs from `swa_epoch_start - 1` on are averaged, as in
+    Lightning. At the end, the module gets the averages, and batch normalization recomputes its
+    statistics by a pass of `training_step` over the training data.
 
     Args:
         swa_lrs: the learning rate to anneal to.
-        swa_epoch_start: the first averaged epoch (int), or a fraction of all epochs (float).
+        swa_epoch_start: the first epoch at that rate, counted from 1 (int), or a fraction of all
+            epochs (float).
         annealing_epochs: the number of epochs of annealing.
         annealing_strategy: `"cos"` or `"linear"`.
+
+    Raises:
+        ArgumentError: a fraction without `max_epochs`; not one optimizer; or batch normalization
+            in a module with manual optimization.
 
     Source: Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization",
     2018.
@@ -123,52 +148,63 @@ class StochasticWeightAveraging(Callback):
         self._lr, self._from = swa_lrs, swa_epoch_start
         self._annealing = annealing_epochs, annealing_strategy
         self.n_averaged = 0
+        self._epoch = -1  # of the last averaged weights
         self._averages: list[Any] = []
         self._schedule: SWALR | None = None
         self._saved: Mapping[str, Any] | None = None
 
     def _first(self, trainer: Any) -> int:
-        if isinstance(self._from, int):
-            return self._from
-        if trainer.max_epochs == -1:
-            raise ArgumentError(
-                "StochasticWeightAveraging: expected swa_epoch_start as an integer, as max_epochs "
-                f"is not limited, got {self._from}{at_user_line()}"
-            )
-        return int(trainer.max_epochs * self._from)
+        epoch = self._from
+        if not isinstance(epoch, int):
+            epoch = int(trainer.max_epochs * epoch)
+        return max(epoch - 1, 0)
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-        """Use the restored state."""
+        """Check the run, and use the restored state."""
+        self._check(trainer, pl_module)
         state, self._saved = self._saved, None
         self._schedule = None
         if state is not None:
             self.n_averaged, self._averages = int(state["n_averaged"]), list(state["averages"])
+            self._epoch = int(state["epoch"])
             if state["schedule"]:
-                self._begin(trainer)
-                self._take_over(state["schedule"])
+                self._begin(trainer).load_state_dict(state["schedule"])
 
-    def _begin(self, trainer: Any) -> None:
+    def _check(self, trainer: Any, pl_module: Any) -> None:
+        problem = ""
+        if not isinstance(self._from, int) and trainer.max_epochs == -1:
+            problem = (
+                f"swa_epoch_start as an integer, as max_epochs is not limited, got {self._from}"
+            )
+        elif len(trainer.optimizers) != 1:
+            problem = f"one optimizer, got {len(trainer.optimizers)}"
+        elif not pl_module.automatic_optimization and batch_norms(pl_module):
+            problem = (
+                "automatic optimization of a module with batch normalization, whose statistics are "
+                "recomputed by training_step"
+            )
+        if problem:
+            raise ArgumentError(f"StochasticWeightAveraging: expected {problem}{at_user_line()}")
+
+    def _begin(self, trainer: Any) -> SWALR:
         """Replace the learning rate schedules from here on."""
         self._schedule = SWALR(trainer.optimizers[0], self._lr, *self._annealing)
-        trainer.optimization.schedules.clear()
-        trainer.fit_loop.forget_schedules()
-
-    def _take_over(self, state: Mapping[str, Any]) -> None:
-        if self._schedule is not None:
-            self._schedule.load_state_dict(state)
+        trainer.fit_loop.replace_schedules(self._schedule)
+        return self._schedule
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
-        """Start annealing where averaging starts."""
-        if trainer.current_epoch >= self._first(trainer) and self._schedule is None:
-            self._begin(trainer)
-
-    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Add the weights to the average."""
-        if self._schedule is None or not trainer.fit_loop.is_over:
+        """Start annealing where averaging starts, and add the weights to the average."""
+        epoch = trainer.current_epoch
+        if epoch < self._first(trainer):
             return
-        self._schedule.step()
+        if self._schedule is None:
+            self._begin(trainer)
+        if epoch > self._epoch:
+            self._epoch = epoch
+            self._add([p.detach().clone() for p in pl_module.parameters()])
+
+    def _add(self, values: list[Any]) -> None:
         with no_grad():
-            values = [p.detach().clone() for p in pl_module.parameters()]
             if not self._averages:
                 self._averages = values
             else:
@@ -184,12 +220,15 @@ class StochasticWeightAveraging(Callback):
         with no_grad():
             for p, average in zip(pl_module.parameters(), self._averages, strict=True):
                 p.copy_(average)
-        update_bn(trainer.fit_loop.batches.loader, pl_module)
+        if batch_norms(pl_module):
+            with recomputed_statistics(pl_module):
+                trainer.fit_loop.repeat_steps()
 
     def state_dict(self) -> dict[str, Any]:
-        """The averages, their number, and the annealing's state."""
+        """The averages, their number and last epoch, and the annealing's state."""
         return {
             "n_averaged": self.n_averaged,
+            "epoch": self._epoch,
             "averages": [tensor(a.numpy()) for a in self._averages],
             "schedule": None if self._schedule is None else self._schedule.state_dict(),
         }

@@ -8,11 +8,15 @@ from typing import Any, ClassVar
 
 from weft.errors import ArgumentError, UnknownKeyError
 from weft.ops.base import at_user_line
+from weft.ops.warning import warn
 from weft.train.callbacks.callback import Callback
 
 
 class EarlyStopping(Callback):
-    """Stops after `patience` validations without improvement (epochs if there is no validation).
+    """Stops after `patience` checks without improvement.
+
+    It checks after each epoch; after each validation instead, if there are several per epoch or not
+    one in each.
 
     Args:
         monitor: the metric's name.
@@ -23,11 +27,12 @@ class EarlyStopping(Callback):
         check_finite: whether NaN or infinity stops at once.
         stopping_threshold: stop as soon as the metric is this good.
         divergence_threshold: stop as soon as it is this bad.
-        check_on_train_epoch_end: check after training epochs, not validations.
+        check_on_train_epoch_end: check after training epochs (true) or validations (false).
         verbose: whether to print why training stops.
 
     Raises:
-        UnknownKeyError: the metric was not logged.
+        UnknownKeyError: the metric was not logged. It is a warning as long as no validation has
+            run; the `ModelCheckpoint`s save the state before the run ends.
     """
 
     monitors: ClassVar[bool] = True
@@ -67,24 +72,32 @@ class EarlyStopping(Callback):
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         """Check, unless training epochs are checked."""
-        if self.check_on_train_epoch_end or trainer.sanity_checking or trainer.stage != "fit":
-            return
-        self._check(trainer)
+        if not (trainer.sanity_checking or trainer.stage != "fit" or self._by_epoch(trainer)):
+            self._check(trainer)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
-        """Check, if there is no validation or training epochs are checked."""
-        by_epoch = self.check_on_train_epoch_end
-        if by_epoch or (by_epoch is None and trainer.fit_loop.validation is None):
+        """Check, unless validations are checked."""
+        if self._by_epoch(trainer):
             self._check(trainer)
+
+    def _by_epoch(self, trainer: Any) -> bool:
+        given = self.check_on_train_epoch_end
+        return trainer.fit_loop.validates_each_epoch if given is None else given
 
     def _check(self, trainer: Any) -> None:
         figures = trainer.callback_metrics
+        if trainer.fast_dev_run:
+            return
         if self.monitor not in figures:
-            if self.strict:
-                raise UnknownKeyError(
-                    f"EarlyStopping: expected the metric {self.monitor!r} to be logged, got "
-                    f"{sorted(figures)}{at_user_line()}"
-                )
+            text = (
+                f"EarlyStopping: expected the metric {self.monitor!r} to be logged, got "
+                f"{sorted(figures)}; check_on_train_epoch_end=True checks after epochs"
+                f"{at_user_line()}"
+            )
+            if self.strict and not trainer.fit_loop.awaits_metrics:
+                raise UnknownKeyError(text)
+            if self.strict or self.verbose:
+                warn(text)
             return
         self.reason = self._judge(float(figures[self.monitor].item()))
         if self.reason:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from weft.checkpoint import Checkpointer
 from weft.errors import ArgumentError, DataError, UnknownKeyError
 from weft.ops.base import at_user_line
+from weft.ops.warning import warn
 from weft.train.callbacks.callback import Callback
 from weft.train.saving import restored, snapshot
 
@@ -18,7 +19,12 @@ class ModelCheckpoint(Callback):
     """Saves everything needed to resume: the newest checkpoints, and the best ones.
 
     Saves after each epoch; after each validation instead, if there are several per epoch or not one
-    in each. Training continues while files are written (`weft.checkpoint`).
+    in each; and always the last state of a run, also if a callback or a logger ends it by an error.
+    Training continues while files are written (`weft.checkpoint`).
+
+    A checkpoint is compared by a metric only if that was logged for its weights: with
+    `every_n_train_steps`, a checkpoint is saved after the validation of its step, and if a step has
+    none, the next validation saves one more.
 
     Args:
         dirpath: the folder; by default `checkpoints` beside the logger's files.
@@ -38,7 +44,8 @@ class ModelCheckpoint(Callback):
         best_model_path, last_model_path: folders of checkpoints; `""` before there is one.
 
     Raises:
-        UnknownKeyError: the metric was not logged.
+        UnknownKeyError: the metric was not logged in a whole epoch with validation; the state is
+            saved before. Until then, a missing metric is a warning.
     """
 
     monitors: ClassVar[bool] = True
@@ -69,7 +76,12 @@ class ModelCheckpoint(Callback):
         self.save_weights_only, self.background = save_weights_only, background
         self.best_model_score: float | None = None
         self._checkpointer: Checkpointer | None = None
-        self._last: tuple[int, ...] | None = None
+        self._seen = 0  # updates when it was decided last whether to save
+        self._saved = -1  # batches before the last save
+        self._is_deferred = False  # saves once the validation of this step is over
+        self._is_unranked = False  # the last save lacked the metric
+        self._was_unranked = False  # in the run that goes on
+        self._has_warned = self._is_last = False
 
     @property
     def state_key(self) -> str:
@@ -93,66 +105,112 @@ class ModelCheckpoint(Callback):
 
     # -- when to save
 
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Count updates from here on."""
+        self._seen, self._saved = trainer.global_step, -1
+        self._is_deferred = self._has_warned = self._is_last = False
+        self._is_unranked, self._was_unranked = self._was_unranked, False
+
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Save after every n updates."""
+        """Save after every n updates; after the validation, if one follows this batch."""
         every, step = self.every_n_train_steps, trainer.global_step
-        if every and step % every == 0 and (self._last is None or self._last[0] != step):
+        if not every or step % every or step == self._seen:
+            return
+        self._seen = step
+        if self.monitor is not None and trainer.fit_loop.validates_next:
+            self._is_deferred = True
+        else:
             self._save(trainer)
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         """Save after validation."""
-        if trainer.stage == "fit" and not (trainer.sanity_checking or self._by_epoch(trainer)):
+        if trainer.stage != "fit" or trainer.sanity_checking:
+            return
+        if self._is_deferred:
+            self._save(trainer)
+        elif not (self.every_n_train_steps or self._by_epoch(trainer)):
             self._save_in_epoch(trainer)
+        else:
+            self._rank(trainer)
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Save after an epoch."""
-        if self._by_epoch(trainer):
+        if self._by_epoch(trainer) and not self.every_n_train_steps:
             self._save_in_epoch(trainer)
+        else:
+            self._rank(trainer)
 
     def _by_epoch(self, trainer: Any) -> bool:
         if self.save_on_train_epoch_end is not None:
             return self.save_on_train_epoch_end
-        if trainer.fit_loop.validation is None:
-            return True
-        return trainer.val_check_interval == 1.0 and trainer.check_val_every_n_epoch == 1
+        return trainer.fit_loop.validates_each_epoch
 
     def _save_in_epoch(self, trainer: Any) -> None:
-        if not self.every_n_train_steps and (trainer.current_epoch + 1) % self.every_n_epochs == 0:
+        if (trainer.current_epoch + 1) % self.every_n_epochs == 0:
             self._save(trainer)
+
+    def _rank(self, trainer: Any) -> None:
+        """Save, if the metric that an earlier save had to do without is known now."""
+        if self._is_unranked and trainer.is_fresh(self.monitor):
+            self._save(trainer)
+
+    def save_last(self, trainer: Any, tolerant: bool = False) -> None:
+        """Save the last state of a run, unless it is saved.
+
+        Args:
+            tolerant: whether states of callbacks that cannot be saved are left out.
+        """
+        self._is_last = True
+        if self._saved != trainer.progress.total_batches:
+            self._save(trainer, tolerant)
+        elif not tolerant:
+            self._check_monitor(trainer)
 
     # -- saving
 
-    def _save(self, trainer: Any) -> None:
-        place = (trainer.global_step, trainer.current_epoch, trainer.progress.batch)
-        if place == self._last and not trainer.fit_loop.at_epoch_end:
+    def _save(self, trainer: Any, tolerant: bool = False) -> None:
+        if trainer.fast_dev_run:
             return
-        self._last = place
         found = {k: v.item() for k, v in trainer.callback_metrics.items() if v.numel() == 1}
         figures = {k: v for k, v in found.items() if math.isfinite(v)}
-        self._note_best(found)
-        state = snapshot(trainer, self.save_weights_only)
+        if self.monitor is not None and not trainer.is_fresh(self.monitor):
+            figures.pop(self.monitor, None)  # that of earlier weights
+            self._is_unranked = True
+        else:
+            self._is_unranked = False
+            self._note_best(figures)
+        self._is_deferred = False
+        state = snapshot(trainer, self.save_weights_only, tolerant)
         self._open(trainer).save(trainer.global_step, state, figures)
+        self._saved = trainer.progress.total_batches
+        if not tolerant:
+            self._check_monitor(trainer)
 
     def _note_best(self, figures: Mapping[str, float]) -> None:
-        if self.monitor is None:
+        if self.monitor is None or self.monitor not in figures:
             return
-        if self.monitor not in figures and self.every_n_train_steps:
-            return  # there was no validation yet
-        if self.monitor not in figures:
-            raise UnknownKeyError(
-                f"ModelCheckpoint: expected the metric {self.monitor!r} to be logged, got "
-                f"{sorted(figures)}{at_user_line()}"
-            )
         figure, best = figures[self.monitor], self.best_model_score
-        better = best is None or (figure < best if self.mode == "min" else figure > best)
-        if better and not math.isnan(figure):
+        if best is None or (figure < best if self.mode == "min" else figure > best):
             self.best_model_score = figure
+
+    def _check_monitor(self, trainer: Any) -> None:
+        """Warn of a missing metric; once the metrics of a whole epoch are known, raise."""
+        loop, names = trainer.fit_loop, sorted(trainer.callback_metrics)
+        if self.monitor is None or self.monitor in names or trainer.fast_dev_run:
+            return
+        text = f"ModelCheckpoint: expected the metric {self.monitor!r} to be logged, got {names}"
+        if loop.at_epoch_end and loop.validations:
+            raise UnknownKeyError(f"{text}{at_user_line()}")
+        is_early = self.every_n_train_steps and loop.awaits_metrics and not self._is_last
+        if not (self._has_warned or is_early):
+            self._has_warned = True
+            warn(f"{text}; checkpoints are saved, but which one is best is not known")
 
     def save_now(self, trainer: Any) -> Path:
         """Save a checkpoint, and wait until it is on disk; returns its folder."""
-        state = snapshot(trainer, self.save_weights_only)
+        state = snapshot(trainer, self.save_weights_only, tolerant=True)
         checkpointer = self._open(trainer)
         checkpointer.save(trainer.global_step, state)
         checkpointer.wait()
@@ -199,9 +257,10 @@ class ModelCheckpoint(Callback):
         return max(earlier, key=lambda path: path.stat().st_mtime, default=own)
 
     def state_dict(self) -> dict[str, Any]:
-        """The best value."""
-        return {"best_model_score": self.best_model_score}
+        """The best value, and whether the last checkpoint has none."""
+        return {"best_model_score": self.best_model_score, "is_unranked": self._is_unranked}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Restore the state."""
         self.best_model_score = state_dict["best_model_score"]
+        self._was_unranked = bool(state_dict.get("is_unranked"))

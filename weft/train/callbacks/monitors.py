@@ -14,8 +14,10 @@ from weft.train.callbacks.callback import Callback
 class LearningRateMonitor(Callback):
     """Logs the learning rate of each group: `lr-Adam`, or `lr-Adam/pg1` if there are several.
 
+    They are also in `trainer.callback_metrics`.
+
     Args:
-        logging_interval: `"step"`, `"epoch"`, or `None` for each schedule's own interval.
+        logging_interval: `"step"`, `"epoch"`, or `None` for the intervals of the schedules.
 
     Raises:
         ArgumentError: the interval is unknown.
@@ -46,19 +48,18 @@ class LearningRateMonitor(Callback):
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
     ) -> None:
         """Log the rates of this step."""
-        due = trainer.global_step % trainer.log_every_n_steps == 0
-        if self.logging_interval != "epoch" and due:
-            self._log(trainer, trainer.global_step)
+        if trainer.logs_at(trainer.global_step + 1):
+            self._log(trainer, "step")
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Log the rates of this epoch."""
-        if self.logging_interval != "step":
-            self._log(trainer, trainer.global_step)
+        self._log(trainer, "epoch")
 
-    def _log(self, trainer: Any, step: int) -> None:
-        rates = self.rates(trainer)
-        for logger in trainer.loggers:
-            logger.log_metrics(rates, step)
+    def _log(self, trainer: Any, interval: str) -> None:
+        """Log, if rates are logged at this interval: of steps, or of epochs."""
+        own = {s.interval for s in trainer.schedules} or {"step", "epoch"}
+        if interval in (own if self.logging_interval is None else {self.logging_interval}):
+            trainer.log_rates(self.rates(trainer), trainer.global_step)
 
 
 class ThroughputMonitor(Callback):
@@ -95,7 +96,7 @@ class ThroughputMonitor(Callback):
             return
         self._batches += 1
         self._items += self._size_of(batch)
-        if trainer.global_step % trainer.log_every_n_steps == 0:
+        if trainer.logs_at(trainer.global_step):
             seconds = max(time.perf_counter() - self._begin, 1e-9)
             self.batches_per_second = self._batches / seconds
             self.items_per_second = self._items / seconds

@@ -34,13 +34,20 @@ class Timer(Callback):
         self._start: float | None = None
 
     def time_elapsed(self, stage: str = "train") -> float:
-        """Seconds of training."""
+        """Seconds of training.
+
+        Raises:
+            ArgumentError: another stage than `"train"`, which alone is measured.
+        """
+        if stage != "train":
+            raise ArgumentError(f"Timer: expected stage 'train', got {stage!r}{at_user_line()}")
         running = 0.0 if self._start is None else time.monotonic() - self._start
         return self._before + running
 
     def time_remaining(self, stage: str = "train") -> float | None:
         """Remaining seconds; `None` without a limit."""
-        return None if self.duration is None else self.duration - self.time_elapsed()
+        elapsed = self.time_elapsed(stage)
+        return None if self.duration is None else self.duration - elapsed
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Start the clock."""

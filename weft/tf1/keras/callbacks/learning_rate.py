@@ -10,17 +10,14 @@ from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.callbacks.callback import Callback, Logs
 from weft.tf1.keras.callbacks.monitors import Better, figure_of
-from weft.tf1.keras.engine import sessions
 
 
 class _Rate(Callback):
     def _now(self) -> float:
-        with self.model.graph.as_default():
-            return float(sessions.values_of([self.model.optimizer.lr])[0])
+        return self.model.get_learning_rate()
 
     def _change(self, rate: float) -> None:
-        with self.model.graph.as_default():
-            self.model.optimizer.lr = rate
+        self.model.set_learning_rate(rate)
 
 
 class LearningRateScheduler(_Rate):

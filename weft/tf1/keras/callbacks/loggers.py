@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
 from weft.tf1.keras.callbacks.callback import Callback, Logs
 from weft.tf1.keras.engine import sessions
 from weft.train.callbacks.progress_bar import ProgressBar
@@ -77,7 +79,14 @@ class TensorBoard(Callback):
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Open the files."""
-        graph = self.model.graph if self.write_graph else None
+        graph = getattr(self.model, "graph", None)
+        if graph is None and (self.write_graph or self.histogram_freq):
+            raise fail(
+                ArgumentError,
+                "TensorBoard: expected a model with a graph, got "
+                f"{type(self.model).__name__}; give write_graph=False and histogram_freq=0",
+            )
+        graph = graph if self.write_graph else None
         self._writers = {"train": tf.summary.FileWriter(self._folder("train"), graph)}
 
     def _folder(self, stage: str) -> str:

@@ -38,7 +38,8 @@ def row_weights(
                 f"fit: expected a weight for each of {len(y)} rows of {name}, got {len(rows)}",
             )
         if table:
-            rows = rows * _by_class(y, table, name)
+            factors_of_rows = _by_class(y, table, name)
+            rows = rows * factors_of_rows.reshape(-1, *[1] * (rows.ndim - 1))
         found.append(rows)
     return found
 
@@ -60,6 +61,12 @@ def _each(given: Any, names: Sequence[str], what: str) -> list[Any]:
 
 
 def _by_class(y: Array, table: Mapping[Any, Any], name: str) -> Array:
+    if y.ndim > 2:
+        raise fail(
+            ArgumentError,
+            f"fit: expected targets (N,), (N, 1) or one-hot (N, C) of {name} with class_weight, "
+            f"got {y.shape}; give sample_weight instead",
+        )
     classes = y.argmax(-1) if y.ndim > 1 and y.shape[-1] > 1 else y.reshape(len(y))
     numbers = classes.astype(np.int64)
     missing = sorted(set(np.unique(numbers).tolist()) - {int(k) for k in table})

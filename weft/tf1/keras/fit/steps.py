@@ -16,7 +16,8 @@ from weft.tf1.keras.fit.feeding import Batch
 from weft.tf1.keras.fit.reach import needs_only
 from weft.tf1.keras.metrics import Mean
 
-Ranks = tuple[int, ...] | None
+Ranks = tuple[tuple[int, bool], ...] | None
+"""Of the weights of each output: the rank, and whether the last dimension is 1."""
 
 
 class Program:
@@ -92,7 +93,11 @@ class Steps:
         return self._run("test", batch)
 
     def _run(self, kind: str, batch: Batch) -> dict[str, Any]:
-        ranks = None if batch.weights is None else tuple(w.ndim for w in batch.weights)
+        ranks = (
+            None
+            if batch.weights is None
+            else tuple([(w.ndim, w.ndim > 1 and w.shape[-1] == 1) for w in batch.weights])
+        )
         program = self._programs.get((kind, ranks))
         if program is None:
             program = self._programs[kind, ranks] = self._made(kind, ranks)
@@ -134,8 +139,10 @@ class Steps:
     def _figures(self, ranks: Ranks) -> tuple[list[Any], list[Any], list[Any], Any]:
         """Feeds, fetched metrics, metric updates, and the loss."""
         given = [None] * len(self.outputs) if ranks is None else [
-            tf.placeholder("float32", [None] * rank, name=f"{o.name}_sample_weights")
-            for o, rank in zip(self.outputs, ranks, strict=True)
+            tf.placeholder(
+                "float32", [None] * (rank - single) + [1] * single, name=f"{o.name}_sample_weights"
+            )
+            for o, (rank, single) in zip(self.outputs, ranks, strict=True)
         ]  # fmt: skip
         feeds = [*self._model.inputs, *self.targets, *[w for w in given if w is not None]]
         parts = [_loss(o, t, w) for o, t, w in zip(self.outputs, self.targets, given, strict=True)]

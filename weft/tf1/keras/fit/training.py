@@ -9,7 +9,7 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError, StateError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras import optimizers
-from weft.tf1.keras.engine import nest
+from weft.tf1.keras.engine import nest, sessions
 from weft.tf1.keras.engine.network import Network
 from weft.tf1.keras.fit.compiled import outputs_of
 from weft.tf1.keras.fit.feeding import (
@@ -76,11 +76,10 @@ class Training(Network, KerasMethods):
         Raises:
             ArgumentError, UnknownKeyError: an unknown name or option.
         """
-        del sample_weight_mode, distribute
-        if options or target_tensors is not None:
-            unknown = sorted(
-                [*options, *(["target_tensors"] if target_tensors is not None else [])]
-            )
+        del sample_weight_mode
+        absent = {"target_tensors": target_tensors, "distribute": distribute}
+        unknown = sorted([*options, *[k for k, v in absent.items() if v is not None]])
+        if unknown:
             raise fail(ArgumentError, f"compile: expected Keras's arguments, got {unknown}")
         with self.graph.as_default():
             self.optimizer = optimizers.get(optimizer)
@@ -91,6 +90,16 @@ class Training(Network, KerasMethods):
         self._steps = None
         if self.outputs is not None and loss is not None:
             _ = self.steps  # errors are raised here
+
+    def get_learning_rate(self) -> float:
+        """The optimizer's learning rate."""
+        with self.graph.as_default():
+            return float(sessions.values_of([self.optimizer.lr])[0])
+
+    def set_learning_rate(self, rate: float) -> None:
+        """Set the optimizer's learning rate."""
+        with self.graph.as_default():
+            self.optimizer.lr = rate
 
     @property
     def told(self) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 import weft.tf1 as tf
+from weft.errors import ArgumentError
+from weft.tf1.framework.graph import fail
 from weft.tf1.keras import initializers
 from weft.tf1.keras.engine import sessions
 from weft.tf1.keras.engine.graph_state import graph_state
@@ -21,7 +23,11 @@ class Metric:
     """
 
     def __init__(self, name: str | None = None, dtype: Any = None, **options: Any) -> None:
-        del options
+        if options:
+            raise fail(
+                ArgumentError,
+                f"{type(self).__name__}: expected name and dtype, got {sorted(options)}",
+            )
         self.name = name or graph_state().unique_name(type(self).__name__)
         self.dtype = tf.as_dtype(dtype or "float32").name
         self._weights: list[Any] = []
