@@ -178,7 +178,7 @@ def exp2(x: Value) -> Value:
 def _cbrt_rule(b: Any, x: Any) -> Any:
     """An initial guess by logarithms, then a step of Newton's method, with one rounding."""
     size = b.abs(x)
-    # The rounding error of a small cube would be subnormal, and so 0.
+    # The rounding error of a small cube would be subnormal, and so inexact.
     small = b.less(size, _number(b, 2.0**-60, x))
     a = b.select(small, size * 2.0**60, size)
     y = b.exp(b.log(a) * (1 / 3))
