@@ -149,6 +149,8 @@ class _Level:
         length = largest(length, -(-symbol.extent // (MOST_PARTS * 8 if columns else MOST_PARTS)))
         if columns:
             length = largest(length, smallest(LEAST_ROWS, symbol.extent // TEAM))
+            # Of numbers that are broadcast, a whole axis moves few bytes.
+            length = smallest(length, largest(CHAIN, -(-symbol.extent // (MOST_PARTS * 8))))
         if symbol is levels.order[-1]:
             block = self.lanes * STRAIGHT
             length = -(-length // block) * block
