@@ -20,8 +20,7 @@ DTYPES = (
     "int8", "int16", "uint8", "complex64", "complex128",
 )  # fmt: skip
 LAYOUTS = ("plain", "plain", "plain", "transposed", "strided", "expanded", "flipped")
-# No subnormal numbers: compiled programs flush them to zero.
-SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e38, -1e38, 1e-37)
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e38, -1e38, 1e-37, 1e-40, -1e-44)
 INTEGERS = (
     -1, -2, -7, 0, 1, 2, 10_000, 2**31 - 1, 2**31, -(2**31) - 1, 2**40, 2**62, 2**63 - 1, 2**63,
     -(2**63), 2**64, 10**30,

@@ -18,7 +18,9 @@ from weft.codegen.family.emit import (
     vector_lanes,
 )
 from weft.codegen.loop.arithmetic import combine, identity, literal
+from weft.codegen.loop.convert import cast
 from weft.codegen.target import Target
+from weft.ir.dtype import DType, float64
 from weft.ir.node import Node
 from weft.ir.shape import known
 from weft.ops.base import family_of
@@ -27,7 +29,7 @@ from weft.passes.launch import Kernel, Launch
 
 
 def cumulative(group: Group, target: Target) -> tuple[Launch, ...]:
-    """One row of results for every row along the axis; half precision accumulates in float32."""
+    """One row of results for every row along the axis; sums and products carry float64."""
     node = group.nodes[0]
     x, y = node.data_inputs[0], node.outputs[0]
     outer, size, inner = axis_of(known(x.shape), node.attrs["axis"])
@@ -51,6 +53,16 @@ def cumulative(group: Group, target: Target) -> tuple[Launch, ...]:
     return (Launch(Kernel(name, f.module()), (x, y), (1,), chunks, ((1, 0),), bytes=moved),)
 
 
+def carried_dtype(node: Node) -> DType:
+    """The type of what is carried along the axis: float64 for floating sums and products.
+
+    In float32 a sum of ones ends at 2**24. The chain of additions is no longer in float64.
+    """
+    dtype = node.outputs[0].dtype
+    extreme = family_of(node).combine in ("maximum", "minimum")
+    return float64 if dtype.is_floating and not extreme else compute_dtype(dtype)
+
+
 def run(
     f: Builder,
     node: Node,
@@ -62,8 +74,8 @@ def run(
     """Goes along the axis: `sizes` are its length and stride, `width` elements and lanes."""
     (size, stride), (count, lanes) = sizes, width
     dtype, op = node.outputs[0].dtype, family_of(node).combine
-    sums = compute_dtype(dtype)
-    neutral = literal(identity(op, sums), sums, lanes)
+    wide, carried = compute_dtype(dtype), carried_dtype(node)
+    neutral = literal(identity(op, carried), carried, lanes)
 
     def body(first: Reg, parts: Sequence[Part]) -> None:
         with f.loop(0, size, carried=[neutral] * len(parts)) as loop:
@@ -73,10 +85,11 @@ def run(
             at = f.add(f.add(start, first), f.mul(step, stride))
             for i, part in enumerate(parts):
                 offset = f.mul(f.add(at, part.first), dtype.size)
-                value = read(f, f.offset(pointers[0], offset), lanes, dtype, sums, part.mask)
+                value = read(f, f.offset(pointers[0], offset), lanes, dtype, wide, part.mask)
                 before = loop.carried[i]
-                after = loop.next[i] = combine(f, op, sums, before, value)
-                result = before if node.attrs["exclusive"] else after
+                after = combine(f, op, carried, before, cast(f, value, wide, carried))
+                loop.next[i] = after
+                result = cast(f, before if node.attrs["exclusive"] else after, carried, wide)
                 write(f, result, f.offset(pointers[1], offset), dtype, part.mask)
 
     over_vectors(f, count, lanes, body)

@@ -36,6 +36,8 @@ FEW: Final = 8
 """With fewer rows than this, threads would be idle if each row were one work item."""
 TEAM: Final = 16
 """Parts that are enough for any number of threads."""
+CHAIN: Final = 1 << 14
+"""How many rows may be added one after another: of a million, float32 sums had four digits."""
 LEAST_ROWS: Final = 8
 """Minimum rows of columns that a part adds up: its result is written and read once more. With one
 row of 400 x 32000 each that was two thirds of all traffic.
@@ -55,12 +57,14 @@ def wants_parts(levels: Levels) -> bool:
     """Whether a group has too few rows, or blocks of columns, to make each one work item."""
     values = [p.value for p in (*levels.sums, *levels.full)]
     total = traffic(values, [s.buffer for s in levels.full])
-    if total < 4 * CHUNK_BYTES:
+    computed = size(levels.reduction.domain)  # also of numbers that are broadcast, and not read
+    if largest(total, computed) < 4 * CHUNK_BYTES:
         return False
     rows = size(levels.reduction.kept)
     if levels.order[-1] in levels.reduced:
         return rows < FEW
-    return rows // levels.kept[-1].extent < FEW and size(levels.reduction.domain) // rows >= 32
+    added = computed // rows
+    return added >= CHAIN or (rows // levels.kept[-1].extent < FEW and added >= 32)
 
 
 def split_launches(name: str, reduction: Reduction, target: Target) -> list[Launch]:
@@ -145,6 +149,8 @@ class _Level:
         length = largest(length, -(-symbol.extent // (MOST_PARTS * 8 if columns else MOST_PARTS)))
         if columns:
             length = largest(length, smallest(LEAST_ROWS, symbol.extent // TEAM))
+            # Of numbers that are broadcast, a whole axis moves few bytes.
+            length = smallest(length, largest(CHAIN, -(-symbol.extent // (MOST_PARTS * 8))))
         if symbol is levels.order[-1]:
             block = self.lanes * STRAIGHT
             length = -(-length // block) * block

@@ -346,6 +346,7 @@ from weft.eager.functions.setting import get_float32_matmul_precision as get_flo
 from weft.eager.functions.setting import get_num_threads as get_num_threads
 from weft.eager.functions.setting import set_default_device as set_default_device
 from weft.eager.functions.setting import set_float32_matmul_precision as set_float32_matmul_precision
+from weft.eager.functions.setting import set_flush_denormal as set_flush_denormal
 from weft.eager.functions.setting import set_num_threads as set_num_threads
 from weft.eager.functions.shape.diagonal import diag as diag
 from weft.eager.functions.shape.diagonal import diag_embed as diag_embed
@@ -882,6 +883,7 @@ __all__ = [
     "set_default_device",
     "set_default_dtype",
     "set_float32_matmul_precision",
+    "set_flush_denormal",
     "set_grad_enabled",
     "set_num_threads",
     "set_printoptions",

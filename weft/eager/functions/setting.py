@@ -8,6 +8,7 @@ from weft import config
 from weft.eager.tensor.device import CPU, Device, check_device
 from weft.errors import ArgumentError
 from weft.ops.base import at_user_line
+from weft.runtime.execution.driver import flush_subnormals
 
 PRECISIONS: Final = ("highest", "high", "medium")
 
@@ -36,6 +37,38 @@ def set_num_threads(count: Any) -> None:
 def get_num_threads() -> int:
     """The number of threads that run a step."""
     return int(config.get("threads"))
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Make this thread flush subnormal (denormal) numbers to zero, or keep them: the default.
+
+    It holds for interpreted and for compiled programs that this thread runs, with all threads of
+    the team, for NumPy in this thread, and for threads that are started from it later. float16,
+    and numbers that are only copied, are kept. Call it before the work that it is meant for:
+    constants that were computed before stay.
+
+    Returns:
+        Whether the processor can do it.
+
+    Raises:
+        ArgumentError: `mode` is not a boolean.
+
+    Example:
+        >>> import weft as wf
+        >>> wf.set_flush_denormal(True)
+        True
+        >>> (wf.tensor([1e-323], dtype=wf.float64) * 1).tolist()
+        [0.0]
+        >>> wf.set_flush_denormal(False)
+        True
+        >>> (wf.tensor([1e-323], dtype=wf.float64) * 1).tolist()
+        [1e-323]
+    """
+    if not isinstance(mode, bool):
+        raise ArgumentError(
+            f"set_flush_denormal: expected True or False, got {mode!r}{at_user_line()}"
+        )
+    return flush_subnormals(mode)
 
 
 def set_float32_matmul_precision(precision: str) -> None:

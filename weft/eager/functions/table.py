@@ -300,7 +300,7 @@ TABLE: Final = (
         setting,
         """
         get_default_device get_float32_matmul_precision get_num_threads set_default_device
-        set_float32_matmul_precision set_num_threads
+        set_float32_matmul_precision set_flush_denormal set_num_threads
     """,
     ),
     Names(size, "Size"),

@@ -38,7 +38,9 @@ def _relu6_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 
 
 relu = elementwise(
-    "relu", lambda b, x: b.maximum(x, _zero(b, x)), lambda x: np.maximum(x, x.dtype.type(0)),
+    "relu",
+    lambda b, x: b.maximum(x, _zero(b, x)),
+    lambda x: np.maximum(x.dtype.type(0), x),  # -0 stays
     lambda g, y, x: (_where_positive(g, y, constant_of(0, x.dtype)),), kinds="iuf",
     facts=CHEAP,
 )  # fmt: skip
@@ -57,7 +59,7 @@ leaky_relu = elementwise(
 
 
 def _elu_reference(x: Array, alpha: float) -> Array:
-    return np.where(x > 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(x, 0)))
+    return np.where(x > 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(0, x)))  # -0 stays
 
 
 def _elu_slope(g: Any, x: Any, scale: float, below: float) -> Any:

@@ -173,7 +173,8 @@ power = binary(
 # Magnitude and rounding
 def _sign_rule(b: Any, x: Any) -> Any:
     zero, one = b.const(0, x.dtype), b.const(1, x.dtype)
-    positive = b.select(b.less(zero, x), one, x)  # zero and NaN stay unchanged
+    rest = x + zero if x.dtype.is_floating else x  # -0 becomes 0; NaN stays
+    positive = b.select(b.less(zero, x), one, rest)
     if x.dtype.kind == "u":
         return positive
     return b.select(b.less(x, zero), -one, positive)

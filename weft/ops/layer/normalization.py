@@ -16,6 +16,7 @@ from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, show
 from weft.ops.base import BY_EXPANSION, Array, Case, Composite, Opaque, defop
+from weft.ops.declaration.blocked_reduction import reduced
 from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, IN_WIDEST, Ability
 from weft.ops.declaration.numeric import FLOATS, draw
 from weft.ops.declaration.rule import floating, sum_like
@@ -49,9 +50,9 @@ def _check(x: Shape, scale: Shape, offset: Shape, least: int) -> Shape:
 def _by(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
     """Normalized values, means and variances, with reduced axes kept."""
     n = math.prod(x.shape[a] for a in axes)
-    m = np.divide(x.sum(axes, keepdims=True), n)
+    m = np.divide(reduced(np.add, x, axes, True), n)
     distance = x - m
-    v = np.divide((distance * distance).sum(axes, keepdims=True), n)
+    v = np.divide(reduced(np.add, distance * distance, axes, True), n)
     return distance / np.sqrt(v + epsilon), m, v
 
 

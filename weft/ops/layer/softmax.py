@@ -18,6 +18,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, normal_axis
 from weft.ops.base import Array, Case, Composite, Elementwise, defop
 from weft.ops.declaration.attribute import REQUIRED
+from weft.ops.declaration.blocked_reduction import reduced
 from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, Rule, draw, fitted, special, widened
 from weft.ops.declaration.rule import broadcast_shape, floating
@@ -59,14 +60,14 @@ def _fast_log_softmax(x: Array, axis: int) -> Array:
     if not x.size:
         return x
     shifted = x - x.max(axis=axis, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    return shifted - np.log(reduced(np.add, np.exp(shifted), (axis,), True))
 
 
 def _fast_softmax(x: Array, axis: int) -> Array:
     if not x.size:
         return x
     e = np.exp(x - x.max(axis=axis, keepdims=True))
-    return e / e.sum(axis=axis, keepdims=True)
+    return e / reduced(np.add, e, (axis,), True)
 
 
 def _softmax_vjp(g: Any, y: Any, x: Any, axis: int) -> tuple[Any, ...]:

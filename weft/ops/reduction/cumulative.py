@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,22 +26,31 @@ from weft.ops.shape.reshape import axis_of
 __all__ = ["cumlogsumexp", "cummin"]
 
 
+_WIDE: Final = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
+
+
 def _shape(x: Shape, *, axis: int, **_: Any) -> Shape:
     assert x is not None
     normal_axis(axis, len(x))
     return x
 
 
+def _sums(x: Array, axis: int, dtype: Any) -> Array:
+    return np.cumsum(x, axis, dtype) + dtype.type(0)  # sums begin with 0: never -0
+
+
 def _reference(accumulate: Any, neutral: Any) -> Any:
+    """Carries float64, as the kernel does: in float32, a sum of ones would end at 2**24."""
+
     @widened
     def reference(x: Array, *, axis: int, exclusive: bool, reverse: bool) -> Array:
         at = normal_axis(axis, x.ndim)
         found = np.flip(x, at) if reverse else x
-        y = accumulate(found, axis=at, dtype=x.dtype)
+        y = accumulate(found, axis=at, dtype=_WIDE.get(x.dtype.kind, x.dtype))
         if exclusive and x.shape[at]:
-            first = np.full_like(np.take(y, [0], at), neutral(x.dtype))
+            first = np.full_like(np.take(y, [0], at), neutral(y.dtype))
             y = np.concatenate([first, np.delete(y, -1, at)], at)
-        return np.array(np.flip(y, at) if reverse else y, order="C")
+        return np.array(np.flip(y, at) if reverse else y, x.dtype, order="C")
 
     return reference
 
@@ -134,7 +143,7 @@ def _lowest(dtype: Any) -> Any:
 
 
 cumsum = _cumulative(
-    "cumsum", "add", np.cumsum, lambda _: 0, _sum_vjp,
+    "cumsum", "add", _sums, lambda _: 0, _sum_vjp,
     Facts(autocast=Autocast.FLOAT32, linear=True, cancels=True),
 )  # fmt: skip
 cumprod = _cumulative("cumprod", "multiply", np.cumprod, lambda _: 1, _prod_vjp, IN_FLOAT32)

@@ -20,6 +20,7 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape, known, normal_axes
 from weft.ops.base import Array, Case, Composite, Op, catalogue, constant_of, defop
+from weft.ops.declaration.blocked_reduction import reduced
 from weft.ops.declaration.fact import IN_FLOAT32, Autocast, Facts
 from weft.ops.declaration.numeric import Rule, widened
 from weft.ops.declaration.rule import floating, inexact, reduced_shape
@@ -89,8 +90,7 @@ def _number(x: Array, axes: Axes) -> int:
     return math.prod(x.shape[a] for a in normal_axes(axes, x.ndim))
 
 
-def _sum(x: Array, axes: Axes, keepdims: bool) -> Array:
-    return np.add.reduce(x, axis=None if axes is None else tuple(axes), keepdims=keepdims)
+_sum = functools.partial(reduced, np.add)
 
 
 # mean(x) = sum(x) / n

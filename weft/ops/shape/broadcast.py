@@ -13,6 +13,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Dim, Shape, compatible, show
 from weft.ops.base import Array, Case, Composite, Pull, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
+from weft.ops.declaration.blocked_reduction import reduced
 from weft.ops.declaration.example import NUMBERS, count, each_dtype
 from weft.ops.declaration.fact import Autocast, Cost, Facts
 from weft.ops.declaration.numeric import widened
@@ -100,16 +101,16 @@ def summed_axes(x: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ...]:
 @widened
 def _sum_to_reference(x: Array, shape: Any) -> Array:
     to = shape if isinstance(shape, tuple) else (shape,)
-    total = np.sum(x, axis=summed_axes(x.shape, to), keepdims=True, dtype=x.dtype)
-    return total.reshape(to)
+    return reduced(np.add, x, summed_axes(x.shape, to), True).reshape(to)
 
 
 def _fast_sum_to(x: Array, shape: Any) -> Array:
     """Rows are summed by a matmul with ones, five times as fast as `np.sum`."""
     axes = summed_axes(x.shape, shape if isinstance(shape, tuple) else (shape,))
     rows = math.prod(x.shape[: len(axes)])
-    if axes != tuple(range(len(axes))) or x.dtype.kind != "f" or rows < 2 or not x.size:
-        return np.add.reduce(x, axis=axes, keepdims=True, dtype=x.dtype).reshape(shape)
+    leading = axes == tuple(range(len(axes))) and x.flags.c_contiguous
+    if not leading or x.dtype.kind != "f" or rows < 2 or not x.size:
+        return reduced(np.add, x, axes, True).reshape(shape)
     return np.matmul(np.ones(rows, x.dtype), x.reshape(rows, -1)).reshape(shape)
 
 

@@ -104,7 +104,7 @@ def _rule(order: int, *, grown: bool = False, over_x: bool = False) -> Callable[
 def _series(x: float, order: int) -> float:
     """exp(-|x|) I(x) by its power series, whose terms have one sign, or for large x by Hankel's."""
     if not math.isfinite(x):
-        return math.nan if math.isnan(x) else 0.0
+        return math.nan if math.isnan(x) else math.copysign(0, x) if order else 0.0
     a, terms = math.fabs(x), [1.0]
     if a < 30:
         for k in range(1, 120):
@@ -113,7 +113,7 @@ def _series(x: float, order: int) -> float:
     else:
         for k in range(1, 25):
             terms.append(-terms[-1] * (4 * order - (2 * k - 1) ** 2) / (k * 8 * a))
-        total = math.fsum(terms) / math.sqrt(2 * math.pi * a)
+        total = math.fsum(terms) / (math.sqrt(2 * math.pi) * math.sqrt(a))
     return math.copysign(total, x) if order else total
 
 

@@ -131,7 +131,7 @@ def _each(function: Callable[..., float]) -> Callable[..., Array]:
 def _lgamma_reference(x: float) -> float:
     try:
         return math.lgamma(x)
-    except ValueError:
+    except (ValueError, OverflowError):  # at a pole; of the largest numbers
         return math.inf
 
 
@@ -197,26 +197,34 @@ def _digamma_rule(b: Any, x: Any) -> Any:
     return b.select(pole, _number(b, math.nan), found)
 
 
+def _inverse_power(x: float, n: int) -> float:
+    """`x**-n`, infinite where it overflows."""
+    try:
+        return x**-n
+    except OverflowError:
+        return math.copysign(math.inf, x) ** n
+
+
 def _ascent(x: float, n: int) -> float:
     """The `n`-th derivative of digamma at any `x`, by recurrence from large arguments."""
     if math.isnan(x) or x == -math.inf:
         return math.nan
     if x == math.inf:
-        return 0.0 if n else x
+        return math.copysign(0, (-1) ** (n + 1)) if n else x
     if x <= 0 and x == math.floor(x):
         if n == 0:
             return math.nan if x else -math.copysign(math.inf, x)
         return math.inf if n % 2 else -math.inf
     sign, terms = (-1) ** (n + 1) * math.factorial(n), list[float]()
     while x < 40:
-        terms.append(sign * x ** -(n + 1))
+        terms.append(sign * _inverse_power(x, n + 1))
         x += 1
     terms += [math.log(x), -0.5 / x] if n == 0 else []
     terms += [sign * x**-n / n, sign * x ** -(n + 1) / 2] if n else []
     for k in range(1, 7):
         rising = math.prod(range(2 * k, 2 * k + n)) / (2 * k)
         terms.append((-1) ** (n + 1) * float(_B[2 * k]) * rising * x ** -(2 * k + n))
-    return math.fsum(terms)
+    return math.fsum(terms) or math.copysign(0, sign)
 
 
 digamma = defop(
@@ -278,11 +286,12 @@ def _polygamma_rule(b: Any, x: Any, n: int) -> Any:
         return _digamma_rule(b, x)
     sign = 1.0 if n % 2 else -1.0
     below = b.less(x, _number(b, 0))
-    zeta = _zeta(b, b.select(below, 1.0 - x, x), n) * (sign * math.factorial(n))
+    zeta = _zeta(b, b.select(below, 1.0 - x, b.abs(x)), n) * (sign * math.factorial(n))
     slope = _polynomial(b, [float(c) for c in _cotangent_slope(n)], _cotangent(b, x))
     reflected = zeta * -sign - slope * math.pi ** (n + 1)
     found = b.select(below, reflected, zeta)
-    pole = b.bit_and(below, b.equal(b.floor(x), x))
+    finite = b.less(_number(b, -math.inf), x)
+    pole = b.bit_and(b.bit_and(below, finite), b.equal(b.floor(x), x))
     return b.select(pole, _number(b, sign * math.inf), found)
 
 

@@ -92,7 +92,7 @@ nextafter = defop(
     inputs="x y",
     dtype=floating,
     shape=broadcast_shape,
-    reference=np.nextafter,
+    reference=lambda x, y: np.where(x == y, y, np.nextafter(x, y)),  # also of zeros
     vjp=fitted(lambda g, z, x, y: (select(equal(x, y), constant_of(0, x.dtype), g), None)),
     lower=Elementwise(_nextafter_rule),
     cases=_nextafter_cases,
@@ -141,10 +141,12 @@ def _times(b: Any, x: Any, constant: tuple[float, float]) -> Any:
 def _log2_rule(b: Any, x: Any) -> Any:
     """`k + log2(m)` for `x = m * 2**k` with `m` around 1, so that powers of 2 are exact."""
     width, root = _LAYOUT[x.dtype.size]
-    bits = _bits(b, x)
+    tiny = b.less(x, _number(b, finfo(x.dtype).smallest_normal, x))
+    bits = _bits(b, b.select(tiny, x * 2.0**width, x))
     shift = _number(b, width, bits)
     k = b.shift_right(bits - _number(b, root, bits), shift)
     m = b.bitcast(bits - b.shift_left(k, shift), x.dtype)
+    k = k - b.select(tiny, shift, _number(b, 0, bits))
     found = _times(b, b.log(m), _PER_LN2[x.dtype.size]) + b.cast(k, x.dtype)
     proper = b.bit_and(b.less(_number(b, 0, x), x), b.less(x, _number(b, math.inf, x)))
     return b.select(proper, found, b.log(x))
@@ -177,7 +179,7 @@ def exp2(x: Value) -> Value:
 def _cbrt_rule(b: Any, x: Any) -> Any:
     """An initial guess by logarithms, then a step of Newton's method, with one rounding."""
     size = b.abs(x)
-    # The rounding error of a small cube would be subnormal, and so 0.
+    # The rounding error of a small cube would be subnormal, and so inexact.
     small = b.less(size, _number(b, 2.0**-60, x))
     a = b.select(small, size * 2.0**60, size)
     y = b.exp(b.log(a) * (1 / 3))

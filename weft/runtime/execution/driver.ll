@@ -25,12 +25,12 @@
 %Patch = type { i32, i32 }
 ;               0 somebody sleeps, 1 epoch
 %Queue = type { i32, i32, [56 x i8] }
-;              0 busy, 1 {program, finished, parting}, 2 units pending, 3 caller's queue, 4 workers' queue,
-;              5 {threads, quit, turns to spin}, 6 heads, 7 the caller's processor, 8 processors to use.
-;              Busy things have a cache line of their own.
+;              0 busy, 1 {program, finished, parting, how its caller treats subnormals}, 2 units pending,
+;              3 caller's queue, 4 workers' queue, 5 {threads, quit, turns to spin}, 6 heads,
+;              7 the caller's processor, 8 processors to use. Busy things have a cache line of their own.
 %Line = type { i64, [56 x i8] }
-%Team = type { %Line, { ptr, i64, i64, [40 x i8] }, %Line, %Queue, %Queue, { i64, i64, i64, [40 x i8] }, [256 x %Line],
-               %Line, [16 x i64] }
+%Team = type { %Line, { ptr, i64, i64, i64, [32 x i8] }, %Line, %Queue, %Queue,
+               { i64, i64, i64, [40 x i8] }, [256 x %Line], %Line, [16 x i64] }
 ;                 0 team, 1 thread
 %Worker = type { ptr, i64 }
 ;                 0 start, 1 end in nanoseconds (of the last time), 2 thread, 3 nanoseconds in all, 4 times
@@ -57,12 +57,12 @@
 ; alone in its segment). A head: segment << 32 | (threads - 1) << 24 |
 ; caller only << 23 | units left.
 
-@$SYMBOL = constant [7 x ptr] [ptr @run, ptr @worker, ptr @stop, ptr @land, ptr @exchange, ptr @meet,
-                               ptr @stream]
+@$SYMBOL = constant [8 x ptr] [ptr @run, ptr @worker, ptr @stop, ptr @land, ptr @exchange, ptr @meet,
+                               ptr @stream, ptr @flush]
 
 declare i32 @clock_gettime(i32, ptr)
 $RELAX
-$FLOATS
+$FLUSHING
 
 define internal i64 @now() nounwind {
 entry:
@@ -167,9 +167,7 @@ python:
   ; The callback's last deed is to clear the mark: an exception, wherever it strikes, leaves it.
   %mark = getelementptr %Program, ptr %program, i64 0, i32 13
   store i64 1, ptr %mark
-  %flushing = call i64 @float_mode_normal()
   call void %function(ptr %args, i64 %begin, i64 %end, i64 %thread)
-  call void @float_mode_set(i64 %flushing)
   %left = load i64, ptr %mark
   %fine = icmp eq i64 %left, 0
   br i1 %fine, label %after, label %failed
@@ -608,6 +606,7 @@ entry:
   %size.p = getelementptr %Team, ptr %team, i64 0, i32 5
   %turns.p = getelementptr %Team, ptr %team, i64 0, i32 5, i32 2
   %program.p = getelementptr %Team, ptr %team, i64 0, i32 1
+  %flushing.p = getelementptr %Team, ptr %team, i64 0, i32 1, i32 3
   %pending = getelementptr %Team, ptr %team, i64 0, i32 2
   %own = getelementptr %Team, ptr %team, i64 0, i32 6, i64 %me
   br label %fresh
@@ -659,6 +658,8 @@ skip:
 mine:
   ; Now that a unit is ours, the program cannot end, so the team's pointer to it is good.
   %program = load ptr, ptr %program.p
+  %flushing = load i64, ptr %flushing.p
+  call void @flush_as(i64 %flushing)
   %units.p = getelementptr %Program, ptr %program, i64 0, i32 2
   %units = load ptr, ptr %units.p
   %segments.p = getelementptr %Program, ptr %program, i64 0, i32 3
@@ -753,13 +754,6 @@ out:
 ; One step. Gives the error cell's state. Or does nothing and gives -1 - i if external i has no
 ; address, the least integer if the team has fewer threads than the program wants (after a fork).
 define internal i64 @run(ptr %program) nounwind {
-  %mode = call i64 @float_mode_flush()
-  %state = call i64 @step(ptr %program)
-  call void @float_mode_set(i64 %mode)
-  ret i64 %state
-}
-
-define internal i64 @step(ptr %program) nounwind {
 entry:
   %resume.call.p = getelementptr %Program, ptr %program, i64 0, i32 16
   %resume.call = load i64, ptr %resume.call.p
@@ -838,6 +832,9 @@ seize:
 together:
   %program.p = getelementptr %Team, ptr %team, i64 0, i32 1
   store ptr %program, ptr %program.p
+  %flushing.p = getelementptr %Team, ptr %team, i64 0, i32 1, i32 3
+  %flushing = call i64 @flushing()
+  store i64 %flushing, ptr %flushing.p
   %here32 = call i32 @system_processor()
   %here = sext i32 %here32 to i64
   %here.p = getelementptr %Team, ptr %team, i64 0, i32 7
@@ -891,9 +888,9 @@ join:
   %team.p = getelementptr %Program, ptr %program, i64 0, i32 11
   %team = load ptr, ptr %team.p
   %finished = getelementptr %Team, ptr %team, i64 0, i32 1, i32 1
-  %mode = call i64 @float_mode_flush()
+  %flushing = call i64 @flushing()
   call void @work(ptr %team, i64 0, ptr %finished)
-  call void @float_mode_set(i64 %mode)
+  call void @flush_as(i64 %flushing)
   store i64 0, ptr %aloft.p
   store atomic i64 0, ptr %team release, align 8
   br label %done
@@ -907,10 +904,19 @@ entry:
   %team = load ptr, ptr %self
   %me.p = getelementptr %Worker, ptr %self, i64 0, i32 1
   %me = load i64, ptr %me.p
-  %mode = call i64 @float_mode_flush()
   %quit = getelementptr %Team, ptr %team, i64 0, i32 5, i32 1
   call void @work(ptr %team, i64 %me, ptr %quit)
   ret ptr null
+}
+
+; Make this thread flush subnormal numbers (1) or keep them (0). Gives what holds then: 0 if they are
+; kept, -1 where the processor's mode is unknown.
+define internal i64 @flush(ptr %wanted) nounwind {
+  %on = load i64, ptr %wanted
+  %bits = sub i64 0, %on
+  call void @flush_as(i64 %bits)
+  %now = call i64 @flushing()
+  ret i64 %now
 }
 
 ; Ask the workers to leave.

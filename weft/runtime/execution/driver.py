@@ -124,9 +124,8 @@ define internal void @system_move(ptr %mask) nounwind {
 """
 
 
-# During a step subnormal numbers are flushed to zero, as in TensorFlow and XLA: arithmetic on them
-# is much slower, and the moments of idle weights decay into them. Python code called from a step
-# runs in the normal mode. Each function returns the mode from before.
+# Subnormal numbers are kept, or flushed to zero if the thread that runs a program has been told so
+# (`set_flush_denormal`). The threads of the team take its mode with the units that they claim.
 _MXCSR = """
 declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
@@ -157,37 +156,45 @@ define internal void @float_mode_set(i64 %mode) nounwind {
   ret void
 }
 """
-_FLOATS = string.Template("""
+_FLUSHING = string.Template("""
 $ACCESS
-define internal i64 @float_mode_flush() nounwind {
+define internal i64 @flushing() nounwind {
   %mode = call i64 @float_mode()
-  %flushing = or i64 %mode, $BITS
-  call void @float_mode_set(i64 %flushing)
-  ret i64 %mode
+  %bits = and i64 %mode, $BITS
+  ret i64 %bits
 }
-define internal i64 @float_mode_normal() nounwind {
+define internal void @flush_as(i64 %bits) nounwind {
+entry:
   %mode = call i64 @float_mode()
-  %normal = and i64 %mode, $MASK
-  call void @float_mode_set(i64 %normal)
-  ret i64 %mode
+  %rest = and i64 %mode, $MASK
+  %wanted = and i64 %bits, $BITS
+  %new = or i64 %rest, %wanted
+  %same = icmp eq i64 %new, %mode
+  br i1 %same, label %done, label %change
+change:
+  call void @float_mode_set(i64 %new)
+  br label %done
+done:
+  ret void
 }
 """)
-_NO_MODE = """
-define internal i64 @float_mode() nounwind {
-  ret i64 0
+_UNKNOWN_MODE = """
+define internal i64 @flushing() nounwind {
+  ret i64 -1
 }
-define internal void @float_mode_set(i64 %mode) nounwind {
+define internal void @flush_as(i64 %wanted) nounwind {
   ret void
 }
 """
 
 
-def _floats(machine: str) -> str:
-    """The part of the driver that sets the mode for subnormal numbers."""
-    access, bits = {"x86_64": (_MXCSR, 0x8040), "aarch64": (_FPCR, 1 << 24)}.get(
-        machine, (_NO_MODE, 0)
-    )
-    return _FLOATS.substitute(ACCESS=access, BITS=bits, MASK=~bits)
+def _flushing(machine: str) -> str:
+    """The part of the driver that reads and sets the mode for subnormal numbers."""
+    modes = {"x86_64": (_MXCSR, 0x8040), "aarch64": (_FPCR, 1 << 24)}  # FTZ and DAZ; FZ
+    if machine not in modes:
+        return _UNKNOWN_MODE
+    access, bits = modes[machine]
+    return _FLUSHING.substitute(ACCESS=access, BITS=bits, MASK=~bits)
 
 
 def source(system: str = sys.platform, machine: str | None = None) -> str:
@@ -207,7 +214,7 @@ def source(system: str = sys.platform, machine: str | None = None) -> str:
     text = Path(__file__).with_suffix(".ll").read_text(encoding="utf-8")
     clock = "6" if system == "darwin" else "1"  # CLOCK_MONOTONIC
     return string.Template(text).substitute(
-        SYMBOL=SYMBOL, CLOCK=clock, RELAX=relax, FLOATS=_floats(machine), SYSTEM=calls
+        SYMBOL=SYMBOL, CLOCK=clock, RELAX=relax, FLUSHING=_flushing(machine), SYSTEM=calls
     )
 
 
@@ -222,6 +229,7 @@ class Entries(NamedTuple):
     exchange: Any  # (prepared messages) -> whether they have arrived; holds the GIL
     meet: Any  # (flags in shared memory) -> whether all are set; holds the GIL
     stream: Any  # (to, from, bytes): copies past the caches; releases the GIL
+    flush: Any  # (0, or 1: flush subnormals in this thread) -> what holds then; holds the GIL
 
 
 _entries: Entries | None = None
@@ -241,6 +249,18 @@ def entries() -> Entries:
     return _entries
 
 
+def flush_subnormals(on: bool) -> bool:
+    """Makes the calling thread flush subnormal numbers to zero, or keep them.
+
+    NumPy in this thread does the same, and so does the team while it runs a program of this thread.
+
+    Returns:
+        Whether that is so: processors other than x86-64 and AArch64 keep subnormal numbers.
+    """
+    now = entries().flush(ctypes.addressof(ctypes.c_int64(on)))
+    return now >= 0 and (now != 0) == on
+
+
 def prestart() -> None:
     """Call it when a program is likely to be compiled soon: starts compilers on a new machine."""
     if _entries is None:
@@ -249,7 +269,8 @@ def prestart() -> None:
 
 def entries_at(address: int) -> Entries:
     """The functions that a linked driver's table lists."""
-    run, worker, stop, land, exchange, meet, stream = (ctypes.c_void_p * 7).from_address(address)
+    table = (ctypes.c_void_p * 8).from_address(address)
+    run, worker, stop, land, exchange, meet, stream, flush = table
     unary = (ctypes.c_int64, ctypes.c_void_p)
     return Entries(
         ctypes.CFUNCTYPE(*unary)(run or 0),
@@ -260,4 +281,5 @@ def entries_at(address: int) -> Entries:
         ctypes.PYFUNCTYPE(*unary)(exchange or 0),
         ctypes.PYFUNCTYPE(*unary)(meet or 0),
         ctypes.CFUNCTYPE(*unary, ctypes.c_void_p, ctypes.c_int64)(stream or 0),
+        ctypes.PYFUNCTYPE(*unary)(flush or 0),
     )
