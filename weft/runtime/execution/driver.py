@@ -257,7 +257,8 @@ def flush_subnormals(on: bool) -> bool:
     Returns:
         Whether that is so: processors other than x86-64 and AArch64 keep subnormal numbers.
     """
-    now = entries().flush(ctypes.addressof(ctypes.c_int64(on)))
+    wanted = ctypes.c_int64(on)
+    now = entries().flush(ctypes.addressof(wanted))
     return now >= 0 and (now != 0) == on
 
 
