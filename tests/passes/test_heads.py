@@ -16,7 +16,7 @@ from weft.ops.declaration.numeric import draw
 from weft.ops.indexing.slicing import cut
 from weft.passes.prune import prune
 from weft.passes.simplify import simplify
-from weft.passes.specialize import expand_composites
+from weft.passes.composite import expand_composites
 from weft.passes.step import Step
 from weft.transform.gradient import gradients
 from weft.transform.interpreter import evaluate

@@ -46,12 +46,12 @@ def known_attributes(op: Op, attrs: Attrs, data: Sequence[Value]) -> Attrs:
         return attrs
     whole = op.normal(*[v.shape for v in data], **attrs)  # shapes inside may be such sizes, too
     shift = 1 if op is switch else 0
-    small = {i - shift: _small(v) for i, v in enumerate(data) if i >= first}
+    small = {i - shift: small_array(v) for i, v in enumerate(data) if i >= first}
     known = {i: array for i, array in small.items() if array is not None}
     return {name: changed(whole[name], lambda f: _bound(f, known)) for name in attrs}
 
 
-def _small(value: Value) -> np.ndarray[Any, Any] | None:
+def small_array(value: Value) -> np.ndarray[Any, Any] | None:
     """A few integers, if they are known."""
     if not value.dtype.is_integer:
         return None

@@ -12,11 +12,18 @@ from weft.errors import DTypeError, GraphError, ShapeError, TreeError
 from weft.ir.dtype import bool_
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import compatible
-from weft.ops.call import Subgraph, inline, trace
+from weft.ops.call import Subgraph, inline, retyped, trace
 from weft.ops.control.agreement import lines
 from weft.tf1.control.dependency import stop_gradient
 from weft.tf1.control.loop_extent import Extent, extent
-from weft.tf1.control.region import ITERATION_STRIDE, Join, Region, inside, stand_in
+from weft.tf1.control.region import (
+    ITERATION_STRIDE,
+    Join,
+    Region,
+    inside,
+    of_any_shape,
+    stand_in,
+)
 from weft.tf1.control.tensor_array import TensorArray, flow_of, gathered, is_settled, spread
 from weft.tf1.elementwise.arithmetic import maximum as at_least
 from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
@@ -159,11 +166,12 @@ class _While:
             inits = [*values, *now, *extra]
             types = [*self.kinds, *[v.type for v in (*now, *extra, *outer)]]
             layout = _Layout(len(values) + len(now), join.draws, limit is not None)
+            condition = layout.condition(join.function(test, join.draws), types)
+            inner = layout.body(join.function(iteration, join.draws), types)
+            inits = _as_kept(inits, outer, types, inner)
             found = ops.while_loop.all(
-                *inits, *outer, condition=layout.condition(join.function(test, join.draws), types),
-                body=layout.body(join.function(iteration, join.draws), types), carried=len(inits),
-                maximum=most,
-            )  # fmt: skip
+                *inits, *outer, condition=condition, body=inner, carried=len(inits), maximum=most
+            )
             return join.settled(found, len(values))
 
         return self.graph.emit("While", starts, build, name="Exit").outputs
@@ -225,7 +233,7 @@ class _While:
             raise fail(
                 ShapeError if same else DTypeError,
                 "while_loop: expected the body to give loop variables of the types that they had"
-                f" (before | after):{shown}\n",
+                f" (before | after):{shown}\n{_hint(same)}",
             )
         return made
 
@@ -317,6 +325,23 @@ class _Layout:
             return found
 
         return trace(run, types)
+
+
+def _hint(same: bool) -> str:
+    return "A shape that changes from turn to turn is declared by shape_invariants=" if same else ""
+
+
+def _as_kept(
+    inits: Sequence[Value], outer: Sequence[Value], types: Sequence[TensorType], body: Subgraph
+) -> Sequence[Value]:
+    """The initial values, those that change their shape as `shape_invariants` allows."""
+    given = [v.shape for v in (*inits, *outer)]
+    if given == [t.shape for t in types]:
+        return inits
+    after = retyped(body, given).output_types
+    if all([compatible(v.shape, t.shape) for v, t in zip(inits, after, strict=False)]):
+        return inits
+    return [of_any_shape(v, t.shape) for v, t in zip(inits, types, strict=False)]
 
 
 def _kind(x: Any) -> TensorType:

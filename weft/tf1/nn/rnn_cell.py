@@ -68,8 +68,15 @@ class RNNCell:
         with variable_scope(given, default_name=_snake(type(self).__name__), reuse=reuse) as own:
             if first:
                 self._scope = own
-                self.build(convert_to_tensor(inputs).shape)
+                self._build(inputs)
             return self.call(inputs, state)
+
+    def _build(self, inputs: Any) -> None:
+        """Create the variables, by default in the type of the inputs."""
+        like = convert_to_tensor(flatten(inputs)[0])
+        if self._dtype is None and like.dtype.is_floating:
+            self._dtype = like.dtype.base_dtype
+        self.build(like.shape)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """A state of zeros."""

@@ -32,6 +32,7 @@ from weft.tf1.session.feed import (
     Implicit,
     calls_of_unknown_shape,
     check_first_run,
+    check_one_of,
     implicit_arrays,
     implicit_feeds,
 )  # fmt: skip
@@ -217,6 +218,7 @@ class BaseSession:
         fetch = Fetch(self._graph, fetches, fed)
         roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
         check_first_run(self._graph, roots, self._state)
+        check_one_of(self._graph, roots)
         try:
             implicit = implicit_feeds(self._graph, roots, fed)
             fed.extend(item.placeholder for item in implicit)
