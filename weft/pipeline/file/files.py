@@ -24,15 +24,28 @@ def found_paths(patterns: Any, what: str) -> list[str]:
     Raises:
         DataError: a pattern matches nothing.
     """
-    many = isinstance(patterns, list | tuple | np.ndarray)
     found: list[str] = []
-    for pattern in patterns if many else [patterns]:
-        name = os.fsdecode(pattern)
-        paths = [name] if Path(name).exists() else sorted(glob.glob(name))
+    for pattern in _listed(patterns):
+        paths = matching_files(pattern)
         if not paths:
+            name = os.fsdecode(pattern)
             raise DataError(f"{what}: expected files that match {name!r}, found none")
         found += paths
     return found
+
+
+def matching_files(patterns: Any) -> list[str]:
+    """The files that match any of the names or patterns, sorted per pattern."""
+    names = map(os.fsdecode, _listed(patterns))
+    return [
+        path
+        for name in names
+        for path in ([name] if Path(name).exists() else sorted(glob.glob(name)))
+    ]
+
+
+def _listed(patterns: Any) -> Sequence[Any]:
+    return patterns if isinstance(patterns, list | tuple | np.ndarray) else [patterns]
 
 
 class Files(Stage):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from numpy import ndarray
@@ -299,6 +300,12 @@ class BaseSession:
     def list_devices(self) -> list[str]:
         """The devices: one CPU."""
         return ["/job:localhost/replica:0/task:0/device:CPU:0"]
+
+    def with_state(self, state: State) -> BaseSession:
+        """A session of the same plans over other values of variables and counters."""
+        found = copy(self)
+        found._state = state
+        return found
 
     def close(self) -> None:
         """Free the variables; the session cannot run any more."""

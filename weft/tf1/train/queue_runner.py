@@ -17,10 +17,18 @@ RUNNERS = "queue_runners"
 
 
 class Queue:
-    """A bounded queue of elements; a shuffling one keeps a minimum to choose from."""
+    """A bounded queue of elements; a shuffling one keeps a minimum to choose from.
 
-    def __init__(self, capacity: int, keep: int = 0, seed: int | None = None) -> None:
-        self.capacity, self.keep, self.seed = capacity, keep, seed
+    Args:
+        seed: of a shuffling one.
+        steady: it chooses from that minimum only, not from all elements that are there, so that
+            the choice does not depend on how fast it is filled.
+    """
+
+    def __init__(
+        self, capacity: int, keep: int = 0, seed: int | None = None, steady: bool = False
+    ) -> None:
+        self.capacity, self.keep, self.seed, self.steady = capacity, keep, seed, steady
         self.elements: list[Any] = []
         self.changed = threading.Condition()
         self.closed = False
@@ -55,17 +63,21 @@ class Queue:
             if len(self.elements) < count and not (smaller and self.elements):
                 text = f"the queue is closed and has {len(self.elements)} of {count} elements"
                 raise OutOfRangeError(None, None, f"batch: {text}")
-            found = [self._one() for _ in range(min(count, len(self.elements)))]
+            size = min(count, len(self.elements))
+            found = [self._one(self.keep + size - i) for i in range(size)]
             self.changed.notify_all()
         return found
 
-    def _one(self) -> Any:
+    def _one(self, least: int) -> Any:
+        """The next element, where at least `least` are there unless the queue is closed."""
         if self.seed is None:
             return self.elements.pop(0)
         self.draws += 1
-        place = mix(self.seed, self.draws) % len(self.elements)
-        last = self.elements.pop()
-        if place == len(self.elements):
+        count = len(self.elements)
+        count = min(least, count) if self.steady else count
+        place = mix(self.seed, self.draws) % count
+        last = self.elements.pop(count - 1)
+        if place == count - 1:
             return last
         found, self.elements[place] = self.elements[place], last
         return found
