@@ -293,3 +293,24 @@ def test_tensor_array_elements_are_written_and_read_once(session: Any) -> None:
             session.run(twice.stack())
     (g,) = tf.gradients(other * first, x)
     assert session.run(g).tolist() == [2, 1, 0]
+
+
+def test_second_derivatives_of_the_branch_taken(session: Any) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    n = tf.size(x)
+    y = tf.cond(n < 4, lambda: tf.pad(x * x * x, [[0, 4 - n]]), lambda: x[:4] * x[:4])
+    (g,) = tf.gradients(y, x)
+    second = tf.gradients(g, x)
+    assert session.run(second, {x: [1, 2]})[0].tolist() == [6, 12]
+    assert session.run(second, {x: [1, 2, 3, 4, 5]})[0].tolist() == [2, 2, 2, 2, 0]
+
+
+def test_slices_mapped_to_sizes(session: Any) -> None:
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.map_fn(lambda i: tf.reduce_sum(x[:i] * x[:i]), tf.constant([1, 3, 2]), dtype=tf.float32)
+    z = tf.scan(lambda a, i: a * 2 + tf.reduce_sum(x[:i]), tf.constant([1, 2, 3]), initializer=0.0)
+    found = session.run([y, z, *tf.gradients(y, x), *tf.gradients(z, x)], {x: [1, 2, 3, 4]})
+    assert [a.tolist() for a in found] == [[1, 14, 5], [1, 5, 16], [6, 8, 6, 0], [11, 4, 1, 0]]
+    apart = tf.map_fn(lambda i: tf.ones([i]), tf.constant([1, 2]), dtype=tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="same shape"):
+        session.run(apart)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ir.node import Node, Value
+from weft.ir.node import Attrs, Node, Value
 from weft.ops.base import constant_of, op_of
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.known_input import small_array
@@ -28,6 +28,7 @@ class TakenBranches:
         self._now: Final = now
         self._inside: dict[Node, tuple[Subgraph, Sequence[Value]]] = {}
         self._functions: set[int] = set()
+        self._gradients: dict[Node, Node] = {}  # deferred ones, and what stands for them
         self.outer: dict[Value, Value] = {}
         """For each input of such a function, the value that it is given."""
 
@@ -44,22 +45,25 @@ class TakenBranches:
         return True
 
     def gradient(self, node: Node) -> Node:
-        """A deferred gradient of such a node, as that of a call of the function; else the node."""
+        """A deferred gradient of such a node, as that of a call of the function; else the node.
+
+        The same for the gradient of a gradient.
+        """
         if op_of(node) is not vjp:
             return node
         count = sum(node.attrs["given"]) + node.attrs["outputs"]
         forward = node.inputs[count - 1].node
-        if forward not in self._inside:
+        if forward in self._inside:
+            function = self._inside[forward][0]
+            attrs: dict[str, Any] = {"function": self._settled(function)}
+            found = _of(node, "call", attrs, count, function.inputs)
+        elif forward in self._gradients:
+            inner = self._gradients[forward]
+            found = _of(node, "vjp", inner.attrs, count, inner.inputs)
+        else:
             return node
-        function, inputs = self._inside[forward]
-        attrs: dict[str, Any] = {
-            **node.attrs,
-            "op": "call",
-            "attrs": (("function", self._settled(function)),),
-            "floating": tuple([v.dtype.is_inexact for v in inputs]),
-        }
-        given = (*node.inputs[:count], *function.inputs)
-        return Node("vjp", given, attrs, node.types, node.name, source=node.source)
+        self._gradients[node] = found
+        return found
 
     def _settled(self, function: Subgraph) -> Subgraph:
         """The function with known integers as constants, and the branches that it takes."""
@@ -87,6 +91,18 @@ class TakenBranches:
         for old, new in zip(olds, news, strict=True):
             known = small_array(self._now(old))
             env[old] = new if known is None else constant_of(np.asarray(known))
+
+
+def _of(node: Node, op: str, attrs: Attrs, count: int, inputs: Sequence[Value]) -> Node:
+    """A deferred gradient of another operation with other data inputs, after `count` inputs."""
+    told = {
+        **node.attrs,
+        "op": op,
+        "attrs": tuple(attrs.items()),
+        "floating": tuple([v.dtype.is_inexact for v in inputs]),
+    }
+    given = (*node.inputs[:count], *inputs)
+    return Node("vjp", given, told, node.types, node.name, source=node.source)
 
 
 __all__ = ["TakenBranches"]

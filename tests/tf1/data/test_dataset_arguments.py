@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -223,3 +223,23 @@ def test_cells_that_are_not_trained(session: Any) -> None:
     )
     assert len(tf.global_variables()) == 4
     assert tf.trainable_variables() == []
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
+
+
+def test_named_tuples_are_one_argument(session: Any) -> None:
+    pairs = Dataset.from_tensor_slices(Pair(np.arange(3), np.arange(3) * 2))
+    found = pairs.filter(lambda p: p.a > 0).map(lambda p: Pair(p.a + p.b, p.b)).batch(2)
+    following = found.make_one_shot_iterator().get_next()
+    assert isinstance(following, Pair)
+    assert plain(session.run(following)) == ([3, 6], [2, 4])
+
+
+def test_files_that_a_constant_names(session: Any, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("one\ntwo\n")
+    name = tf.constant(f"{tmp_path}/x")
+    assert taken(session, tf.data.TextLineDataset(name)) == [b"one", b"two"]
+    assert taken(session, Dataset.list_files(name, shuffle=False)) == [f"{tmp_path}/x".encode()]

@@ -28,8 +28,8 @@ class Traced:
     """A function of an element's tensors.
 
     Args:
-        function: takes tensors; the parts of a tuple are separate arguments; strings are host
-            values.
+        function: takes tensors; the parts of a tuple, but not those of a named tuple, are separate
+            arguments; strings are host values.
         spec: of the elements.
         keep: whether to return its result unchanged: a dataset.
     """
@@ -43,7 +43,7 @@ class Traced:
             source = HostValue(lambda: self.local.element, name="element")
             given = tensors_of(spec, source, "arg")
             self.takes_parts = isinstance(spec, tuple) and not isinstance(spec, Spec)
-            result = function(*given) if self.takes_parts else function(given)
+            result = function(*given) if type(spec) is tuple else function(given)
             if isinstance(result, list):
                 result = tuple(result)
             self.result = result if keep else map_leaves(_tensor, result)
