@@ -314,3 +314,21 @@ def test_slices_mapped_to_sizes(session: Any) -> None:
     apart = tf.map_fn(lambda i: tf.ones([i]), tf.constant([1, 2]), dtype=tf.float32)
     with pytest.raises(tf.errors.InvalidArgumentError, match="same shape"):
         session.run(apart)
+
+
+def test_a_growing_variable_beside_a_growing_array(session: Any) -> None:
+    shapes = [tf.TensorShape([]), tf.TensorShape([None]), None]
+
+    def body(i: Any, a: Any, rows: Any) -> Any:
+        return i + 1, tf.concat([a, a[-1:] * 2], 0), rows.write(i, tf.reduce_sum(a))
+
+    rows = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+    _, a, rows = tf.while_loop(lambda i, *_: i < 3, body, [0, tf.ones([1]), rows], shapes)
+    assert [x.tolist() for x in session.run([a, rows.stack()])] == [[1, 2, 4, 8], [1, 3, 7]]
+    deep = tf.while_loop(
+        lambda x: tf.rank(x) < 3,
+        lambda x: tf.expand_dims(x, 0),
+        [tf.ones([2])],
+        tf.TensorShape(None),
+    )
+    assert session.run(deep).tolist() == [[[1, 1]]]

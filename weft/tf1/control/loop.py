@@ -50,11 +50,13 @@ def while_loop(
     """Run `loop_vars = body(*loop_vars)` as long as `cond(*loop_vars)` holds.
 
     Args:
-        loop_vars: nested tensors and tensor arrays; each keeps its type and, in a run, its shape.
+        loop_vars: nested tensors and tensor arrays; each keeps its type. One whose shape changes
+            from turn to turn makes the step slow: it is interpreted.
             Growing arrays are allocated before the loop: if the number of iterations follows from
             constants, shapes and integer feeds, they get exactly the rows that are written; else
             `maximum_iterations` bounds their rows, and unwritten ones are zeros.
-        shape_invariants: shapes in all iterations, if less specific than the initial ones.
+        shape_invariants: shapes in all iterations, if less specific than the initial ones; a
+            dimension that is unknown there may change.
         parallel_iterations: accepted; iterations run one after the other.
         back_prop: if `False`, no gradient flows through the results.
         swap_memory: accepted.
@@ -168,7 +170,7 @@ class _While:
             layout = _Layout(len(values) + len(now), join.draws, limit is not None)
             condition = layout.condition(join.function(test, join.draws), types)
             inner = layout.body(join.function(iteration, join.draws), types)
-            inits = _as_kept(inits, outer, types, inner)
+            inits = self._as_kept(inits, outer, types, inner)
             found = ops.while_loop.all(
                 *inits, *outer, condition=condition, body=inner, carried=len(inits), maximum=most
             )
@@ -188,13 +190,33 @@ class _While:
             inits = [*values[:-1], *now, *extra]
             types = [*self.kinds, *[v.type for v in (*now, *extra, *join.outer)]]
             layout = _Layout(len(values) - 1 + len(now), join.draws, False)
+            inner = layout.body(join.function(iteration, join.draws), types)
+            inits = self._as_kept(inits, join.outer, types, inner)
             found = ops.scan.all(
-                *inits, *join.outer, body=layout.body(join.function(iteration, join.draws), types),
-                length=values[-1], carried=len(inits), mapped=0,
-            )  # fmt: skip
+                *inits, *join.outer, body=inner, length=values[-1], carried=len(inits), mapped=0
+            )
             return join.settled(found, len(values) - 1)
 
         return self.graph.emit("While", [*starts, iterations], build, name="Exit").outputs
+
+    def _as_kept(
+        self, inits: Sequence[Value], outer: Sequence[Value], types: Sequence[TensorType],
+        body: Subgraph,
+    ) -> Sequence[Value]:  # fmt: skip
+        """The initial values; without their shapes if these change, as `shape_invariants` allows.
+
+        Arrays keep theirs.
+        """
+        given = [v.shape for v in (*inits, *outer)]
+        if given == [t.shape for t in types]:
+            return inits
+        after = retyped(body, given).output_types
+        if all([compatible(v.shape, t.shape) for v, t in zip(inits, after, strict=False)]):
+            return inits
+        kept = [isinstance(x, TensorArray) for x in self.held]
+        free = zip(inits, types, kept, strict=False)
+        wide = [v if keep else of_any_shape(v, t.shape) for v, t, keep in free]
+        return [*wide, *inits[len(wide) :]]
 
     def _built(
         self, function: Callable[..., Any], scope: str, results: Callable[[Any], list[Any]]
@@ -329,19 +351,6 @@ class _Layout:
 
 def _hint(same: bool) -> str:
     return "A shape that changes from turn to turn is declared by shape_invariants=" if same else ""
-
-
-def _as_kept(
-    inits: Sequence[Value], outer: Sequence[Value], types: Sequence[TensorType], body: Subgraph
-) -> Sequence[Value]:
-    """The initial values, those that change their shape as `shape_invariants` allows."""
-    given = [v.shape for v in (*inits, *outer)]
-    if given == [t.shape for t in types]:
-        return inits
-    after = retyped(body, given).output_types
-    if all([compatible(v.shape, t.shape) for v, t in zip(inits, after, strict=False)]):
-        return inits
-    return [of_any_shape(v, t.shape) for v, t in zip(inits, types, strict=False)]
 
 
 def _kind(x: Any) -> TensorType:
