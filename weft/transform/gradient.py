@@ -334,8 +334,8 @@ def _rule_reference(
     graph = Graph()
     with graph.as_default():
         starts = [None if g is None else constant_of(g) for g in gs]
-        values = [list(map(constant_of, arrays)) for arrays in (ys, xs)]
-        found = apply_rule(op, starts, *values, attrs)
+        outputs, inputs = list(map(constant_of, ys)), list(map(constant_of, xs))
+        found = apply_rule(op, starts, outputs, inputs, attrs)
         there = [dense(g) for g in found if g is not None]
     arrays = iter(evaluate(graph, there))
     return [None if g is None else next(arrays) for g in found]

@@ -44,7 +44,7 @@ def matching_files(patterns: Any) -> list[str]:
     ]
 
 
-def _listed(patterns: Any) -> Sequence[Any]:
+def _listed(patterns: Any) -> Any:
     return patterns if isinstance(patterns, list | tuple | np.ndarray) else [patterns]
 
 
