@@ -35,9 +35,15 @@ def _divided(x: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
     """The slice that begins a loop, and the others."""
     if x.shape.ndims is not None:
         return (x[-1], x[:-1]) if reverse else (x[0], x[1:])
-    last = shape(x)[0] - 1
-    others = range_(last) if reverse else range_(last) + 1
-    return gather(x, last if reverse else 0), gather(x, others)
+    return _divided_of_any_rank(x, reverse)
+
+
+def _divided_of_any_rank(x: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
+    count = shape(x)[0]
+    last = count - 1
+    places = (last, range_(last)) if reverse else (0, range_(1, count))
+    first, others = [gather(x, place) for place in places]
+    return first, others
 
 
 def map_fn(

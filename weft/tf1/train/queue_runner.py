@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +34,7 @@ class Queue:
         self.changed = threading.Condition()
         self.closed = False
         self.fed = False  # whether any thread has started to fill it
-        self.draws = 0
+        self.draws = itertools.count(1)
 
     def put(self, elements: Sequence[Any]) -> bool:
         """Add elements when there is room; returns whether the queue was open."""
@@ -63,21 +64,22 @@ class Queue:
             if len(self.elements) < count and not (smaller and self.elements):
                 text = f"the queue is closed and has {len(self.elements)} of {count} elements"
                 raise OutOfRangeError(None, None, f"batch: {text}")
-            size = min(count, len(self.elements))
-            found = [self._one(self.keep + size - i) for i in range(size)]
+            found = self._drawn(min(count, len(self.elements)))
             self.changed.notify_all()
         return found
+
+    def _drawn(self, count: int) -> list[Any]:
+        return [self._one(self.keep + left) for left in reversed(range(1, count + 1))]
 
     def _one(self, least: int) -> Any:
         """The next element, where at least `least` are there unless the queue is closed."""
         if self.seed is None:
             return self.elements.pop(0)
-        self.draws += 1
-        count = len(self.elements)
-        count = min(least, count) if self.steady else count
-        place = mix(self.seed, self.draws) % count
-        last = self.elements.pop(count - 1)
-        if place == count - 1:
+        size = len(self.elements)
+        size = min(least, size) if self.steady else size
+        place, end = mix(self.seed, next(self.draws)) % size, size - 1
+        last = self.elements.pop(end)
+        if place == end:
             return last
         found, self.elements[place] = self.elements[place], last
         return found
