@@ -332,3 +332,19 @@ def test_a_growing_variable_beside_a_growing_array(session: Any) -> None:
         tf.TensorShape(None),
     )
     assert session.run(deep).tolist() == [[[1, 1]]]
+
+
+def test_loops_of_fed_sizes_are_compiled(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Function, "_run_interpreted", None)
+    x, n = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32, [])
+    rows = tf.shape(x)[0]
+
+    def body(i: Any, v: Any) -> Any:
+        return i + 1, v * 2 + tf.zeros([rows, 3]) + tf.reduce_sum(tf.cast(tf.range(n), tf.float32))
+
+    y = tf.while_loop(lambda i, _: i < n, body, [0, x])[1]
+    z = tf.map_fn(tf.reduce_sum, x)
+    for k in (2, 3):
+        found = session.run([y, z, *tf.gradients(y, x)], {x: np.ones((k, 3)), n: k})
+        assert [a.shape for a in found] == [(k, 3), (k,), (k, 3)]
+        assert found[2].tolist() == [[2.0**k] * 3] * k

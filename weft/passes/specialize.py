@@ -27,6 +27,7 @@ from weft.ops.base import (
     as_given,
     constant_of,
     family_of,
+    inner_nodes,
     is_hosted,
     op_of,
 )
@@ -297,6 +298,7 @@ class _Walk:
             node.source,
             node.regions,
         )
+        _require_compiled_inside(new)
         self.out.append(new)
         if has_effect(new):
             self.effects[new] = node
@@ -382,19 +384,19 @@ def _only_interpreted(error: WeftError, node: Node) -> OnlyInterpretedError:
     return OnlyInterpretedError(f"{error} ({place(node)})")
 
 
-def _compiled_bodies(node: Node) -> list[Any]:
-    """The functions of a branch or loop, unless Python runs it."""
-    compiled = family_of(node).family == REGION and not is_hosted(node)
-    return functions(node) if compiled else []
+def _require_compiled_inside(node: Node) -> None:
+    """Raises if something in a branch or loop cannot be compiled, unless Python runs it."""
+    if family_of(node).family != REGION or is_hosted(node):
+        return
+    for inner in inner_nodes(node):
+        _require_compiled(inner, inner.types)
+        if inner.operands:
+            raise ShapeError(f"{inner.op}: {inner.operands[0]} is not known before the step")
+        _require_compiled_inside(inner)
 
 
 def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:
     """Raises if a type cannot be compiled."""
-    for function in _compiled_bodies(node):
-        for inner in function.nodes:
-            _require_compiled(inner, inner.types)
-            if inner.operands:
-                raise ShapeError(f"{inner.op}: {inner.operands[0]} is not known before the step")
     for kind in types:
         if kind.dtype.is_complex:
             raise CompileError(
