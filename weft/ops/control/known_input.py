@@ -89,7 +89,7 @@ def _bound(function: Subgraph, known: Known) -> Subgraph:
 
 def _again(node: Node, env: Mapping[Value, Value]) -> Sequence[Value]:
     """The outputs of the node on other inputs; operands that are known become attributes."""
-    data = [env[v] for v in node.data_inputs]
+    data = tuple([env[v] for v in node.data_inputs])
     told = [known_value(env[v]) for v in node.inputs[len(data) :]]
     if node.operands and all(map(is_complete, told)):
         with current_graph().on_behalf_of(node):
