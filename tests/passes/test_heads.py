@@ -14,9 +14,9 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration.numeric import draw
 from weft.ops.indexing.slicing import cut
+from weft.passes.composite import expand_composites
 from weft.passes.prune import prune
 from weft.passes.simplify import simplify
-from weft.passes.specialize import expand_composites
 from weft.passes.step import Step
 from weft.transform.gradient import gradients
 from weft.transform.interpreter import evaluate

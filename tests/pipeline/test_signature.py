@@ -23,6 +23,8 @@ def test_numbers_get_the_types_that_were_said():
     assert named["a"].dtype == np.int16
     one = Dataset.from_generator(lambda n: [(n,)], (wf.float64,), args=(7,))
     assert [x.tolist() for (x,) in one] == [7.0]
+    alone = given([([1, 2],), [[3, 4]]], ("int32",))  # in a tuple of one, a list is its array
+    assert [x.ravel().tolist() for (x,) in alone] == [[1, 2], [3, 4]]
     specs = given([wf.ones(2)], output_signature=wf.zeros(2))
     assert next(iter(specs)).dtype == np.float32
     assert [x.shape for x in given([[1], [2]], "int32", (1,)).batch(2)] == [(2, 1)]

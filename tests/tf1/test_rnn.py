@@ -220,3 +220,49 @@ def test_errors() -> None:
         tf.nn.rnn_cell.MultiRNNCell([])
     with pytest.raises(ArgumentError, match="expected a seq_axis"):
         tf.reverse_sequence(tf.zeros([2, 3]), [1, 2])
+
+
+CELLS = {
+    "basic": lambda r: r.BasicRNNCell(4),
+    "lstm": lambda r: r.LSTMCell(4, use_peepholes=True, num_proj=3, cell_clip=1.0, proj_clip=0.5),
+    "concatenated": lambda r: r.LSTMCell(4, state_is_tuple=False),
+    "basic lstm": lambda r: r.BasicLSTMCell(4),
+    "several": lambda r: r.MultiRNNCell([r.GRUCell(5), r.BasicRNNCell(4)]),
+    "wrapped": lambda r: r.ResidualWrapper(
+        r.DropoutWrapper(r.DeviceWrapper(r.GRUCell(4), "cpu"), 0.5)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("kind", [tf.float64, tf.float16])
+def test_weights_have_the_type_of_the_inputs(name: str, kind: Any) -> None:
+    make = lambda: CELLS[name](tf.nn.rnn_cell)  # noqa: E731
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.ones([2, 3, 4], kind)
+        y, _ = tf.nn.dynamic_rnn(make(), x, [3, 1], dtype=kind)
+        z = tf.nn.static_rnn(make(), tf.unstack(x, axis=1), dtype=kind, scope="z")[0][-1]
+        both, _ = tf.nn.bidirectional_dynamic_rnn(make(), make(), x, [3, 1], dtype=kind)
+        slopes = tf.gradients(tf.reduce_sum(y) + tf.reduce_sum(z), tf.trainable_variables("rnn"))
+        found = [*tf.trainable_variables(), y, z, *both, *slopes]
+        assert {v.dtype.base_dtype for v in found} == {kind}
+        if name == "wrapped":
+            session.run(tf.global_variables_initializer())
+            assert np.isfinite(session.run(y)).all()
+
+
+def test_a_state_that_the_examples_share() -> None:
+    class Counter(tf.nn.rnn_cell.RNNCell):
+        output_size, state_size = 1, tf.TensorShape([])
+
+        def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+            return tf.zeros([], tf.int32)
+
+        def call(self, inputs: Any, state: Any) -> Any:
+            return inputs, state + 1
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.ones([1, 4, 1])
+        steps = [tf.nn.dynamic_rnn(Counter(), x, [4], dtype=tf.float32)[1]]
+        steps.append(tf.nn.static_rnn(Counter(), tf.unstack(x, axis=1), None, tf.float32, [3])[1])
+        assert session.run(steps) == [4, 3]

@@ -8,14 +8,14 @@ an ordinary value, so reads, assigns and control dependencies disappear.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from weft.errors import CompileError, FeedError, ShapeError, WeftError
-from weft.ir.function import functions, map_functions
-from weft.ir.graph import Graph, rewrite, toposort
+from weft.errors import CompileError, FeedError, GraphError, ShapeError, WeftError
+from weft.ir.dtype import DType, bool_
+from weft.ir.function import functions
+from weft.ir.graph import Graph, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_stack, is_static, size
 from weft.ir.shape import known as known_shape
@@ -27,16 +27,21 @@ from weft.ops.base import (
     as_given,
     constant_of,
     family_of,
+    inner_nodes,
+    is_hosted,
     op_of,
 )
 from weft.ops.boundary import state
 from weft.ops.boundary.state import CONSTANT
-from weft.ops.call import Subgraph
+from weft.ops.call import Subgraph, call
 from weft.ops.control.known_input import inputs_of_shapes, with_known_inputs
+from weft.ops.control.switch import switch
 from weft.ops.declaration.attribute import is_complete, known_value
 from weft.ops.effect import has_effect
+from weft.passes.composite import expand_composites
 from weft.passes.step import Request, Step, needed, predecessors
-from weft.transform.interpreter import located
+from weft.passes.taken_branch import TakenBranches
+from weft.transform.interpreter import located, place
 
 # Integer arithmetic on up to this many elements is evaluated here, because it may become a shape.
 SMALL = 1024
@@ -44,6 +49,10 @@ SMALL = 1024
 Made = Mapping[Node, tuple[TensorType, ...]]
 """Nodes that have acted before the step, with the types of their results."""
 _NONE: Final[Made] = {}
+
+
+class OnlyInterpretedError(CompileError):
+    """Shapes inside a branch or a loop depend on what the step computes: it is interpreted."""
 
 
 class ValuesNeededError(FeedError):
@@ -119,6 +128,8 @@ class _Walk:
         self.assigned: dict[str, list[tuple[int, Value]]] = {}  # key -> numbered, in order
         self.assignments = 0
         self.follows: dict[Node, int] = {}  # a bit per assignment that a node must follow
+        self.taken = TakenBranches(self.env.__getitem__)
+        self.names: dict[Node, str] = {}  # of nodes of taken branches
 
     def feed(self, position: int, value: Value, kind: TensorType) -> None:
         _require_compiled(value.node, (kind,))
@@ -149,6 +160,8 @@ class _Walk:
             match op_of(node):
                 case state.variable | state.group:
                     return
+                case state.placeholder if node.outputs[0] in self.env:  # fed; it orders others
+                    return
                 case state.placeholder:
                     raise FeedError(
                         f"placeholder {node.name!r} must be fed, but the feeds lack it: "
@@ -162,6 +175,9 @@ class _Walk:
                     results = (self._count(node),)
                 case _:
                     results = self._compute(node)
+        self._store(node, results)
+
+    def _store(self, node: Node, results: Sequence[Value]) -> None:
         for old, new in zip(node.outputs, results, strict=True):
             if old not in self.env:  # a fed output keeps its feed
                 self.env[old] = self._as_decided(old, new)
@@ -205,6 +221,53 @@ class _Walk:
         return before
 
     def _compute(self, node: Node) -> tuple[Value, ...]:
+        """The results of a node; of a branch or a call, those of its nodes if need be."""
+        if not functions(node):
+            return self._add(node)
+        try:
+            return self._add(self._as_taken(node))
+        except (ValuesNeededError, CompileError):
+            raise
+        except WeftError as error:
+            if op_of(node) is call:
+                return self._inlined(node, node.attrs["function"], node.inputs)
+            if op_of(node) is not switch:
+                raise _only_interpreted(error, node) from error
+            return self._taken(node, error)
+
+    def _as_taken(self, node: Node) -> Node:
+        """The node; for a deferred gradient of a branch that is taken, the gradient of that."""
+        found = self.taken.gradient(node)
+        self.names[found] = self.names.get(node, node.name)
+        return found
+
+    def _taken(self, node: Node, error: WeftError) -> tuple[Value, ...]:
+        """The results of the branch that is taken, if another one does not fit these shapes."""
+        try:
+            self._demand(node, node.inputs[:1], "the branch")
+        except ShapeError:
+            raise _only_interpreted(error, node) from error
+        branches = node.attrs["branches"]
+        index: Any = known_value(self.env[node.inputs[0]])
+        branch = branches[min(max(index, 0), len(branches) - 1)]
+        return self._inlined(node, branch, node.inputs[1:])
+
+    def _inlined(
+        self, node: Node, function: Subgraph, inputs: Sequence[Value]
+    ) -> tuple[Value, ...]:
+        """The results of a function, computed in place of the node that holds it."""
+        if not self.taken.add(node, function, inputs):
+            raise _only_interpreted(GraphError("two nodes share a branch"), node)
+        for inner, outer in zip(function.inputs, inputs, strict=True):
+            self.env[inner] = self._as_decided(inner, self.env[outer])
+        for inner in function.nodes:
+            if inner not in self.made:
+                self.names[inner] = self.out.unique_name(f"{node.name}/taken/{inner.name}")
+                with self.out.on_behalf_of(inner):
+                    self._store(inner, self._compute(inner))
+        return tuple([self.env[y] for y in function.outputs])
+
+    def _add(self, node: Node) -> tuple[Value, ...]:
         op = op_of(node)
         inputs = tuple([self.env[v] for v in node.inputs])
         if functions(node):
@@ -224,8 +287,18 @@ class _Walk:
         if op.normal is not as_given or len(attrs) != len(op.attrs):
             attrs = dict(op.normal(*[kind.shape for kind in kinds], **{**op.attrs, **attrs}))
         new = Node(
-            node.op, data, attrs, types, node.name, (), (), node.device, node.source, node.regions
+            node.op,
+            data,
+            attrs,
+            types,
+            self.names.get(node, node.name),
+            (),
+            (),
+            node.device,
+            node.source,
+            node.regions,
         )
+        _require_compiled_inside(new)
         self.out.append(new)
         if has_effect(new):
             self.effects[new] = node
@@ -272,6 +345,8 @@ class _Walk:
         waiting = list(unknown)
         while waiting:
             value = waiting.pop()
+            while value in self.taken.outer:
+                value = self.taken.outer[value]
             node = value.node
             inputs = [] if value in self.fed else [v for v in node.inputs if not self._is_known(v)]
             alike = all([self._is_smaller(v, value) for v in inputs])
@@ -304,6 +379,22 @@ class _Walk:
         return self.env[value]
 
 
+def _only_interpreted(error: WeftError, node: Node) -> OnlyInterpretedError:
+    """The error of a region whose shapes are not known before the step, for this reason."""
+    return OnlyInterpretedError(f"{error} ({place(node)})")
+
+
+def _require_compiled_inside(node: Node) -> None:
+    """Raises if something in a branch or loop cannot be compiled, unless Python runs it."""
+    if family_of(node).family != REGION or is_hosted(node):
+        return
+    for inner in inner_nodes(node):
+        _require_compiled(inner, inner.types)
+        if inner.operands:
+            raise ShapeError(f"{inner.op}: {inner.operands[0]} is not known before the step")
+        _require_compiled_inside(inner)
+
+
 def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:
     """Raises if a type cannot be compiled."""
     for kind in types:
@@ -314,12 +405,18 @@ def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:
             )
         stack = family_of(node).family == REGION and is_stack(kind.shape)
         if not (is_static(kind.shape) or stack):
-            raise ShapeError(f"{node.op}: the shape {kind} is not known: {node.describe()}")
+            error = OnlyInterpretedError if is_hosted(node) else ShapeError
+            raise error(f"{node.op}: the shape {kind} is not known: {node.describe()}")
+
+
+def _decides(dtype: DType) -> bool:
+    """Whether values of this type may become a shape, or choose a branch."""
+    return dtype.is_integer or dtype is bool_
 
 
 def _fold_small(op: Op, node: Node) -> Value | None:
     """A constant for shape arithmetic: by the operation's rule, or by the reference if small."""
-    if len(node.types) != 1 or not node.types[0].dtype.is_integer or op.stateful:
+    if len(node.types) != 1 or op.stateful or not _decides(node.types[0].dtype):
         return None
     kind = node.types[0]
     if isinstance(op.lower, Boundary) or size(kind.shape) > SMALL:
@@ -336,55 +433,3 @@ def _fold_small(op: Op, node: Node) -> Value | None:
             return None
         array = np.asarray(known, kind.dtype.numpy)
     return constant_of(array.reshape(known_shape(kind.shape)))
-
-
-def expand_composites(step: Step) -> Step:
-    """Expands every composite into primitives, also composites of composites."""
-
-    def rule(node: Node, out: Graph) -> Sequence[Value]:
-        return _primitive(node, out)
-
-    return step.with_graph(rewrite(step.graph, rule))
-
-
-def _in_primitives(function: Subgraph) -> Subgraph:
-    """A body or a branch without composites."""
-    if not any([isinstance(op_of(n).lower, Composite) or functions(n) for n in function.nodes]):
-        return function
-    graph = Graph([v.node for v in function.inputs])
-    mapped = {v: v for v in function.inputs}
-    with graph.as_default():
-        for node in function.nodes:
-            new = node.with_inputs(tuple([mapped[v] for v in node.inputs]))
-            mapped.update(zip(node.outputs, _primitive(new, graph), strict=True))
-    outputs = tuple([mapped[v] for v in function.outputs])
-    order = toposort(graph, [v.node for v in outputs])
-    inputs = {v.node for v in function.inputs}
-    nodes = tuple([node for node in order if node not in inputs])
-    return replace(function, outputs=outputs, nodes=nodes)
-
-
-def _primitive(node: Node, out: Graph) -> Sequence[Value]:
-    """Adds a node to `out` in primitives, with everything inside it; returns the outputs."""
-    if isinstance(op_of(node).lower, Composite):
-        return _expanded(node, out)
-    return out.append(map_functions(node, _in_primitives)).outputs
-
-
-def _expanded(node: Node, out: Graph) -> Sequence[Value]:
-    """Adds the expansion of a composite to `out`, in primitives."""
-    lower = op_of(node).lower
-    assert isinstance(lower, Composite)
-    before = len(out.nodes)
-    with out.on_behalf_of(node):
-        found = lower.expand(*node.inputs, **node.attrs)
-    results: tuple[Value, ...] = found if isinstance(found, tuple) else (found,)
-    added = out.nodes[before:]
-    if not any([isinstance(op_of(n).lower, Composite) or functions(n) for n in added]):
-        return results
-    # Taken back and added again, expanding composites among them.
-    mapped: dict[Value, Value] = {}
-    for inner in out.truncate(before):
-        new = inner.with_inputs(tuple([mapped.get(v, v) for v in inner.inputs]))
-        mapped.update(zip(inner.outputs, _primitive(new, out), strict=True))
-    return [mapped.get(v, v) for v in results]

@@ -45,9 +45,12 @@ class Signature:
         Raises:
             TreeError, ShapeError, DTypeError: it differs from the spec.
         """
-        one = len(parts) == 1
         is_tuple = isinstance(self.expected, tuple) and not isinstance(self.expected, Expected)
-        whole = parts[0] if one and not (is_tuple and not isinstance(parts[0], list)) else parts
+        whole: Any = parts
+        if len(parts) == 1 and not is_tuple:
+            whole = parts[0]
+        elif len(parts) == 1 and isinstance(parts[0], list) and len(self.expected) > 1:
+            whole = parts[0]  # a list instead of a tuple; as a single part, it is an array
         return _conformed(self.expected, whole, "element")
 
 

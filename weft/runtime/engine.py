@@ -32,6 +32,7 @@ from weft.ops.base import Boundary, is_hosted, op_of
 from weft.ops.boundary.state import variable
 from weft.ops.communication.exchange_log import ExchangeLog
 from weft.ops.communication.sequence import call_sequence
+from weft.passes.specialize import OnlyInterpretedError
 from weft.passes.step import Request, Step, needed
 from weft.runtime.compilation import compiler
 from weft.runtime.decision import Answers, Decisions
@@ -80,6 +81,7 @@ class Function:
         self.threads = int(config.get("threads")) if threads is None else threads
         self._lock = new_lock()
         self._programs: OrderedDict[Signature, Executable] = OrderedDict()  # least recent first
+        self._only_interpreted: dict[Signature, str] = {}  # with the reason
         self._oracles: dict[Executable, Oracle] = {}
         self._decisions = Decisions(self.request, self.threads)
         self._flexible = _flexible_variables(self.request)
@@ -108,7 +110,7 @@ class Function:
                 answers = Answers(arrays, state, self._announce)
                 program = self._prepared(answers)
                 arrays = answers.arrays
-        except NoCompilerError:
+        except (NoCompilerError, OnlyInterpretedError):
             if answers is not None and answers.called:  # others are not called twice
                 raise
             program = None
@@ -161,6 +163,8 @@ class Function:
         signature: Signature = tuple([(a.shape, a.dtype) for a in answers.given])
         if self._decisions.first or self._flexible:
             signature = self._detailed(signature, answers)
+        if signature in self._only_interpreted:
+            raise OnlyInterpretedError(self._only_interpreted[signature])
         return self._found(signature) or self._compile(signature, answers)
 
     def _found(self, signature: Signature) -> Executable | None:
@@ -206,16 +210,24 @@ class Function:
         with self._lock:
             _check(self.request.feeds, arrays)
             compiler.demand()
-            step = self._specialize(answers)
-            if self._decisions.first or self._flexible:  # may only be known now
-                plain = tuple([(a.shape, a.dtype) for a in arrays])
-                signature = self._detailed(plain, answers)
+            try:
+                step = self._specialize(answers)
+            except OnlyInterpretedError as error:
+                self._only_interpreted[self._settled(signature, answers)] = str(error)
+                raise
+            signature = self._settled(signature, answers)
             program = finish(step, self.threads, self._count)
             self._programs[signature] = program
             if len(self._programs) > MOST_PROGRAMS:
                 _, gone = self._programs.popitem(last=False)
                 self._oracles.pop(gone, None)
         return program
+
+    def _settled(self, signature: Signature, answers: Answers) -> Signature:
+        """The key of what has just been specialized: only now may it be known to have details."""
+        if not (self._decisions.first or self._flexible):
+            return signature
+        return self._detailed(tuple([(a.shape, a.dtype) for a in answers.given]), answers)
 
     def _specialize(self, answers: Answers) -> Step:
         arrays, state = answers.given, answers.state

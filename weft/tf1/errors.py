@@ -164,6 +164,8 @@ _TRANSLATIONS: tuple[tuple[type[errors.WeftError], type[OpError]], ...] = (
     (errors.ShapeError, InvalidArgumentError),
     (errors.DTypeError, InvalidArgumentError),
     (errors.GraphError, InvalidArgumentError),
+    (errors.ArgumentError, InvalidArgumentError),
+    (errors.TreeError, InvalidArgumentError),
 )
 
 

@@ -50,6 +50,7 @@ from weft.transform.cotangent import add_up, checked, filled, together
 from weft.transform.interpreter import evaluate, place
 from weft.transform.recomputation import Recomputation
 from weft.transform.region_gradient import Pull, pull_through_bodies
+from weft.transform.region_gradient_reference import TurnByTurn
 
 
 def gradients(
@@ -325,7 +326,35 @@ def _vjp_expand(
     return tuple(zeros_like(x) if g is None else dense(g) for g, x in pairs)
 
 
+def _rule_reference(
+    op: Op, gs: Sequence[Array | None], ys: Sequence[Array], xs: Sequence[Array],
+    attrs: Mapping[str, Any],
+) -> list[Array | None]:  # fmt: skip
+    """The cotangents of an operation's inputs that its rule gives for arrays."""
+    graph = Graph()
+    with graph.as_default():
+        starts = [None if g is None else constant_of(g) for g in gs]
+        outputs, inputs = list(map(constant_of, ys)), list(map(constant_of, xs))
+        found = apply_rule(op, starts, outputs, inputs, attrs)
+        there = [dense(g) for g in found if g is not None]
+    arrays = iter(evaluate(graph, there))
+    return [None if g is None else next(arrays) for g in found]
+
+
+def _region_reference(
+    *arrays: Array, op: str, attrs: Any, operands: Any, given: Any, outputs: int, **more: Any
+) -> tuple[Array, ...]:
+    gs, _, xs = _parts(arrays, given, outputs)
+    supplied = {name: more[slot] for name, slot in zip(operands, _SLOTS, strict=False)}
+    whole = {**REGISTRY[op].attrs, **dict(attrs), **supplied}
+    found = TurnByTurn(_rule_reference).region(REGISTRY[op], gs, xs, whole)
+    pairs = [(g, x) for g, x in zip(found, xs, strict=True) if x.dtype.kind not in "biu"]
+    return tuple([np.zeros_like(x) if g is None else g for g, x in pairs])
+
+
 def _vjp_reference(*arrays: Array, **attrs: Any) -> tuple[Array, ...]:
+    if REGISTRY[attrs["op"]].vjp is BY_BODY:
+        return _region_reference(*arrays, **attrs)
     graph = Graph()
     with graph.as_default():
         found = _vjp_expand(*[constant_of(a) for a in arrays], **attrs)

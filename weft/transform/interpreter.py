@@ -103,7 +103,7 @@ def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     supplied = dict(zip(node.operands, map(operand_attribute, operands), strict=True))
     attrs = {**op.attrs, **node.attrs, **supplied}
     try:
-        types = op.derive(tuple(TensorType(as_dtype(a.dtype), a.shape) for a in data), attrs)
+        types = _types(node, data, attrs)
         with np.errstate(all="ignore"):
             found = op.reference(*data, **attrs)
     except RecursionError:
@@ -114,6 +114,13 @@ def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
         raise failed(error, node) from error
     outputs = (found,) if op.outputs == 1 else tuple(found)
     return tuple(as_typed(y, t, node) for y, t in zip(outputs, types, strict=True))
+
+
+def _types(node: Node, data: Sequence[Array], attrs: Mapping[str, Any]) -> Sequence[TensorType]:
+    """The types of the results; of a branch or loop as declared, as it may run only in part."""
+    if functions(node):
+        return node.types
+    return op_of(node).derive(tuple(TensorType(as_dtype(a.dtype), a.shape) for a in data), attrs)
 
 
 _NAMED: Final = re.compile(r"\w+: ")

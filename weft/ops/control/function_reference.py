@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from weft.errors import WeftError
+from weft.ir.dtype import as_dtype
 from weft.ir.function import Function
-from weft.ir.node import Node, Value
+from weft.ir.node import Node, TensorType, Value
 from weft.ops.base import Array, Op, op_of
 from weft.ops.declaration.attribute import operand_attribute
 from weft.ops.declaration.numeric import HALVES, unwidened
@@ -51,6 +52,9 @@ def prepared(function: Function, fast: bool = False) -> Run:
                 found = call(*[held[i] for i in inputs])
             except WeftError as error:
                 raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
+            except (ValueError, IndexError) as error:  # NumPy's, of arrays that do not fit
+                _check(node, [held[i] for i in inputs], error)
+                raise
             if single:
                 held[first] = np.asarray(found)
             else:
@@ -58,6 +62,18 @@ def prepared(function: Function, fast: bool = False) -> Run:
         return [held[i] for i in outputs]
 
     return run
+
+
+def _check(node: Node, arrays: Sequence[Array], error: Exception) -> None:
+    """Raises what the operation's own rules say of these arrays, if they refuse them."""
+    count = len(node.data_inputs)
+    told = map(operand_attribute, arrays[count:])
+    attrs = {**op_of(node).attrs, **node.attrs, **dict(zip(node.operands, told, strict=True))}
+    types = tuple([TensorType(as_dtype(x.dtype), x.shape) for x in arrays[:count]])
+    try:
+        op_of(node).derive(types, attrs)
+    except WeftError as refusal:
+        raise type(refusal)(f"{node.op}: {refusal}: {node.describe()}") from error
 
 
 def _several(found: Any, single: bool) -> list[Array]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.function import Function, changed, functions
+from weft.ir.graph import current_graph
 from weft.ir.node import Attrs, Node, Value
 from weft.ops.base import Op, constant_of, op_of
 from weft.ops.boundary.state import CONSTANT
@@ -46,12 +47,12 @@ def known_attributes(op: Op, attrs: Attrs, data: Sequence[Value]) -> Attrs:
         return attrs
     whole = op.normal(*[v.shape for v in data], **attrs)  # shapes inside may be such sizes, too
     shift = 1 if op is switch else 0
-    small = {i - shift: _small(v) for i, v in enumerate(data) if i >= first}
+    small = {i - shift: small_array(v) for i, v in enumerate(data) if i >= first}
     known = {i: array for i, array in small.items() if array is not None}
     return {name: changed(whole[name], lambda f: _bound(f, known)) for name in attrs}
 
 
-def _small(value: Value) -> np.ndarray[Any, Any] | None:
+def small_array(value: Value) -> np.ndarray[Any, Any] | None:
     """A few integers, if they are known."""
     if not value.dtype.is_integer:
         return None
@@ -80,13 +81,23 @@ def _bound(function: Subgraph, known: Known) -> Subgraph:
         env = dict(zip(function.inputs, xs, strict=True))
         env |= {function.inputs[i]: constant_of(array) for i, array in known.items()}
         for node in function.nodes:
-            used = list(dict.fromkeys(node.inputs))
-            inner = with_known_inputs(node, [env[v] for v in node.inputs])
-            single = Subgraph(tuple(used), inner.outputs, (inner,))
-            env.update(zip(node.outputs, inline(single, [env[v] for v in used]), strict=True))
+            env.update(zip(node.outputs, _again(node, env), strict=True))
         return [env[y] for y in function.outputs]
 
     return trace(run, function.input_types)
+
+
+def _again(node: Node, env: Mapping[Value, Value]) -> Sequence[Value]:
+    """The outputs of the node on other inputs; operands that are known become attributes."""
+    data = tuple([env[v] for v in node.data_inputs])
+    told = [known_value(env[v]) for v in node.inputs[len(data) :]]
+    if node.operands and all(map(is_complete, told)):
+        with current_graph().on_behalf_of(node):
+            attrs = {**node.attrs, **dict(zip(node.operands, told, strict=True))}
+            return op_of(node).node(data, attrs).outputs
+    used = list(dict.fromkeys(node.inputs))
+    inner = with_known_inputs(node, [env[v] for v in node.inputs])
+    return inline(Subgraph(tuple(used), inner.outputs, (inner,)), [env[v] for v in used])
 
 
 def inputs_of_shapes(node: Node) -> list[int]:

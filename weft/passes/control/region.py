@@ -11,13 +11,13 @@ from weft.ir.node import Node, Value
 from weft.ops.base import is_region, op_of
 from weft.ops.call import Subgraph
 from weft.ops.control.switch import switch
+from weft.passes.composite import expand_composites
 from weft.passes.control.body import Planner
 from weft.passes.control.branch import flat_switch
 from weft.passes.control.hoist import hoisted
 from weft.passes.control.loop import flat_loop
 from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch
-from weft.passes.specialize import expand_composites
 from weft.passes.step import Step
 
 

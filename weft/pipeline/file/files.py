@@ -40,15 +40,28 @@ def found_paths(patterns: Any, what: str) -> list[str]:
         DataError: a pattern matches nothing.
         DTypeError: one is no name.
     """
-    many = isinstance(patterns, list | tuple | np.ndarray)
     found: list[str] = []
-    for pattern in patterns if many else [patterns]:
+    for pattern in _listed(patterns):
         name = name_of(pattern, what)
-        paths = [name] if Path(name).exists() else sorted(glob.glob(name))
+        paths = matching_files(name)
         if not paths:
             raise DataError(f"{what}: expected files that match {name!r}, found none")
         found += paths
     return found
+
+
+def matching_files(patterns: Any) -> list[str]:
+    """The files that match any of the names or patterns, sorted per pattern."""
+    names = map(os.fsdecode, _listed(patterns))
+    return [
+        path
+        for name in names
+        for path in ([name] if Path(name).exists() else sorted(glob.glob(name)))
+    ]
+
+
+def _listed(patterns: Any) -> Any:
+    return patterns if isinstance(patterns, list | tuple | np.ndarray) else [patterns]
 
 
 class Files(Stage):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from weft import ops
-from weft.errors import ArgumentError, DTypeError, ShapeError, TreeError
+from weft.errors import ArgumentError, DTypeError, TreeError
 from weft.ir.dtype import bool_
 from weft.ir.node import TensorType, Value
-from weft.ir.shape import compatible
+from weft.ir.shape import Shape, compatible, merge
 from weft.ops.base import is_hosted
-from weft.ops.call import Subgraph, inline
+from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.agreement import lines
 from weft.tf1.control.dependency import with_dependencies
-from weft.tf1.control.region import Join, Region, inside
-from weft.tf1.elementwise.arithmetic import cast
+from weft.tf1.control.region import Join, Region, inside, of_any_shape
+from weft.tf1.elementwise.arithmetic import add_n, cast
 from weft.tf1.framework.convert import constant, convert_to_tensor
 from weft.tf1.framework.dtypes import int32
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
@@ -131,13 +132,13 @@ def case(
 
     Args:
         pred_fn_pairs: pairs (boolean scalar, function), or a dictionary of them.
-        default: the last function by default.
-        exclusive: accepted; it is not checked that at most one predicate is true.
+        default: without one, a predicate must be true.
+        exclusive: at most one predicate may be true.
 
     Raises:
         ArgumentError: there are no pairs.
+        InvalidArgumentError: at execution, more or fewer predicates are true.
     """
-    del exclusive
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs)
     if not pairs:
         raise fail(ArgumentError, "case: expected at least one pair of predicate and function")
@@ -145,10 +146,25 @@ def case(
     rest = functions[-1] if default is None else default
     with name_scope(name, "case"):
         index = convert_to_tensor(len(pairs), dtype=int32)
-        for i, (pred, _) in reversed(list(enumerate(pairs))):
-            flag = cast(convert_to_tensor(pred), int32)
+        flags = [cast(convert_to_tensor(pred), int32) for pred, _ in pairs]
+        for i, flag in reversed(list(enumerate(flags))):
             index = flag * i + (1 - flag) * index
+        if exclusive:
+            text = "case: expected at most one true predicate (exclusive=True)"
+            index = _checked(index, add_n(flags) - 1, text)
+        if default is None:
+            text = "case: expected a true predicate, as there is no default="
+            index = _checked(index, (1 - add_n(flags)) * len(flags), text)
         return _switch("case", index, [*functions, rest], not strict)
+
+
+def _checked(index: Tensor, wrong: Tensor, text: str) -> Tensor:
+    """The index of a branch, if `wrong` is not positive in a run."""
+
+    def build(x: Value, count: Value) -> Value:
+        return ops.check(x, ops.maximum(count, 0), text=text)
+
+    return get_default_graph().emit("Assert", [index, wrong], build, name="Assert").outputs[0]
 
 
 def _switch(
@@ -164,17 +180,18 @@ def _switch(
             tensors = [_result(x) for x in flatten([result])]
         results.append(result)
         regions.append(Region(graph, first, (), [t.used for t in tensors]))
-    _agree(what, results, regions)
+    shapes = _agree(what, results, regions)
     join = Join(graph, regions)
     count = len(regions[0].outputs)
 
     def build(*values: Value) -> Any:
-        branches = tuple(map(join.function, regions))
+        branches = [_widened(join.function(r), shapes) for r in regions]
         run = _selected if selects else _chosen
         return join.settled(run(values[0], [*now, *join.outer], branches), count)
 
     now = join.now()
     selects = both and not any([is_hosted(n) for r in regions for n in r.nodes])
+    selects = selects and all([[v.shape for v in r.outputs] == shapes for r in regions])
     op = graph.emit("If", [index], build, name="Merge")
     return _shown(results[0], op, unpack)
 
@@ -199,7 +216,21 @@ def _result(x: Any) -> Tensor:
     return convert_to_tensor(x)
 
 
-def _agree(what: str, results: Sequence[Any], regions: Sequence[Region]) -> None:
+def _widened(branch: Subgraph, shapes: Sequence[Shape]) -> Subgraph:
+    """The branch with results of less specific shapes, before its variables."""
+    if all([y.shape == s for y, s in zip(branch.outputs, shapes, strict=False)]):
+        return branch
+
+    def run(*xs: Value) -> list[Value]:
+        found = inline(branch, xs)
+        wide = [of_any_shape(y, s) for y, s in zip(found, shapes, strict=False)]
+        return [*wide, *found[len(wide) :]]
+
+    return trace(run, branch.input_types)
+
+
+def _agree(what: str, results: Sequence[Any], regions: Sequence[Region]) -> list[Shape]:
+    """The static shapes that the results of all branches have."""
     kinds = [[v.type for v in r.outputs] for r in regions]
     for result, types in zip(results, kinds, strict=True):
         if outline(result) != outline(results[0]):
@@ -209,16 +240,28 @@ def _agree(what: str, results: Sequence[Any], regions: Sequence[Region]) -> None
                 f"  {outline(results[0])}\n  {outline(result)}\n",
             )
         _fit(what, kinds[0], types)
+    columns = [[t.shape for t in column] for column in zip(*kinds, strict=True)]
+    hosted = any([is_hosted(n) for r in regions for n in r.nodes])
+    return [functools.reduce(_merged if hosted else _common, column) for column in columns]
+
+
+def _merged(a: Shape, b: Shape) -> Shape:
+    """The shape of results of which Python computes some, and tells their shape only then."""
+    return merge(a, b) if compatible(a, b) else _common(a, b)
+
+
+def _common(a: Shape, b: Shape) -> Shape:
+    """The most specific shape that allows both."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple([m if m == n else None for m, n in zip(a, b, strict=True)])
 
 
 def _fit(what: str, left: Sequence[TensorType], right: Sequence[TensorType]) -> None:
-    pairs = list(zip(left, right, strict=True))
-    same = all([a.dtype is b.dtype for a, b in pairs])
-    if same and all([compatible(a.shape, b.shape) for a, b in pairs]):
+    if all([a.dtype is b.dtype for a, b in zip(left, right, strict=True)]):
         return
     shown = lines([str(t) for t in left], [str(t) for t in right])
-    kind = ShapeError if same else DTypeError
-    raise fail(kind, f"{what}: expected branches that give the same types:{shown}\n")
+    raise fail(DTypeError, f"{what}: expected branches that give the same types:{shown}\n")
 
 
 def _shown(result: Any, op: Operation, unpack: bool) -> Any:

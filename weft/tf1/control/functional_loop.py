@@ -8,12 +8,14 @@ from typing import Any
 from weft.errors import ArgumentError, DTypeError, TreeError
 from weft.tf1.control.dependency import stop_gradient
 from weft.tf1.control.slice_loop import over_slices
+from weft.tf1.creation import range as range_
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.structure import flatten, pack
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.shape.arrangement import concat, expand_dims
+from weft.tf1.indexing.slicing import gather
+from weft.tf1.shape.arrangement import concat, expand_dims, shape
 
 Function = Callable[..., Any]
 
@@ -27,6 +29,21 @@ def _slices(what: str, elems: Any) -> list[Tensor]:
         if x.shape.ndims == 0:
             raise fail(ArgumentError, f"{what}: expected elems of rank 1 or more, got {x}")
     return found
+
+
+def _divided(x: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
+    """The slice that begins a loop, and the others."""
+    if x.shape.ndims is not None:
+        return (x[-1], x[:-1]) if reverse else (x[0], x[1:])
+    return _divided_of_any_rank(x, reverse)
+
+
+def _divided_of_any_rank(x: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
+    count = shape(x)[0]
+    last = count - 1
+    places = (last, range_(last)) if reverse else (0, range_(1, count))
+    first, others = [gather(x, place) for place in places]
+    return first, others
 
 
 def map_fn(
@@ -166,8 +183,7 @@ def _run(
     xs = _slices(what, elems)
     outline = elems if initializer is None else initializer
     if initializer is None:
-        state = [x[-1] if reverse else x[0] for x in xs]
-        rest = [x[:-1] if reverse else x[1:] for x in xs]
+        state, rest = map(list, zip(*[_divided(x, reverse) for x in xs], strict=True))
     else:
         state, rest = [convert_to_tensor(x) for x in flatten(initializer)], xs
 

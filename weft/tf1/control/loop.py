@@ -12,11 +12,18 @@ from weft.errors import DTypeError, GraphError, ShapeError, TreeError
 from weft.ir.dtype import bool_
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import compatible
-from weft.ops.call import Subgraph, inline, trace
+from weft.ops.call import Subgraph, inline, retyped, trace
 from weft.ops.control.agreement import lines
 from weft.tf1.control.dependency import stop_gradient
 from weft.tf1.control.loop_extent import Extent, extent
-from weft.tf1.control.region import ITERATION_STRIDE, Join, Region, inside, stand_in
+from weft.tf1.control.region import (
+    ITERATION_STRIDE,
+    Join,
+    Region,
+    inside,
+    of_any_shape,
+    stand_in,
+)
 from weft.tf1.control.tensor_array import TensorArray, flow_of, gathered, is_settled, spread
 from weft.tf1.elementwise.arithmetic import maximum as at_least
 from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
@@ -43,11 +50,13 @@ def while_loop(
     """Run `loop_vars = body(*loop_vars)` as long as `cond(*loop_vars)` holds.
 
     Args:
-        loop_vars: nested tensors and tensor arrays; each keeps its type and, in a run, its shape.
+        loop_vars: nested tensors and tensor arrays; each keeps its type. One whose shape changes
+            from turn to turn makes the step slow: it is interpreted.
             Growing arrays are allocated before the loop: if the number of iterations follows from
             constants, shapes and integer feeds, they get exactly the rows that are written; else
             `maximum_iterations` bounds their rows, and unwritten ones are zeros.
-        shape_invariants: shapes in all iterations, if less specific than the initial ones.
+        shape_invariants: shapes in all iterations, if less specific than the initial ones; a
+            dimension that is unknown there may change.
         parallel_iterations: accepted; iterations run one after the other.
         back_prop: if `False`, no gradient flows through the results.
         swap_memory: accepted.
@@ -159,11 +168,12 @@ class _While:
             inits = [*values, *now, *extra]
             types = [*self.kinds, *[v.type for v in (*now, *extra, *outer)]]
             layout = _Layout(len(values) + len(now), join.draws, limit is not None)
+            condition = layout.condition(join.function(test, join.draws), types)
+            inner = layout.body(join.function(iteration, join.draws), types)
+            inits = self._as_kept(inits, outer, types, inner)
             found = ops.while_loop.all(
-                *inits, *outer, condition=layout.condition(join.function(test, join.draws), types),
-                body=layout.body(join.function(iteration, join.draws), types), carried=len(inits),
-                maximum=most,
-            )  # fmt: skip
+                *inits, *outer, condition=condition, body=inner, carried=len(inits), maximum=most
+            )
             return join.settled(found, len(values))
 
         return self.graph.emit("While", starts, build, name="Exit").outputs
@@ -180,13 +190,33 @@ class _While:
             inits = [*values[:-1], *now, *extra]
             types = [*self.kinds, *[v.type for v in (*now, *extra, *join.outer)]]
             layout = _Layout(len(values) - 1 + len(now), join.draws, False)
+            inner = layout.body(join.function(iteration, join.draws), types)
+            inits = self._as_kept(inits, join.outer, types, inner)
             found = ops.scan.all(
-                *inits, *join.outer, body=layout.body(join.function(iteration, join.draws), types),
-                length=values[-1], carried=len(inits), mapped=0,
-            )  # fmt: skip
+                *inits, *join.outer, body=inner, length=values[-1], carried=len(inits), mapped=0
+            )
             return join.settled(found, len(values) - 1)
 
         return self.graph.emit("While", [*starts, iterations], build, name="Exit").outputs
+
+    def _as_kept(
+        self, inits: Sequence[Value], outer: Sequence[Value], types: Sequence[TensorType],
+        body: Subgraph,
+    ) -> Sequence[Value]:  # fmt: skip
+        """The initial values; without their shapes if these change, as `shape_invariants` allows.
+
+        Arrays keep theirs.
+        """
+        given = [v.shape for v in (*inits, *outer)]
+        if given == [t.shape for t in types]:
+            return inits
+        after = retyped(body, given).output_types
+        if all([compatible(v.shape, t.shape) for v, t in zip(inits, after, strict=False)]):
+            return inits
+        kept = [isinstance(x, TensorArray) for x in self.held]
+        free = zip(inits, types, kept, strict=False)
+        wide = [v if keep else of_any_shape(v, t.shape) for v, t, keep in free]
+        return [*wide, *inits[len(wide) :]]
 
     def _built(
         self, function: Callable[..., Any], scope: str, results: Callable[[Any], list[Any]]
@@ -225,7 +255,7 @@ class _While:
             raise fail(
                 ShapeError if same else DTypeError,
                 "while_loop: expected the body to give loop variables of the types that they had"
-                f" (before | after):{shown}\n",
+                f" (before | after):{shown}\n{_hint(same)}",
             )
         return made
 
@@ -317,6 +347,10 @@ class _Layout:
             return found
 
         return trace(run, types)
+
+
+def _hint(same: bool) -> str:
+    return "A shape that changes from turn to turn is declared by shape_invariants=" if same else ""
 
 
 def _kind(x: Any) -> TensorType:

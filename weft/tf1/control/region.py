@@ -16,16 +16,16 @@ import numpy as np
 
 from weft import ops
 from weft.ir.dtype import uint64
-from weft.ir.graph import toposort
+from weft.ir.graph import current_graph, toposort
 from weft.ir.node import Node, TensorType, Value
-from weft.ir.shape import is_static, size
+from weft.ir.shape import Shape, is_static, size
 from weft.ops.base import op_of
 from weft.ops.boundary import state
 from weft.ops.call import Subgraph, inline, trace
 from weft.tf1.framework.graph import Graph
 from weft.tf1.framework.tensor import Tensor
 
-SMALL: Final = 64  # a constant of up to this many elements is copied into a body
+SMALL: Final = 64  # a constant of up to this many integers is copied into a body
 ITERATION_STRIDE: Final = np.uint64(0x9E3779B97F4A7C15)
 """Distance between the random counters of two iterations: 2**64 over the golden ratio."""
 
@@ -42,6 +42,14 @@ def stand_in(graph: Graph, kind: TensorType, name: str) -> Tensor:
     return graph.emit(
         "Placeholder", (), "placeholder", name=name, dtype=kind.dtype, shape=kind.shape
     ).outputs[0]
+
+
+def of_any_shape(value: Value, shape: Shape) -> Value:
+    """The value with a less specific static shape, in the graph being built."""
+    if value.shape == shape:
+        return value
+    kind = TensorType(value.dtype, shape)
+    return current_graph().add("identity", (value,), {}, (kind,)).outputs[0]
 
 
 class Region:
@@ -96,7 +104,9 @@ class Region:
         return tuple([v for v in found if self._is_outside(v)])
 
     def _is_outside(self, value: Value) -> bool:
-        return value.node not in self._span and not _is_small(value) and value not in self.arguments
+        return (
+            value.node not in self._span and not _is_copied(value) and value not in self.arguments
+        )
 
     @property
     def draws(self) -> bool:
@@ -140,8 +150,9 @@ _OUTSIDE: Final = frozenset({state.variable, state.counter, state.placeholder})
 _STATE: Final = frozenset({state.read, state.assign})
 
 
-def _is_small(value: Value) -> bool:
-    constant = op_of(value.node) is state.CONSTANT
+def _is_copied(value: Value) -> bool:
+    """Whether a body copies a constant from outside: a small one that has no gradient."""
+    constant = op_of(value.node) is state.CONSTANT and not value.dtype.is_inexact
     return constant and is_static(value.shape) and size(value.shape) <= SMALL
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from weft import ops
 from weft.errors import ArgumentError, DTypeError, GraphError
 from weft.ir.node import Value
-from weft.ir.shape import is_static
+from weft.ir.shape import is_static, known
 from weft.tf1.creation import zeros
 from weft.tf1.elementwise.arithmetic import maximum
 from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
@@ -27,6 +27,8 @@ class _Elements:
     def __init__(self, known: TensorShape) -> None:
         self.shape = known
         self.example: Tensor | None = None  # an element that was written
+        self.clears = True
+        self.reads: dict[int, list[Operation]] = {}  # by index
 
 
 class TensorArray:
@@ -39,14 +41,16 @@ class TensorArray:
         size: the number of elements: a number, or a scalar.
         dynamic_size: it grows when written beyond its end; see `while_loop` for its number of rows
             after a loop.
-        clear_after_read, tensor_array_name, handle, infer_shape, colocate_with_first_write_call:
-            accepted.
+        clear_after_read: an element may be read once in a run (checked for indices that are
+            known when the graph is built, outside of loops); `False` allows more.
+        tensor_array_name, handle, infer_shape, colocate_with_first_write_call: accepted.
         flow: the elements, stacked.
         element_shape: the elements' shape, if known.
 
     Raises:
         ArgumentError: there is no size.
-        OutOfRangeError: at execution, an index beyond the end of an array that does not grow.
+        OutOfRangeError: at execution, an index beyond the end of an array that does not grow, or an
+            element that was written or read already (if its index is known).
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -70,7 +74,7 @@ class TensorArray:
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
-        del clear_after_read, tensor_array_name, handle, infer_shape
+        del tensor_array_name, handle, infer_shape
         del colocate_with_first_write_call, name
         if size is None and flow is None and not dynamic_size:
             raise fail(ArgumentError, "TensorArray: expected a size, got None")
@@ -80,6 +84,8 @@ class TensorArray:
         self._grows = bool(dynamic_size)
         self._is_full = False  # in a loop, which has allocated room for all writes
         self._elements = _Elements(as_shape(element_shape))
+        self._elements.clears = clear_after_read is not False
+        self._written: frozenset[int] | None = frozenset()  # known indices; `None`: all
 
     # properties
     @property
@@ -157,13 +163,31 @@ class TensorArray:
         found = TensorArray(self._dtype, known, self._grows, flow=flow)
         found._elements = self._elements
         found._is_full = full
+        found._written = self._written
         return found
 
     # reading
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """An element."""
         del name
-        return self._typed(gather(self.flow, convert_to_tensor(index, dtype=int32)))
+        number = convert_to_tensor(index, dtype=int32)
+        found = self._typed(gather(self.flow, number))
+        self._note_read(found.op, static_value(number))
+        return found
+
+    def _note_read(self, op: Operation, index: Any) -> None:
+        """Has runs refuse a second read of the same element."""
+        graph = get_default_graph()
+        if index is None or graph.in_body or not self._elements.clears:
+            return
+        readers = self._elements.reads.setdefault(int(index), [])
+        readers.append(op)
+        if len(readers) == 2:
+            text = (
+                f"TensorArray: read: index {index} was cleared by a previous read in this run; say"
+                " clear_after_read=False to read it again"
+            )
+            graph.keys.setdefault("one_of", []).append((readers, text))
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """Some of the elements, stacked."""
@@ -203,9 +227,12 @@ class TensorArray:
             raise fail(GraphError, "TensorArray: write: expected an element of known rank")
         number = convert_to_tensor(index, dtype=int32)
         flow, size = self._with_room(shape(element), number + 1)
+        index = static_value(number)
+        place = None if index is None else int(index)
+        again = place is not None and (self._written is None or place in self._written)
 
         def build(flow: Value, element: Value, number: Value) -> Value:
-            start = [ops.reshape(_inside(number, flow), shape=(1,))]
+            start = [ops.reshape(_inside(number, flow, again), shape=(1,))]
             if rank:
                 start.append(ops.constant([0] * rank, "int32"))
             begin = ops.concatenate(*start, axis=0)
@@ -215,7 +242,10 @@ class TensorArray:
         op = get_default_graph().emit(
             "TensorArrayWriteV3", [flow, element, number], build, name=title
         )
-        return self.with_flow(op.outputs[0], size, self._is_full)
+        found = self.with_flow(op.outputs[0], size, self._is_full)
+        if place is not None and self._written is not None:
+            found._written = self._written | {place}
+        return found
 
     def _with_room(self, element: Tensor, needed: Tensor) -> tuple[Tensor, Any]:
         """Elements and size, grown to `needed` elements if possible."""
@@ -243,7 +273,9 @@ class TensorArray:
         del name
         whole = convert_to_tensor(value, dtype=None if hasattr(value, "dtype") else self._dtype)
         self._elements.shape = self._elements.shape.merge_with(whole.shape[1:])
-        return self.with_flow(whole, shape(whole)[0])
+        found = self.with_flow(_elements_of(whole), shape(whole)[0])
+        found._written = None
+        return found
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with the slices of `value` at these places."""
@@ -274,8 +306,25 @@ class TensorArray:
         return self.unstack(reshape(whole, concat([[count, length], shape(whole)[1:]], 0)))
 
 
-def _inside(number: Value, flow: Value) -> Value:
-    """The index of an element, with a check that it exists."""
+def _elements_of(whole: Tensor) -> Tensor:
+    """The same tensor; its gradient is dense, even if only some elements are read."""
+    if whole.shape.ndims is None:
+        return whole
+    kind = "TensorArrayScatterV3"
+    found = get_default_graph().emit(kind, [whole], _unchanged, name=kind).outputs[0]
+    found.set_shape(whole.shape)
+    return found
+
+
+def _unchanged(x: Value) -> Value:
+    return ops.reshape(x, shape=known(x.shape) if is_static(x.shape) else ops.shape_of(x))
+
+
+def _inside(number: Value, flow: Value, again: bool) -> Value:
+    """The index of an element, with a check that it exists, and is not written `again`."""
+    if again:
+        text = "TensorArray: write: expected an index that was not written before"
+        number = ops.check(number, ops.constant(1, "int32"), text=text)
     end = ops.slice(ops.shape_of(flow), begin=(0,), end=(1,))
     there = ops.logical_and(ops.less(number, ops.reshape(end, shape=())), ops.less(-1, number))
     text = "TensorArray: write: expected an index of an element (or dynamic_size=True)"

@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.pipeline import AUTOTUNE
 from weft.pipeline.pipeline import Pipeline
+from weft.tf1.data.capture import argument
 from weft.tf1.data.dataset import Dataset
 from weft.tf1.data.iterator import Iterator
 from weft.tf1.data.spec import Spec
@@ -22,6 +23,7 @@ __all__ = [
 
 def _files(filenames: Any, read: Callable[[Any], Pipeline]) -> Dataset:
     spec = Spec(string, ())
+    filenames = argument(filenames)
     if isinstance(filenames, HostValue):
         return Dataset(lambda values: read(_names(values[0])), spec, [filenames])
     if isinstance(filenames, Dataset):

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from weft.errors import DTypeError
+from weft.pipeline.file.files import matching_files
 from weft.pipeline.pipeline import Pipeline
 from weft.pipeline.structure import leaves, map_leaves
+from weft.tf1.data.capture import argument, filled, is_input, values_at_start
+from weft.tf1.data.generated import Generated
 from weft.tf1.data.iterator import Initializable, Iterator
-from weft.tf1.data.spec import Spec, of_types, of_value, spec_map, typed
+from weft.tf1.data.seed import order_seed
+from weft.tf1.data.spec import Spec, common, of_types, of_value, spec_map
 from weft.tf1.data.traced import Traced
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import is_tensor, static_value
 from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.host import HostConstant, HostValue, string
+from weft.tf1.framework.host import HostConstant, is_text, string
 
 Make = Callable[[Sequence[Any]], Pipeline]
 _range = range
@@ -29,12 +34,17 @@ class Dataset:
         make: the pipeline, from the values of `inputs`.
         spec: of its elements.
         inputs: tensors that the source needs, such as placeholders.
+        check: called with their values when an iterator is initialized.
     """
 
-    def __init__(self, make: Make, spec: Any, inputs: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, make: Make, spec: Any, inputs: Sequence[Any] = (),
+        check: Callable[[Sequence[Any]], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         self.pipeline = make
         self.spec = spec
         self.inputs = list(inputs)
+        self.check = check
 
     # sources
 
@@ -55,20 +65,31 @@ class Dataset:
         output_shapes: Any = None,
         args: Sequence[Any] | None = None,
     ) -> Dataset:
-        """The elements of a generator function, which is called again in each epoch."""
+        """The elements of a generator function, which is called again in each epoch.
+
+        Args:
+            generator: its elements have the structure of `output_types`; a list is one tensor.
+            args: its arguments: values, which may be tensors, as arrays.
+
+        Raises:
+            InvalidArgumentError: in a run, for an element of another structure, type or shape.
+        """
         spec = of_types(output_types, output_shapes)
-        given = [np.asarray(a) for a in args or ()]
+        given = [a if is_input(a) else np.asarray(a) for a in args or ()]
 
-        def elements() -> Any:
-            for element in generator(*given):
-                yield typed(spec, tuple(element) if isinstance(element, list) else element)
+        def make(values: Sequence[Any]) -> Pipeline:
+            rest = iter(values)
+            now = [np.asarray(next(rest)) if is_input(a) else a for a in given]
+            return Pipeline.from_generator(lambda: Generated(generator(*now), spec))
 
-        return Dataset(lambda _: Pipeline.from_generator(elements), spec)
+        return Dataset(make, spec, [a for a in given if is_input(a)])
 
     @staticmethod
-    def range(*args: int) -> Dataset:
-        """Integers, int64."""
-        return Dataset(lambda _: Pipeline.range(*args), Spec(as_dtype(np.int64), ()))
+    def range(*args: Any) -> Dataset:
+        """Integers, int64, as in Python's `range`; limits may be tensors."""
+        given = list(map(argument, args))
+        make = lambda values: Pipeline.range(*map(int, filled(given, values)))  # noqa: E731
+        return Dataset(make, Spec(as_dtype(np.int64), ()), [a for a in given if is_input(a)])
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
@@ -87,68 +108,99 @@ class Dataset:
     def list_files(
         file_pattern: Any, shuffle: bool | None = None, seed: int | None = None
     ) -> Dataset:
-        """The names of files that match patterns."""
-        make = lambda _: Pipeline.list_files(file_pattern, shuffle, seed)  # noqa: E731
-        return Dataset(make, Spec(string, ()))
+        """The names of files that match patterns, shuffled in each epoch by default.
+
+        Raises:
+            InvalidArgumentError: when an iterator is initialized, if no file matches. An iterator
+                that starts by itself has no elements then, as in TensorFlow.
+        """
+        given = argument(file_pattern)
+        own = order_seed(seed)
+
+        def make(values: Sequence[Any]) -> Pipeline:
+            names = Pipeline.from_sequence(matching_files(*filled([given], values)))
+            return names if shuffle is False else names.shuffle(1, own)
+
+        def check(values: Sequence[Any]) -> None:
+            if not matching_files(*filled([given], values)):
+                text = f"list_files: no files matched pattern {file_pattern!r}"
+                raise InvalidArgumentError(None, None, text)
+
+        inputs = [given] if is_input(given) else []
+        return Dataset(make, Spec(string, ()), inputs, check)
 
     # transformations
 
-    def _then(self, change: Callable[[Pipeline], Pipeline], spec: Any = None) -> Dataset:
-        make = self.pipeline
+    def _then(
+        self, change: Callable[..., Pipeline], spec: Any = None, given: Sequence[Any] = ()
+    ) -> Dataset:
+        """The dataset of `change(pipeline, *given)`; tensors in `given` are further inputs."""
+        make, count = self.pipeline, len(self.inputs)
+        arguments = list(map(argument, given))
+        more = [a for a in arguments if is_input(a)]
+
+        def changed(values: Sequence[Any]) -> Pipeline:
+            return change(make(values[:count]), *filled(arguments, values[count:]))
+
         found = self.spec if spec is None else spec
-        return Dataset(lambda values: change(make(values)), found, self.inputs)
+        check = lambda values: self.check(values[:count])  # noqa: E731
+        return Dataset(changed, found, [*self.inputs, *more], check)
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
         """`map_func` of each element: a function of tensors, which is traced once."""
         traced = Traced(map_func, self.spec)
-        return self._then(lambda p: p.map(traced, num_parallel_calls), traced.spec)
+        change = lambda p, threads: p.map(traced.begun(), threads)  # noqa: E731
+        return self._then(change, traced.spec, [num_parallel_calls])
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which `predicate` returns true, a boolean tensor."""
         traced = Traced(predicate, self.spec)
-        return self._then(lambda p: p.filter(traced))
+        return self._then(lambda p: p.filter(traced.begun()))
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets that `map_func` returns, one after the other."""
-        function, spec = _nested(map_func, self.spec)
-        return self._then(lambda p: p.flat_map(function), spec)
+        nested = Nested(map_func, self.spec)
+        return self._then(lambda p: p.flat_map(nested.begun()), nested.spec)
 
     def interleave(
         self,
         map_func: Callable[..., Any],
-        cycle_length: int,
-        block_length: int = 1,
-        num_parallel_calls: int | None = None,
+        cycle_length: Any,
+        block_length: Any = 1,
+        num_parallel_calls: Any = None,
     ) -> Dataset:
         """The elements of `cycle_length` such datasets in turn."""
-        function, spec = _nested(map_func, self.spec)
-        parallel = num_parallel_calls
-        return self._then(
-            lambda p: p.interleave(function, cycle_length, block_length, parallel), spec
-        )
+        nested = Nested(map_func, self.spec)
+        given = [cycle_length, block_length, num_parallel_calls]
+        return self._then(lambda p, *xs: p.interleave(nested.begun(), *xs), nested.spec, given)
 
-    def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
+    def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
         """`batch_size` elements stacked along a new first axis."""
-        size = batch_size if drop_remainder else None
-        spec = spec_map(lambda s: s.batched(size), self.spec)
-        return self._then(lambda p: p.batch(batch_size, drop_remainder), spec)
+        spec = self._batched(self.spec, batch_size, drop_remainder)
+        given = [batch_size, drop_remainder]
+        return self._then(lambda p, *xs: p.batch(*xs), spec, given)
+
+    def _batched(self, spec: Any, batch_size: Any, drop_remainder: Any) -> Any:
+        """The spec of batches; their size is known if all have it."""
+        size, whole = argument(batch_size), argument(drop_remainder)
+        known = size if whole is True and not is_input(size) else None
+        return spec_map(lambda s: s.batched(known), spec)
 
     def padded_batch(
         self,
-        batch_size: int,
+        batch_size: Any,
         padded_shapes: Any,
         padding_values: Any = None,
-        drop_remainder: bool = False,
+        drop_remainder: Any = False,
     ) -> Dataset:
         """Batches of elements of different shapes, padded."""
-        size = batch_size if drop_remainder else None
-        spec = spec_map(
-            lambda s: Spec(s.dtype, s.dims and tuple([None] * len(s.dims))).batched(size), self.spec
-        )
-        return self._then(
-            lambda p: p.padded_batch(batch_size, padded_shapes, padding_values, drop_remainder),
-            spec,
-        )
+        wide = lambda s: Spec(s.dtype, s.dims and tuple([None] * len(s.dims)))  # noqa: E731
+        spec = self._batched(spec_map(wide, self.spec), batch_size, drop_remainder)
+
+        def change(p: Pipeline, size: int, whole: bool) -> Pipeline:
+            return p.padded_batch(size, padded_shapes, padding_values, whole)
+
+        return self._then(change, spec, [batch_size, drop_remainder])
 
     def unbatch(self) -> Dataset:
         """The rows of each element as separate elements."""
@@ -156,51 +208,63 @@ class Dataset:
 
     def shuffle(
         self,
-        buffer_size: int,
-        seed: int | None = None,
+        buffer_size: Any,
+        seed: Any = None,
         reshuffle_each_iteration: bool | None = None,
     ) -> Dataset:
-        """Elements in another order each epoch; see `weft.data.Dataset.shuffle`."""
+        """Elements in another order each epoch; see `weft.data.Dataset.shuffle`.
+
+        The orders follow from the graph's seed and `seed`, if there is one.
+        """
         every = reshuffle_each_iteration is not False
-        return self._then(lambda p: p.shuffle(buffer_size, seed, every))
+        told = argument(seed)
+        own = told if is_input(told) else order_seed(told)
+        return self._then(lambda p, size, s: p.shuffle(size, s, every), None, [buffer_size, own])
 
-    def repeat(self, count: int | None = None) -> Dataset:
+    def repeat(self, count: Any = None) -> Dataset:
         """All elements `count` times; endless by default."""
-        return self._then(lambda p: p.repeat(count))
+        return self._then(lambda p, count: p.repeat(count), None, [count])
 
-    def take(self, count: int) -> Dataset:
+    def take(self, count: Any) -> Dataset:
         """The first `count` elements."""
-        return self._then(lambda p: p.take(count))
+        return self._then(lambda p, count: p.take(count), None, [count])
 
-    def skip(self, count: int) -> Dataset:
+    def skip(self, count: Any) -> Dataset:
         """All but the first `count` elements."""
-        return self._then(lambda p: p.skip(count))
+        return self._then(lambda p, count: p.skip(count), None, [count])
 
-    def shard(self, num_shards: int, index: int) -> Dataset:
+    def shard(self, num_shards: Any, index: Any) -> Dataset:
         """Every `num_shards`-th element."""
-        return self._then(lambda p: p.shard(num_shards, index))
+        return self._then(lambda p, *xs: p.shard(*xs), None, [num_shards, index])
 
-    def prefetch(self, buffer_size: int) -> Dataset:
+    def prefetch(self, buffer_size: Any) -> Dataset:
         """The same elements, computed ahead by a thread."""
-        return self._then(lambda p: p.prefetch(buffer_size))
+        return self._then(lambda p, size: p.prefetch(size), None, [buffer_size])
 
-    def cache(self, filename: str = "") -> Dataset:
+    def cache(self, filename: Any = "") -> Dataset:
         """The elements of the first epoch, cached, in all epochs."""
-        return self._then(lambda p: p.cache(filename))
+        change = lambda p, name: p.cache(os.fsdecode(name))  # noqa: E731
+        return self._then(change, None, [filename])
 
-    def enumerate(self, start: int = 0) -> Dataset:
+    def enumerate(self, start: Any = 0) -> Dataset:
         """Pairs of an index and an element."""
-        return self._then(lambda p: p.enumerate(start), (Spec(as_dtype(np.int64), ()), self.spec))
+        spec = (Spec(as_dtype(np.int64), ()), self.spec)
+        return self._then(lambda p, start: p.enumerate(start), spec, [start])
 
     def concatenate(self, dataset: Dataset) -> Dataset:
-        """The elements of this dataset, then those of another."""
+        """The elements of this dataset, then those of another.
+
+        Raises:
+            DTypeError: the elements differ in structure or type.
+        """
+        spec = common(self.spec, dataset.spec)
         make, inputs = _together([self, dataset])
 
         def joined(values: Sequence[Any]) -> Pipeline:
             first, second = make(values)
             return first.concatenate(second)
 
-        return Dataset(joined, self.spec, inputs)
+        return Dataset(joined, spec, inputs)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """`transformation_func(self)`."""
@@ -212,12 +276,10 @@ class Dataset:
         """An iterator that starts by itself, once per session.
 
         Raises:
-            InvalidArgumentError: the dataset needs placeholders.
+            InvalidArgumentError: the dataset depends on feeds, variables or random numbers.
         """
-        if self.inputs:
-            text = "the dataset needs tensors; use make_initializable_iterator"
-            raise InvalidArgumentError(None, None, f"make_one_shot_iterator: {text}")
-        return Iterator(self.spec, lambda: self.pipeline([]))
+        values = values_at_start(self.inputs)
+        return Iterator(self.spec, lambda: self.pipeline(values()))
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Initializable:
         """An iterator that starts when its `initializer` is run, with feeds if needed."""
@@ -240,17 +302,13 @@ def _source(
 ) -> Dataset:
     tensors = tuple(tensors) if isinstance(tensors, list) and _has_tensors(tensors) else tensors
     constants = map_leaves(_constant, tensors)
-    inputs = [x for x in leaves(constants) if _is_input(x)]
+    inputs = [x for x in leaves(constants) if is_input(x)]
 
     def make(values: Sequence[Any]) -> Pipeline:
         rest = iter(values)
-        return begin(map_leaves(lambda x: next(rest) if _is_input(x) else x, constants))
+        return begin(map_leaves(lambda x: next(rest) if is_input(x) else x, constants))
 
     return Dataset(make, map_leaves(lambda x: leaf(of_value(x)), constants), inputs)
-
-
-def _is_input(x: Any) -> bool:
-    return is_tensor(x) or isinstance(x, HostValue)
 
 
 def _has_tensors(items: Sequence[Any]) -> bool:
@@ -263,8 +321,10 @@ def _constant(x: Any) -> Any:
     known = static_value(x) if is_tensor(x) else None
     if known is not None:
         return known
-    if _is_input(x) or isinstance(x, np.ndarray):
+    if is_input(x) or (isinstance(x, np.ndarray | np.generic) and not is_text(x)):
         return x
+    if is_text(x):
+        return HostConstant(x).array[()]
     array = np.asarray(x)
     if array.dtype == np.float64:
         return array.astype(np.float32)  # Python's numbers convert as in TensorFlow
@@ -285,17 +345,27 @@ def _together(parts: Sequence[Dataset]) -> tuple[Callable[[Sequence[Any]], list[
     return make, [x for part in parts for x in part.inputs]
 
 
-def _nested(function: Callable[..., Any], spec: Any) -> tuple[Callable[..., Any], Any]:
-    """A function from elements to pipelines, and the spec of their elements."""
-    traced = Traced(function, spec, keep=True)
-    made: Any = traced.result
-    if not isinstance(made, Dataset):
-        text = f"expected the function to return a dataset, got {type(made).__name__}"
-        raise DTypeError(f"flat_map: {text}")
-    dataset = made
+class Nested:
+    """A function from elements to datasets.
 
-    def pipeline(*parts: Any) -> Pipeline:
-        traced.enter(parts)
-        return dataset.pipeline(traced.values(tuple(dataset.inputs)))
+    Raises:
+        DTypeError: it returns something else.
+    """
 
-    return pipeline, dataset.spec
+    def __init__(self, function: Callable[..., Any], spec: Any) -> None:
+        self.traced = Traced(function, spec, keep=True)
+        made: Any = self.traced.result
+        if not isinstance(made, Dataset):
+            text = f"expected the function to return a dataset, got {type(made).__name__}"
+            raise DTypeError(f"flat_map: {text}")
+        self.dataset, self.spec = made, made.spec
+
+    def begun(self) -> Callable[..., Pipeline]:
+        """The function for a new pass."""
+        traced, dataset = self.traced.begun(), self.dataset
+
+        def pipeline(*parts: Any) -> Pipeline:
+            traced.enter(parts)
+            return dataset.pipeline(traced.values(tuple(dataset.inputs)))
+
+        return pipeline

@@ -25,6 +25,7 @@ from weft.formats.example_spec import (
 from weft.pipeline.file.table import Column, converted
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.host import HostValue, delivered, string
+from weft.tf1.framework.option import ANY, only
 from weft.tf1.framework.sparse_tensor import SparseTensor
 
 
@@ -96,8 +97,15 @@ def decode_png(
 
 
 def decode_jpeg(contents: Any, channels: int = 0, name: str | None = None, **options: Any) -> Any:
-    """See `decode_image`; the format is detected. Options of libjpeg are accepted."""
-    del options
+    """See `decode_image`; the format is detected.
+
+    Raises:
+        ArgumentError: a `ratio` other than 1, or `acceptable_fraction` below 1.
+    """
+    only(
+        "decode_jpeg", options, ratio=1, fancy_upscaling=ANY, try_recover_truncated=False,
+        acceptable_fraction=1, dct_method=ANY,
+    )  # fmt: skip
     return decode_image(contents, channels, np.uint8, name or "DecodeJpeg")
 
 

@@ -146,6 +146,7 @@ class _Initializer:
             else np.array(next(rest))
             for x in self.dataset.inputs
         ]
+        self.dataset.check(values)
         self.iterator.begin(iter(self.dataset.pipeline(values)))
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:

@@ -8,18 +8,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.errors import DTypeError
-from weft.pipeline.structure import leaves, map_leaves, rebuilt
+from weft.pipeline.structure import leaves, rebuilt
 from weft.tf1.framework.convert import is_tensor
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.host import HostValue, delivered, string
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+
+Dims = tuple[int | None, ...] | None
 
 
 class Spec(NamedTuple):
     """A leaf: its type, and its dimensions as far as known; None for an unknown rank."""
 
     dtype: Any
-    dims: tuple[int | None, ...] | None
+    dims: Dims
 
     def batched(self, size: int | None) -> Spec:
         """The spec with an additional first axis."""
@@ -95,12 +97,26 @@ def tensors_of(spec: Any, element: HostValue, name: str) -> Any:
     return spec_map(tensor, spec)
 
 
-def typed(spec: Any, element: Any) -> Any:
-    """An element with its numbers converted to the spec's types."""
-    kinds = iter(spec_leaves(spec))
+def common(first: Any, second: Any) -> Any:
+    """The spec of elements of both, with the shapes that both have.
 
-    def convert(x: Any) -> Any:
-        kind = next(kinds).dtype
-        return x if kind is string else np.asarray(x, kind.ir.numpy)
+    Raises:
+        DTypeError: they differ in structure or type.
+    """
+    if _outline(first) != _outline(second):
+        raise DTypeError(
+            f"concatenate: expected elements of {_outline(first)}, got {_outline(second)}"
+        )
+    others = iter(spec_leaves(second))
+    return spec_map(lambda s: Spec(s.dtype, _both(s.dims, next(others).dims)), first)
 
-    return map_leaves(convert, element)
+
+def _outline(spec: Any) -> Any:
+    names = spec_map(lambda s: s.dtype.name, spec)
+    return (type(spec).__name__, names) if hasattr(names, "_fields") else names
+
+
+def _both(a: Dims, b: Dims) -> Dims:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple([m if m == n else None for m, n in zip(a, b, strict=True)])

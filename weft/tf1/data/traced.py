@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
+import numpy as np
+
 from weft.errors import DTypeError
+from weft.ops.base import op_of
+from weft.ops.boundary.state import counter
 from weft.pipeline.call import title
 from weft.pipeline.structure import leaves, map_leaves
+from weft.runtime.memory.state import State
 from weft.tf1.data.spec import Spec, of_value, tensors_of
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
-from weft.tf1.framework.graph import Graph
+from weft.tf1.framework.graph import Graph, get_default_graph
 from weft.tf1.framework.host import HostValue
+from weft.tf1.random.distribution import UNSEEDED
 from weft.tf1.session.session import BaseSession
 
 
@@ -20,8 +28,8 @@ class Traced:
     """A function of an element's tensors.
 
     Args:
-        function: takes tensors; the parts of a tuple are separate arguments; strings are host
-            values.
+        function: takes tensors; the parts of a tuple, but not those of a named tuple, are separate
+            arguments; strings are host values.
         spec: of the elements.
         keep: whether to return its result unchanged: a dataset.
     """
@@ -29,17 +37,29 @@ class Traced:
     def __init__(self, function: Callable[..., Any], spec: Any, keep: bool = False) -> None:
         self.__name__ = title(function)
         self.graph = Graph()
+        self.graph.seed = get_default_graph().seed
         self.local = threading.local()
         with self.graph.as_default():
             source = HostValue(lambda: self.local.element, name="element")
             given = tensors_of(spec, source, "arg")
             self.takes_parts = isinstance(spec, tuple) and not isinstance(spec, Spec)
-            result = function(*given) if self.takes_parts else function(given)
+            result = function(*given) if type(spec) is tuple else function(given)
             if isinstance(result, list):
                 result = tuple(result)
             self.result = result if keep else map_leaves(_tensor, result)
         self.spec: Any = None if keep else map_leaves(of_value, self.result)
         self.session = BaseSession(graph=self.graph)
+
+    def begun(self) -> Traced:
+        """The function for a new pass, in which operations with seeds draw the same numbers."""
+        if not any([op_of(node) is counter for node in self.graph.ir.nodes]):
+            return self
+        state = State()
+        for stream in self.graph.keys.get(UNSEEDED, ()):
+            state[stream] = np.array(secrets.randbits(62), np.uint64)
+        found = copy(self)
+        found.session = self.session.with_state(state)
+        return found
 
     def __call__(self, *parts: Any) -> Any:
         """The result for an element, as arrays."""

@@ -159,7 +159,7 @@ def delivered(value: HostValue, dtype: Any, shape: Any, name: str) -> Tensor:
         found = np.asarray(x, order="C")
         if found.dtype == object:
             raise DTypeError(f"{tensor.name}: expected numbers of type {kind.name}, got texts")
-        if dims is not None and not _fits(found.shape, dims):
+        if dims is not None and not fits(found.shape, dims):
             text = f"{tensor.name}: expected an element of shape {dims}, got {found.shape}"
             raise InvalidArgumentError(None, op, text)
         return np.ascontiguousarray(found.astype(kind.ir.numpy, copy=False)).reshape(found.shape)
@@ -168,6 +168,7 @@ def delivered(value: HostValue, dtype: Any, shape: Any, name: str) -> Tensor:
     return tensor
 
 
-def _fits(shape: Sequence[int], dims: Sequence[int | None]) -> bool:
+def fits(shape: Sequence[int], dims: Sequence[int | None]) -> bool:
+    """Whether a shape has these dimensions, as far as they are known."""
     pairs = list(zip(shape, dims, strict=False))
     return len(shape) == len(dims) and all(d is None or n == d for n, d in pairs)

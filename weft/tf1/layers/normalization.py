@@ -8,6 +8,7 @@ from weft.errors import ShapeError
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, static_value
 from weft.tf1.framework.graph import fail, get_default_graph
+from weft.tf1.framework.option import ANY, only
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing import slicing
 from weft.tf1.layers.dense import zeros_unless
@@ -42,8 +43,14 @@ def batch_normalization(
     """Batch normalization; the updates of its moving averages are in `GraphKeys.UPDATE_OPS`.
 
     `training` is a Python or a tensor boolean: use the batch's statistics, or the moving averages.
+
+    Raises:
+        ArgumentError: for `renorm`, `virtual_batch_size` or `adjustment`.
     """
-    del others
+    only(
+        "batch_normalization", others, fused=ANY, renorm=False, renorm_clipping=ANY,
+        renorm_momentum=ANY, virtual_batch_size=None, adjustment=None,
+    )  # fmt: skip
     x = convert_to_tensor(inputs)
     rank = len(x.shape)
     channel = axis % rank

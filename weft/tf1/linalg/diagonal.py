@@ -11,6 +11,7 @@ from weft.ir.node import Value
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, same_type, static_value, unary
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.option import only
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.shape.arrangement import transpose
 
@@ -26,7 +27,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 def matrix_diag(diagonal: Any, name: str = "diag", **others: Any) -> Tensor:
     """Matrices with these diagonals."""
-    del others
+    only("matrix_diag", others, k=0, num_rows=-1, num_cols=-1, padding_value=0)
 
     def build(d: Value) -> Value:
         count = d.shape[-1] if d.shape is not None else None
@@ -70,13 +71,13 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
 
 def matrix_diag_part(input: Any, name: str = "diag_part", **others: Any) -> Tensor:
     """The diagonals of matrices."""
-    del others
+    only("matrix_diag_part", others, k=0, padding_value=0)
     return unary("MatrixDiagPartV3", _diagonal, input, name)
 
 
 def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", **others: Any) -> Tensor:
     """Square matrices with their diagonals replaced."""
-    del others
+    only("matrix_set_diag", others, k=0)
     with name_scope(name, "set_diag", [input, diagonal]) as scope:
         x, d = same_type("matrix_set_diag", input, diagonal)
 

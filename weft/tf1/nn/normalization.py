@@ -10,6 +10,7 @@ import numpy as np
 from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
+from weft.ops.declaration.numeric import HALVES
 from weft.ops.layer.channel_normalization import local_response_norm
 from weft.ops.reduction.distance import l2_normalize as l2_normalize_of
 from weft.tf1.elementwise import arithmetic
@@ -90,6 +91,8 @@ def fused_batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Batch normalization of images; also returns the mean and (unbiased) variance used.
 
+    For `x` of float16 or bfloat16, all others may be float32, as in TensorFlow.
+
     Raises:
         GraphError: in evaluation, mean and variance are missing.
     """
@@ -115,7 +118,9 @@ def fused_batch_norm(
 def _fused_batch_norm(
     x: Value, scale: Value, offset: Value, *given: Value, epsilon: float, first: bool
 ) -> tuple[Value, Value, Value]:
-    rank = x.rank or 4
+    rank, kind = x.rank or 4, x.dtype
+    if kind in HALVES:
+        x = ops.cast(x, dtype=scale.dtype)
     if first:
         x = ops.transpose(x, perm=(0, *range(2, rank), 1))
     if given:
@@ -127,7 +132,7 @@ def _fused_batch_norm(
         used = mean, variance * _unbiased(x)
     if first:
         y = ops.transpose(y, perm=(0, rank - 1, *range(1, rank - 1)))
-    return y, *used
+    return ops.cast(y, dtype=kind), *used
 
 
 def _unbiased(x: Value) -> Any:

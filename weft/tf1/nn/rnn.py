@@ -16,6 +16,7 @@ from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.structure import flatten, pack
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.slicing import gather_nd, where
+from weft.tf1.reduction import reduce_any
 from weft.tf1.shape.arrangement import concat, expand_dims, shape, stack, tile, transpose
 from weft.tf1.variable.variable_scope import variable_scope
 
@@ -35,7 +36,8 @@ def dynamic_rnn(
 
     Args:
         inputs: nested tensors (batch, steps, ...), or (steps, batch, ...) if `time_major`.
-        sequence_length: (batch): after it, outputs are 0 and the state is kept.
+        sequence_length: (batch): after it, outputs are 0 and the state is kept, but for a scalar
+            in it, which has no example.
         initial_state: zeros of `dtype` by default.
         parallel_iterations, swap_memory: accepted.
 
@@ -66,7 +68,8 @@ def dynamic_rnn(
             if lengths is not None:
                 alive = rows[0] < lengths
                 ys = [where(alive, y, zeros_like(y)) for y in ys]
-                after = [where(alive, a, b) for a, b in zip(after, now, strict=True)]
+                pairs = zip(after, now, strict=True)
+                after = [a if a.shape.ndims == 0 else where(alive, a, b) for a, b in pairs]
             return after, ys
 
         last, stacks = over_slices(step, held, [range_(first[0]), *steps])
@@ -124,10 +127,16 @@ def static_rnn(
                 alive = lengths > t
                 output = pack(output, [where(alive, y, zeros_like(y)) for y in flatten(output)])
                 pairs = zip(flatten(new), flatten(state), strict=True)
-                new = pack(new, [where(alive, a, b) for a, b in pairs])
+                new = pack(new, [_kept(alive, a, b) for a, b in pairs])
             outputs.append(output)
             state = new
         return outputs, state
+
+
+def _kept(alive: Tensor, new: Any, old: Any) -> Any:
+    """A state after a step; one that all examples share changes while any of them runs."""
+    shared = convert_to_tensor(new).shape.ndims == 0
+    return where(reduce_any(alive) if shared else alive, new, old)
 
 
 def bidirectional_dynamic_rnn(

@@ -12,6 +12,7 @@ from weft.tf1.elementwise.arithmetic import matmul, sigmoid, tanh
 from weft.tf1.elementwise.clip import clip_by_value
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import fail
+from weft.tf1.framework.option import ANY, only
 from weft.tf1.framework.structure import flatten, map_structure
 from weft.tf1.nn.activation import bias_add
 from weft.tf1.nn.normalization import dropout
@@ -37,7 +38,8 @@ class RNNCell:
         _reuse: bool | None = None,
         **others: Any,
     ) -> None:
-        del trainable, others
+        only(type(self).__name__, others, dynamic=ANY, activity_regularizer=None)
+        self._trainable = trainable
         self._name = name
         self._dtype = dtype
         self._reuse = _reuse
@@ -65,11 +67,20 @@ class RNNCell:
         first = self._scope is None
         given = (scope if scope is not None else self._name) if first else self._scope
         reuse = self._reuse if first else True
-        with variable_scope(given, default_name=_snake(type(self).__name__), reuse=reuse) as own:
+        title = _snake(type(self).__name__)
+        getter = None if self._trainable else _fixed
+        with variable_scope(given, title, reuse=reuse, custom_getter=getter) as own:
             if first:
                 self._scope = own
-                self.build(convert_to_tensor(inputs).shape)
+                self._build(inputs)
             return self.call(inputs, state)
+
+    def _build(self, inputs: Any) -> None:
+        """Create the variables, by default in the type of the inputs."""
+        like = convert_to_tensor(flatten(inputs)[0])
+        if self._dtype is None and like.dtype.is_floating:
+            self._dtype = like.dtype.base_dtype
+        self.build(like.shape)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """A state of zeros."""
@@ -79,6 +90,11 @@ class RNNCell:
         """A state of zeros."""
         del inputs
         return self.zero_state(batch_size, dtype)
+
+
+def _fixed(getter: Function, *args: Any, **options: Any) -> Any:
+    """A variable that is not trained."""
+    return getter(*args, **{**options, "trainable": False})
 
 
 def _dims(batch_size: Any, size: Any) -> Any:

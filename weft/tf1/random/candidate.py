@@ -100,7 +100,7 @@ def _sampled(
         raise fail(ArgumentError, f"{text} of {size}")
     with name_scope(name, kind, [true_classes]) as scope:
         classes = true_matrix(kind, convert_to_tensor(true_classes, dtypes.int64), true)
-        key, stream = key_of(seed), stream_name(scope)
+        key, stream = key_of(seed), stream_name(scope, seed)
 
         def build(truth: Value) -> tuple[Value, ...]:
             return candidates(

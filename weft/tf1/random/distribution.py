@@ -60,7 +60,7 @@ def draw(kind: str, shape: Any, seed: int | None, name: str, make: Draw) -> Tens
     key = key_of(seed)
     tensor, dims = shape if isinstance(shape, Dims) else Dims(*shape_operand(shape, "shape"))
     graph = get_default_graph()
-    stream = stream_name(name)
+    stream = stream_name(name, seed)
     attrs = {"seed": seed, "key": key}
 
     def build(_: Value) -> Value:
@@ -69,9 +69,16 @@ def draw(kind: str, shape: Any, seed: int | None, name: str, make: Draw) -> Tens
     return graph.emit(kind, [tensor], build, name=name, attrs=attrs).outputs[0]
 
 
-def stream_name(name: str) -> str:
+UNSEEDED = "unseeded streams"
+"""The key under which a graph lists the counters of operations without a seed."""
+
+
+def stream_name(name: str, seed: int | None) -> str:
     """The key of an operation's counter in a session's state."""
-    full = name[:-1] if name.endswith("/") else get_default_graph().unique_name(name, False)
+    graph = get_default_graph()
+    full = name[:-1] if name.endswith("/") else graph.unique_name(name, False)
+    if graph.seed is None and seed is None:
+        graph.keys.setdefault(UNSEEDED, []).append(full + "/steps")
     return full + "/steps"
 
 
@@ -178,7 +185,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     """The rows, shuffled."""
     with name_scope(name, "RandomShuffle", [value]) as scope:
         tensor = convert_to_tensor(value, name="value")
-        key, stream = key_of(seed), stream_name(scope)
+        key, stream = key_of(seed), stream_name(scope, seed)
 
         def build(x: Value) -> Value:
             rows: Any = None if x.shape is None else x.shape[0]
@@ -201,7 +208,7 @@ def multinomial(
     with name_scope(name, "multinomial", [logits]):
         tensor = convert_to_tensor(logits, name="logits")
         kind = as_dtype(output_dtype or dtypes.int64).ir
-        key, stream = key_of(seed), stream_name("Multinomial")
+        key, stream = key_of(seed), stream_name("Multinomial", seed)
 
         def build(x: Value) -> Value:
             found = ops.categorical(ops.counter(key=stream), key, x, int(num_samples))

@@ -142,6 +142,21 @@ def before_first_run(op: Operation, check: Callable[[State], None]) -> None:
     op.graph.keys.setdefault("before_first_run", []).append((op, check))
 
 
+def check_one_of(graph: Graph, roots: Sequence[Node]) -> None:
+    """Refuse runs of several of the operations of which only one may run.
+
+    Raises:
+        InvalidArgumentError: with the text that was given with them in `graph.keys["one_of"]`.
+    """
+    asked: list[tuple[list[Operation], str]] = graph.keys.get("one_of", [])
+    nodes = set(toposort(graph.ir, roots)) if asked else set[Node]()
+    for ops, text in asked:
+        run = [op for op in ops if not nodes.isdisjoint(op.nodes)]
+        if len(run) > 1:
+            where = run[1].nodes[0].describe()
+            raise InvalidArgumentError(None, run[1], f"{text}: {where}")
+
+
 def check_first_run(graph: Graph, roots: Sequence[Node], state: State) -> None:
     """Make the calls that `before_first_run` has asked for."""
     asked = graph.keys.get("before_first_run")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from numpy import ndarray
@@ -32,6 +33,7 @@ from weft.tf1.session.feed import (
     Implicit,
     calls_of_unknown_shape,
     check_first_run,
+    check_one_of,
     implicit_arrays,
     implicit_feeds,
 )  # fmt: skip
@@ -217,6 +219,7 @@ class BaseSession:
         fetch = Fetch(self._graph, fetches, fed)
         roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
         check_first_run(self._graph, roots, self._state)
+        check_one_of(self._graph, roots)
         try:
             implicit = implicit_feeds(self._graph, roots, fed)
             fed.extend(item.placeholder for item in implicit)
@@ -297,6 +300,12 @@ class BaseSession:
     def list_devices(self) -> list[str]:
         """The devices: one CPU."""
         return ["/job:localhost/replica:0/task:0/device:CPU:0"]
+
+    def with_state(self, state: State) -> BaseSession:
+        """A session of the same plans over other values of variables and counters."""
+        found = copy(self)
+        found._state = state
+        return found
 
     def close(self) -> None:
         """Free the variables; the session cannot run any more."""

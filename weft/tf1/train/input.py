@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,13 +10,13 @@ import numpy as np
 
 from weft.errors import ArgumentError, ShapeError
 from weft.pipeline.batch import padded
-from weft.pipeline.permutation import mix
 from weft.pipeline.pipeline import Pipeline
 from weft.pipeline.structure import stack
 from weft.tf1.data.reader import Shared
+from weft.tf1.data.seed import order_seed
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.framework.host import HostValue, delivered, string
+from weft.tf1.framework.tensor_shape import as_shape
 from weft.tf1.train.queue_runner import Queue, QueueRunner, add_queue_runner
 
 
@@ -37,7 +38,8 @@ def string_input_producer(
     if not names:
         raise ArgumentError("string_input_producer: expected at least one name, got none")
     found = Pipeline.from_sequence(names)
-    return (found.shuffle(len(names), seed) if shuffle else found).repeat(num_epochs)
+    shuffled = found.shuffle(len(names), order_seed(seed)) if shuffle else found
+    return shuffled.repeat(num_epochs)
 
 
 def slice_input_producer(
@@ -51,7 +53,9 @@ def slice_input_producer(
     del capacity
     arrays = tuple(np.asarray(x) for x in tensor_list)
     rows = Pipeline.from_tensor_slices(arrays)
-    rows = (rows.shuffle(max(len(arrays[0]), 1), seed) if shuffle else rows).repeat(num_epochs)
+    if shuffle:
+        rows = rows.shuffle(max(len(arrays[0]), 1), order_seed(seed))
+    rows = rows.repeat(num_epochs)
     row = Shared(rows, "input_producer").value()
     return [_row(row.part(lambda r, i=i: r[i]), x) for i, x in enumerate(arrays)]
 
@@ -71,17 +75,20 @@ def batch(
     shapes: Any = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
-    **_: Any,
+    shared_name: str | None = None,
+    name: str | None = None,
 ) -> Any:
     """Batches of elements that threads compute; `start_queue_runners` starts them.
 
     Args:
+        shapes: the shapes of the elements, where the tensors' static shapes do not tell them.
         enqueue_many: whether the tensors are batches already.
         dynamic_pad: pad elements of different shapes to the largest.
     """
     queue = Queue(max(capacity, batch_size))
+    del shared_name, name
     options = enqueue_many, dynamic_pad, allow_smaller_final_batch
-    return _batched(tensors, batch_size, num_threads, queue, options)
+    return _batched(tensors, batch_size, num_threads, queue, options, shapes)
 
 
 def shuffle_batch(
@@ -94,7 +101,8 @@ def shuffle_batch(
     enqueue_many: bool = False,
     shapes: Any = None,
     allow_smaller_final_batch: bool = False,
-    **_: Any,
+    shared_name: str | None = None,
+    name: str | None = None,
 ) -> Any:
     """Batches of elements drawn from a queue of at least `min_after_dequeue` elements.
 
@@ -104,23 +112,27 @@ def shuffle_batch(
     if capacity < min_after_dequeue + batch_size:
         text = f"{min_after_dequeue} + {batch_size} at least, got {capacity}"
         raise ArgumentError(f"shuffle_batch: expected a capacity of {text}")
-    graph_seed = get_default_graph().seed
-    chosen = mix(graph_seed or 0, 0 if seed is None else seed + 1)
-    queue = Queue(capacity, min_after_dequeue, chosen)
+    chosen = order_seed(seed)
+    drawn = secrets.randbits(64) if chosen is None else chosen
+    queue = Queue(capacity, min_after_dequeue, drawn, steady=chosen is not None)
+    del shared_name, name
     options = enqueue_many, False, allow_smaller_final_batch
-    return _batched(tensors, batch_size, num_threads, queue, options)
+    return _batched(tensors, batch_size, num_threads, queue, options, shapes)
 
 
 def _batched(
-    tensors: Any, size: int, threads: int, queue: Queue, options: tuple[bool, bool, bool]
-) -> Any:
+    tensors: Any, size: int, threads: int, queue: Queue, options: tuple[bool, bool, bool],
+    told: Any,
+) -> Any:  # fmt: skip
     many, pad, smaller = options
     names = list(tensors) if isinstance(tensors, dict) else None
     single = not isinstance(tensors, dict | list | tuple)
     parts: Any = tensors.values() if isinstance(tensors, dict) else tensors
     given = [tensors] if single else list(parts)
     fetches = [x if isinstance(x, HostValue) else convert_to_tensor(x) for x in given]
-    shapes = [_dims(x, many, pad, None if smaller else size) for x in fetches]
+    rows = [None] * len(fetches) if told is None else [told] if single else list(told)
+    whole = None if smaller else size
+    shapes = [_dims(x, s, many, pad, whole) for x, s in zip(fetches, rows, strict=True)]
     add_queue_runner(QueueRunner(queue, fetches, threads, many))
     joined = padded if pad else stack
     taken = HostValue(lambda: joined(queue.take(size, smaller)), name="batch")
@@ -135,8 +147,10 @@ def _batched(
     return found[0] if single else found
 
 
-def _dims(x: Any, many: bool, pad: bool, size: int | None) -> tuple[int | None, ...]:
+def _dims(x: Any, told: Any, many: bool, pad: bool, size: int | None) -> tuple[int | None, ...]:
     dims = x.shape if isinstance(x, HostValue) else x.shape.as_dims()
+    if told is not None:  # the shape of an element
+        dims = (*([None] if many else []), *(as_shape(told).as_dims() or ()))
     if dims is None and isinstance(x, HostValue):
         dims = ()
     if dims is None or (None in dims[many:] and not pad):

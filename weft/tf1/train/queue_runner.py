@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -17,15 +18,23 @@ RUNNERS = "queue_runners"
 
 
 class Queue:
-    """A bounded queue of elements; a shuffling one keeps a minimum to choose from."""
+    """A bounded queue of elements; a shuffling one keeps a minimum to choose from.
 
-    def __init__(self, capacity: int, keep: int = 0, seed: int | None = None) -> None:
-        self.capacity, self.keep, self.seed = capacity, keep, seed
+    Args:
+        seed: of a shuffling one.
+        steady: it chooses from that minimum only, not from all elements that are there, so that
+            the choice does not depend on how fast it is filled.
+    """
+
+    def __init__(
+        self, capacity: int, keep: int = 0, seed: int | None = None, steady: bool = False
+    ) -> None:
+        self.capacity, self.keep, self.seed, self.steady = capacity, keep, seed, steady
         self.elements: list[Any] = []
         self.changed = threading.Condition()
         self.closed = False
         self.fed = False  # whether any thread has started to fill it
-        self.draws = 0
+        self.draws = itertools.count(1)
 
     def put(self, elements: Sequence[Any]) -> bool:
         """Add elements when there is room; returns whether the queue was open."""
@@ -55,17 +64,22 @@ class Queue:
             if len(self.elements) < count and not (smaller and self.elements):
                 text = f"the queue is closed and has {len(self.elements)} of {count} elements"
                 raise OutOfRangeError(None, None, f"batch: {text}")
-            found = [self._one() for _ in range(min(count, len(self.elements)))]
+            found = self._drawn(min(count, len(self.elements)))
             self.changed.notify_all()
         return found
 
-    def _one(self) -> Any:
+    def _drawn(self, count: int) -> list[Any]:
+        return [self._one(self.keep + left) for left in reversed(range(1, count + 1))]
+
+    def _one(self, least: int) -> Any:
+        """The next element, where at least `least` are there unless the queue is closed."""
         if self.seed is None:
             return self.elements.pop(0)
-        self.draws += 1
-        place = mix(self.seed, self.draws) % len(self.elements)
-        last = self.elements.pop()
-        if place == len(self.elements):
+        size = len(self.elements)
+        size = min(least, size) if self.steady else size
+        place, end = mix(self.seed, next(self.draws)) % size, size - 1
+        last = self.elements.pop(end)
+        if place == end:
             return last
         found, self.elements[place] = self.elements[place], last
         return found

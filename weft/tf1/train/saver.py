@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from weft.checkpoint.arrays import write_arrays
 from weft.checkpoint.tensorflow.bundle import INDEX, write_bundle
 from weft.checkpoint.tensorflow.store import SUFFIX, open_store, remove_store
 from weft.errors import ArgumentError, DataError, DTypeError, GraphError
-from weft.ir.shape import compatible, show
+from weft.ir.shape import compatible, is_static, known, show, size
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from weft.tf1.framework.graph import fail
+from weft.tf1.framework.option import only
 from weft.tf1.train.checkpoint_state import (
     STATE,
     checkpoint_exists,
@@ -46,7 +48,11 @@ class Saver:
     Args:
         var_list: variables, or a dict from names in the file to variables; by default all global
             ones.
+        reshape: restored values take their variables' shapes, if they have as many elements.
         max_to_keep: the number of checkpoints to keep; 0 or `None` keeps all.
+        keep_checkpoint_every_n_hours: besides, one of so many hours of training is never removed.
+        allow_empty: there may be no variables.
+        pad_step_number: steps in names have 8 digits.
         write_version: `SaverDef.V2` writes TensorFlow's format, byte by byte; the default is a
             safetensors file. Both can be restored, as can TensorFlow's files of version 1.
     """
@@ -57,17 +63,32 @@ class Saver:
         reshape: bool = False,
         sharded: bool = False,
         max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
         write_version: int | None = None,
-        **others: Any,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
     ) -> None:
-        del reshape, sharded, others
+        del sharded, name, restore_sequentially, defer_build, save_relative_paths, filename
+        only("Saver", {"saver_def": saver_def, "builder": builder}, saver_def=None, builder=None)
+        self._reshape = reshape
+        self._pad = pad_step_number
+        self._interval = keep_checkpoint_every_n_hours * 3600
+        self._keep_after = time.time() + self._interval
+        self._saved: dict[str, float] = {}  # when, by path
         if write_version not in (None, SaverDef.V2):
             raise fail(
                 ArgumentError, f"Saver: expected write_version SaverDef.V2, got {write_version!r}"
             )
         self._bundles = write_version is not None
         chosen = global_variables() if var_list is None else var_list
-        if not chosen:
+        if not chosen and not allow_empty:
             raise fail(GraphError, "Saver: expected variables to save, there are none")
         if isinstance(chosen, Mapping):
             self._variables = dict(chosen)
@@ -100,35 +121,50 @@ class Saver:
         save_path: str,
         global_step: Any = None,
         latest_filename: str | None = None,
-        **others: Any,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
     ) -> str:
         """Write the variables' values in `sess`; returns the path to give to `restore`.
+
+        Args:
+            write_state: whether the folder's list of checkpoints changes; if not, the checkpoint
+                is not removed either. Graphs are never written.
 
         Raises:
             FailedPreconditionError: a variable has no value.
             NotFoundError: the folder does not exist.
         """
-        del others
+        del meta_graph_suffix, write_meta_graph, strip_default_attrs, save_debug_info
         with self._lock:  # of several threads, the one that started last has the latest
-            return self._save(sess, os.fspath(save_path), global_step, latest_filename)
+            latest = latest_filename or STATE
+            return self._save(sess, os.fspath(save_path), global_step, latest, write_state)
 
-    def _save(self, sess: Any, name: str, global_step: Any, latest_filename: str | None) -> str:
+    def _save(
+        self, sess: Any, name: str, global_step: Any, latest_filename: str, listed: bool
+    ) -> str:
         path = name
         if global_step is not None:
             step = sess.run(global_step) if hasattr(global_step, "graph") else global_step
-            path = f"{path}-{int(step)}"
+            path = f"{path}-{int(step):08d}" if self._pad else f"{path}-{int(step)}"
         folder = Path(path).parent
         if not folder.is_dir():
             raise NotFoundError(None, None, f"Saver: expected a folder at {folder} to save {path}")
         with sess.state.lock:  # all values are from one moment
             arrays = self._values(sess)
-        state = folder / (latest_filename or STATE)
+        if not listed:
+            self._write(path, arrays)
+            return path
+        state = folder / latest_filename
         self._take_over(name, state)
         latest = read_state(state).model_checkpoint_path
         if path not in self._paths:  # listed before it exists, so that every existing one is listed
             write_state(state, latest, [*self._paths, path])
         self._write(path, arrays)
         self._paths = [p for p in self._paths if p != path] + [path]
+        self._saved[path] = time.time()
         write_state(state, path, self._paths)
         self._remove_old()
         return path
@@ -166,6 +202,10 @@ class Saver:
         """Remove surplus checkpoints; failed removals are retried after the next save."""
         old = self._paths[: -self._keep] if self._keep else []
         for path in old:
+            if self._saved.get(path, 0.0) > self._keep_after:
+                self._keep_after += self._interval
+                self._paths.remove(path)
+                continue
             with contextlib.suppress(OSError):
                 remove_store(path)
         self._paths = [p for p in self._paths if p not in old or checkpoint_exists(p)]
@@ -184,6 +224,8 @@ class Saver:
                 raise NotFoundError(None, None, f"restore: {name!r} is not in {save_path}")
             array, shape = found[name], variable.shape.as_dims()
             kind = variable.dtype.ir
+            if self._reshape and is_static(shape) and array.size == size(shape):
+                array = array.reshape(known(shape))
             if array.dtype != kind.numpy or not compatible(array.shape, shape):
                 raise InvalidArgumentError(
                     None,

@@ -247,7 +247,7 @@ class Orthogonal(Initializer):
 
 
 def _orthonormal(x: Any) -> Any:
-    q, r = np.linalg.qr(x)
+    q, r = np.linalg.qr(x.astype(np.promote_types(x.dtype, np.float32)))
     return (q * np.where(np.diag(r) < 0, -1, 1)).astype(x.dtype)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft import ops
-from weft.errors import DTypeError, GraphError, ShapeError
+from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import compatible, show
 from weft.ir.shape import known as known_shape
@@ -62,7 +62,9 @@ class Variable(Overloads):
         aggregation: Any = None,
         shape: Any = None,
     ) -> None:
-        del caching_device, variable_def, expected_shape, import_scope, use_resource
+        if variable_def is not None:
+            raise fail(ArgumentError, "Variable: expected no variable_def; give initial_value=")
+        del caching_device, expected_shape, import_scope, use_resource
         del synchronization, aggregation
         if initial_value is None:
             raise fail(GraphError, "Variable: expected an initial_value, got None")

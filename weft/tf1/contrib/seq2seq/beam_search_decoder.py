@@ -28,7 +28,7 @@ from weft.tf1.elementwise.arithmetic import (
     mod,
 )
 from weft.tf1.elementwise.arithmetic import pow as power
-from weft.tf1.framework.convert import convert_to_tensor, static_value
+from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
 from weft.tf1.framework.dtypes import int32, int64
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.structure import flatten, map_structure
@@ -216,7 +216,7 @@ class BeamSearchDecoder(Decoder):
         kind = logits.dtype.base_dtype
         lowest = float(np.finfo(kind.as_numpy_dtype).min)
         chances = log_softmax(logits)
-        only_end = where(is_end, zeros([words], kind), fill([words], cast(lowest, kind)))
+        only_end = where(is_end, zeros([words], kind), fill([words], constant(lowest, kind)))
         chances = where(
             broadcast_to(ended, shape(chances)), broadcast_to(only_end, shape(chances)), chances
         )

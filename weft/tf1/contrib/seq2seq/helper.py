@@ -304,7 +304,10 @@ def read_rows(rows: Any, time: Any, finished: Any) -> Any:
 
 def unstacked(x: Tensor) -> TensorArray:
     """An array of the steps of `x`, its first axis."""
-    return TensorArray(x.dtype.base_dtype, shape(x)[0], element_shape=x.shape[1:]).unstack(x)
+    found = TensorArray(
+        x.dtype.base_dtype, shape(x)[0], clear_after_read=False, element_shape=x.shape[1:]
+    )
+    return found.unstack(x)  # of one helper, several decoders may read
 
 
 def drawn(logits: Any, seed: int | None) -> Tensor:
