@@ -67,7 +67,7 @@ LIMITED = (
     Limited(lambda s: abs(s[0]) < 0.9, lambda b, s, o: (b.arcsin(s[0]), s[1] * s[0], s[2])),
     Limited(lambda s: s[0] < 0.1, lambda b, s, o: (s[0], b.exp(s[0] * 300) * o.row, s[2])),
     Limited(lambda s: s[1].min() > 0.1, lambda b, s, o: (s[0], b.sqrt(s[1]) * o.row, s[2])),
-    Limited(lambda s: s[1].min() > 0.1, lambda b, s, o: (b.log(s[1] * o.row * o.row).sum(), s[1], s[2])),
+    Limited(lambda s: s[1].min() > 0.1, lambda b, s, o: (b.log(s[1] * o.row).sum(), s[1], s[2])),
     Limited(
         lambda s: (s[2] >= 0) & (s[2] < ROWS),
         lambda b, s, o: (s[0], s[1] + b.take(o.table, s[2]) * s[0], s[2]),
@@ -126,7 +126,9 @@ class Program:
     def _drawn(self, depth: int) -> Step:
         if depth == 0:
             return self._pick(SMOOTH)
-        return self._pick((self._cond, self._cond, self._switch, self._while, self._scan))(depth - 1)
+        return self._pick((self._cond, self._cond, self._switch, self._while, self._scan))(
+            depth - 1
+        )
 
     def _body(self, depth: int) -> Step:
         """A step, and perhaps a plain one."""

@@ -83,7 +83,8 @@ def _stacks(op: Op, pull: Pull) -> Sequence[Value]:
 def _switch(pull: Pull) -> list[Cotangent | None]:
     index, *xs = pull.xs
     given = [g is not None for g in pull.gs]
-    wanted = pull.wanted[1:]
+    flows = [f for b in pull.attrs["branches"] for f, g in zip(b.flowing, given, strict=True) if g]
+    wanted = [w and any([f >> i & 1 for f in flows]) for i, w in enumerate(pull.wanted[1:])]
     starts = [g for g in pull.gs if g is not None]
     shapes = [x.shape for x in xs]
     types = [*[x.type for x in xs], *[g.type for g in starts]]

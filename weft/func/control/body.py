@@ -60,6 +60,11 @@ class Nest(NamedTuple):
         """Which leaves are Python numbers."""
         return list(map(_is_number, self.leaves))
 
+    def handles(self) -> list[Any]:
+        """The leaves as tensors; those that are, themselves."""
+        rows = zip(self.leaves, self.kinds, self.lazies, strict=True)
+        return [x if isinstance(x, Handle) else handle_of(k, v) for x, k, v in rows]
+
     @property
     def argument(self) -> Argument:
         """The nest as one argument."""

@@ -162,7 +162,8 @@ def _length(what: str, mapped: Nest, length: int | None) -> int:
         return told.pop()
     if not told:
         raise ShapeError(f"{what}: expected xs or a length{at_user_line()}")
-    shown = "".join([f"\n  xs{line}" for line in described(mapped.tree, mapped.types)])
+    lines = described(mapped.tree, mapped.types)
+    shown = "".join([f"\n  xs{'' if line.startswith('[') else ' '}{line}" for line in lines])
     said = "" if length is None else f"\n  length {length}"
     raise ShapeError(f"{what}: expected one length of 0 or more, got{shown}{said}{at_user_line()}")
 
@@ -272,15 +273,21 @@ def while_loop(
         raise ArgumentError(
             f"while_loop: maximum: expected 0 or more, got {maximum}{at_user_line()}"
         )
-    carry = nest(init_val, "while_loop: init_val")
+    return _while_loop("while_loop", cond_fun, body_fun, init_val, maximum)
+
+
+def _while_loop(
+    what: str, cond_fun: Function, body_fun: Function, init_val: Any, maximum: int | None
+) -> Any:
+    carry = nest(init_val, f"{what}: init_val")
 
     def traced_for(carry: Nest) -> Body:
-        return body_of("while_loop", body_fun, [carry.argument], carry.types)
+        return body_of(what, body_fun, [carry.argument], carry.types)
 
     carry, body = _settled(carry, traced_for)
-    condition = body_of("while_loop", cond_fun, [carry.argument])
+    condition = body_of(what, cond_fun, [carry.argument])
     _checked(condition)
-    _keeps("while_loop", carry, body.tree, body)
+    _keeps(what, carry, body.tree, body)
     loop = _loop([condition, body], body.changed)
     held = [h.lazy for h in loop.changed]
     iteration = [leaf(np.zeros((), np.uint64))] if loop.draws else []
@@ -375,7 +382,10 @@ def fori_loop(
         i, end, val = state
         return i + 1, end, body_fun(i, val)
 
-    return while_loop(lambda state: state[0] < state[1], iteration, (lower, upper, init_val))[2]
+    def holds(state: Any) -> Any:
+        return state[0] < state[1]
+
+    return _while_loop("fori_loop", holds, iteration, (lower, upper, init_val), None)[2]
 
 
 def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:
