@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -95,6 +95,7 @@ class Program:
 
     def __init__(self, seed: int, depth: int = 2) -> None:
         self.random = np.random.default_rng(seed)
+        self.loops = False  # whether any has no known length
         self.steps = [self._drawn(depth), self._drawn(0), self._drawn(1)]
 
     def __call__(self, b: Library, x: Any, row: Any, n: Any, outside: Outside) -> Any:
@@ -171,6 +172,7 @@ class Program:
         """As long as the state is in a domain, a few turns at most."""
         limited, inner = self._pick(LIMITED), self._body(depth)
         limit = int(self.random.integers(1, 5))
+        self.loops = True
 
         def step(b: Library, state: State, o: Outside) -> State:
             def holds(s: Any) -> Any:
@@ -242,8 +244,43 @@ class Plain(Weft):
         return state, wf.stack(rows)
 
 
+class Found(NamedTuple):
+    """Values of the examples, gradients and a tangent of their sum, gradients of each."""
+
+    values: Any
+    slopes: list[Any]
+    tangent: Any
+    each: list[Any]
+
+
+def of_weft(program: Program, own: list[Any], shared: list[Any], jit: bool = False) -> Found:
+    """A vmapped program."""
+    xs, rows, ns = map(wf.tensor, own)
+    outside = list(map(wf.tensor, shared))
+
+    def one(x: Any, row: Any, n: Any, *shared: Any) -> Any:
+        return program(Weft, x, row, n, Outside(*shared))
+
+    axes = (0, 0, 0, None, None, None, None)
+    many = func.vmap(one, axes)
+    if jit:
+        many = func.jit(many)
+
+    def total(x: Any, row: Any, *shared: Any) -> Any:
+        return many(x, row, ns, *shared).sum()
+
+    inputs = (xs, rows, *outside)
+    slopes = func.grad(total, tuple(range(6)))(*inputs)
+    tangent = func.jvp(total, inputs, tuple([x * 0 + 0.5 for x in inputs]))[1]
+    each = func.vmap(func.grad(one, (0, 1, 3, 4, 5, 6)), axes)(xs, rows, ns, *outside)
+    values = many(xs, rows, ns, *outside)
+    return Found(
+        values.numpy(), [g.numpy() for g in slopes], tangent.numpy(), [g.numpy() for g in each]
+    )
+
+
 def check(seed: int, size: int = 4, depth: int = 2) -> None:
-    """Values, gradients and tangents of a vmapped program, against Python's loops.
+    """Values, gradients and tangents of a vmapped program, against Python's control flow.
 
     Raises:
         AssertionError: they differ.
@@ -251,31 +288,14 @@ def check(seed: int, size: int = 4, depth: int = 2) -> None:
     program = Program(seed, depth)
     own, shared = program.arrays(size)
     values, slopes = _one_by_one(program, own, shared)
-    xs, rows, ns = map(wf.tensor, own)
-    outside = list(map(wf.tensor, shared))
-
-    def one(x: Any, row: Any, n: Any, *shared: Any) -> Any:
-        return program(Weft, x, row, n, Outside(*shared))
-
-    many = func.vmap(one, (0, 0, 0, None, None, None, None))
-    if seed % 2:
-        many = func.jit(many)
-    _close("values", many(xs, rows, ns, *outside), values)
-
-    def total(x: Any, row: Any, *shared: Any) -> Any:
-        return many(x, row, ns, *shared).sum()
-
-    inputs = (xs, rows, *outside)
-    found = func.grad(total, tuple(range(6)))(*inputs)
+    found = of_weft(program, own, shared, jit=bool(seed % 2))
+    close("values", found.values, values)
     sums = [g if i < 2 else g.sum(0) for i, g in enumerate(slopes)]
-    for i, (a, b) in enumerate(zip(found, sums, strict=True)):
-        _close(f"gradient {i}", a, b)
-    moves = [x * 0 + 0.5 for x in inputs]
-    tangent = func.jvp(total, inputs, tuple(moves))[1]
-    _close("tangent", tangent, np.array(sum([g.sum() * 0.5 for g in sums])))
-    each = func.vmap(func.grad(one, (0, 1, 3, 4, 5, 6)), (0, 0, 0, None, None, None, None))
-    for i, (a, b) in enumerate(zip(each(xs, rows, ns, *outside), slopes, strict=True)):
-        _close(f"gradients of examples {i}", a, b)
+    for i, (a, b) in enumerate(zip(found.slopes, sums, strict=True)):
+        close(f"gradient {i}", a, b)
+    close("tangent", found.tangent, np.array(sum([g.sum() * 0.5 for g in sums])))
+    for i, (a, b) in enumerate(zip(found.each, slopes, strict=True)):
+        close(f"gradients of examples {i}", a, b)
 
 
 def _one_by_one(program: Program, own: Any, shared: Any) -> tuple[Any, list[Any]]:
@@ -292,5 +312,10 @@ def _one_by_one(program: Program, own: Any, shared: Any) -> tuple[Any, list[Any]
     return np.array(values), [np.stack(column) for column in zip(*slopes, strict=True)]
 
 
-def _close(what: str, found: Any, expected: Any) -> None:
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-7, atol=1e-9, err_msg=what)
+def close(what: str, found: Any, expected: Any) -> None:
+    """Refuses arrays that differ.
+
+    Raises:
+        AssertionError: they do.
+    """
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9, err_msg=what)
