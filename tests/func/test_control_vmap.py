@@ -81,6 +81,16 @@ def test_gradients_of_what_all_examples_share(shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(none.numpy(), np.full(shape, 4.0))
 
 
+def test_derivatives_of_gradients_of_loops_that_end_apart() -> None:
+    def f(x: Any, w: Any) -> Any:
+        return func.while_loop(lambda c: c > 1, lambda c: wf.sqrt(c - 1) * w, x)
+
+    xs, w = wf.tensor([0.5, 1.0, 3.0, 30.0]), wf.tensor(1.0)
+    found = func.grad(lambda w: func.vmap(func.grad(f), (0, None))(xs, w).sum())(w)
+    expected = sum([func.grad(lambda w, x=x: func.grad(f)(x, w))(w).item() for x in xs])
+    assert found.item() == pytest.approx(expected, rel=1e-4)
+
+
 def gcd(a: Any, b: Any) -> Any:
     return func.while_loop(lambda c: c[1] != 0, lambda c: (c[1], c[0] % c[1]), (a, b))[0]
 

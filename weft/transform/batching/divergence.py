@@ -35,7 +35,7 @@ from weft.ops.control.switch import switch as switch_op
 from weft.ops.control.while_loop import while_loop as while_op
 from weft.ops.shape.creation import full
 
-__all__ = ["confined", "guarded", "may_fail", "select", "taken", "widened"]
+__all__ = ["confined", "exchanges", "guarded", "may_fail", "select", "taken", "widened"]
 
 
 def select(chosen: Value, y: Value, z: Value) -> Value:
@@ -55,11 +55,16 @@ def confined(function: Subgraph, mapped: Sequence[bool]) -> bool:
     Args:
         mapped: which operands have the batch axis.
     """
-    if any(map(_is_exchange, function.nodes)):  # in which all ranks take part, whatever they take
+    if exchanges(function):
         return False
     shared = [x for x, m in zip(function.inputs, mapped, strict=True) if not m]
     large = any([x.dtype.is_inexact and size(x.shape) > 1 for x in shared])
     return large or may_fail(function)
+
+
+def exchanges(function: Subgraph) -> bool:
+    """Whether a function exchanges values with other ranks: all take part, whatever they take."""
+    return any(map(_is_exchange, function.nodes))
 
 
 def _is_exchange(node: Node) -> bool:

@@ -11,14 +11,22 @@ from typing import Any
 
 from weft.ir.dtype import bool_, int32
 from weft.ir.node import Value
-from weft.ir.shape import is_stack
+from weft.ir.shape import is_stack, size
 from weft.ops.base import catalogue, constant_of
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.scan import scan as scan_op
 from weft.ops.control.switch import switch as switch_op
 from weft.ops.control.while_loop import while_loop as while_op
 from weft.ops.shape.creation import full
-from weft.transform.batching.divergence import confined, guarded, may_fail, select, taken, widened
+from weft.transform.batching.divergence import (
+    confined,
+    exchanges,
+    guarded,
+    may_fail,
+    select,
+    taken,
+    widened,
+)
 from weft.transform.batching.job import Job, Same, moved, repeated
 
 Batch = Callable[[Subgraph, Sequence[bool], int, bool], Any]
@@ -166,7 +174,8 @@ class _EndingApart:
         self.stacked: list[bool] = [*inner.mapped[self.carried :]]
         wanted = [*self.flags[: self.carried], *self.stacked]
         self.turn = _spread(inner, wanted, job.size)
-        self.strict = confined(self.turn, self.flags)
+        free = self._is_small() and not exchanges(self.turn)
+        self.strict = free or confined(self.turn, self.flags)
         body: Subgraph = job.attrs["body"]
         same = [x is y for x, y in zip(body.inputs, body.outputs[: self.carried], strict=False)]
         self.fixed = [i for i, s in enumerate(same) if s]
@@ -174,6 +183,17 @@ class _EndingApart:
         # A finished example keeps its own values, with which the condition has been computed, but
         # not those that are shared.
         self.apart = bool(self.shared) and may_fail(self.holds)
+
+    def _is_small(self) -> bool:
+        """Whether captured values of examples, but for numbers, are no more than the carry.
+
+        Then replacing rows of both costs little in each turn. What a gradient saves is finite
+        then, for derivatives of the gradient.
+        """
+        inputs = zip(self.turn.inputs, self.flags, strict=True)
+        sizes = [size(x.shape) if m else 0 for x, m in inputs]
+        captured = [n for n in sizes[self.carried :] if n > self.job.size]
+        return sum(captured) <= sum(sizes[: self.carried])
 
     def run(self) -> list[Value | Same]:
         """The results of the loop."""
