@@ -167,12 +167,6 @@ class Body(NamedTuple):
         """Types of the result."""
         return self.function.output_types[: self.tree.size]
 
-    def part(self, begin: int, end: int | None = None) -> Argument:
-        """Some of the results, with the structure of all."""
-        cut = slice(begin, end)
-        kinds = [Handle.default if k is None else k for k in self.kinds[cut]]
-        return Argument(self.tree, self.types[cut], kinds, self.weak[cut])
-
     def apply(
         self, arguments: Sequence[Value], outside: dict[Lazy, Value], wanted: Sequence[DType] = ()
     ) -> Outcome:

@@ -131,20 +131,24 @@ def _scan(
 
 def _settled(carry: Nest, traced_for: Callable[[Nest], Body]) -> tuple[Nest, Body]:
     """The body for a carry of which Python numbers, and arrays, have become what it returns."""
+    body = traced_for(carry)
     for _ in range(MOST_TRACES):
-        body = traced_for(carry)
-        first = len(carry.leaves)
-        if body.tree.size < first:
-            return carry, body
-        pairs = zip(body.kinds, carry.kinds, strict=False)
-        kinds = [usual if k is None else k for k, usual in pairs]
-        rows = zip(carry.types, carry.weak, body.types, strict=False)
-        dtypes = [new.dtype if gives_way(w, t.dtype, new.dtype) else t.dtype for t, w, new in rows]
-        new = carry.of_kinds(kinds).of_dtypes(dtypes)
+        new = _as_returned(carry, body)
         if new.types == carry.types and new.kinds == carry.kinds:
             break
-        carry = new
+        carry, body = new, traced_for(new)
     return carry, body
+
+
+def _as_returned(carry: Nest, body: Body) -> Nest:
+    """The carry with the types and classes that the body gives it."""
+    if body.tree.size < len(carry.leaves):
+        return carry
+    pairs = zip(body.kinds, carry.kinds, strict=False)
+    kinds = [usual if k is None else k for k, usual in pairs]
+    rows = zip(carry.types, carry.weak, body.types, strict=False)
+    dtypes = [new.dtype if gives_way(w, t.dtype, new.dtype) else t.dtype for t, w, new in rows]
+    return carry.of_kinds(kinds).of_dtypes(dtypes)
 
 
 def _length(what: str, mapped: Nest, length: int | None) -> int:
