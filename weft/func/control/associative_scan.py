@@ -98,9 +98,12 @@ def _partial(combine: Combine, xs: Sequence[Any]) -> list[Any]:
 def _woven(x: Any, odd: Any, even: Any) -> Any:
     """The first element, then results at odd and even positions, interleaved."""
     count = min(_length(odd), _length(even))
-    pairs = stack([odd[:count], even[:count]], 1)
-    both = reshape(pairs, (2 * count, *known(pairs.lazy.type.shape)[2:]))
-    return cat([x[:1], both, odd[count:]])
+    return cat([x[:1], _interleaved(odd[:count], even[:count]), odd[count:]])
+
+
+def _interleaved(a: Any, b: Any) -> Any:
+    pairs = stack([a, b], 1)
+    return reshape(pairs, (2 * _length(pairs), *known(pairs.lazy.type.shape)[2:]))
 
 
 def _length(x: Any) -> int:
