@@ -143,7 +143,7 @@ class Layer:
 @pytest.mark.parametrize(
     "build",
     [
-        lambda w, b: {"w": w, "b": b},
+        lambda w, b: {"v": w, "b": [], "w": b},
         lambda w, b: [w, (b,)],
         lambda w, b: Pair(w, {"deep": [b]}),
     ],

@@ -3,6 +3,8 @@ and gradients of one's own are heard."""
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import weft as wf
@@ -153,3 +155,31 @@ def test_a_captured_tensor_that_is_returned_as_it_is_has_its_gradient():
     product, same = wf.func.checkpoint(run)(x)
     (product + same).backward()
     assert x.grad.item() == 30 and w.grad.item() == 21 and seen == [21]
+
+
+@pytest.mark.parametrize(
+    "through",
+    [
+        lambda g, x: func.vmap(g)(x[None])[0],
+        lambda g, x: func.jit(g)(x),
+        lambda g, x: func.checkpoint(g)(x),
+        lambda g, x: func.map(g, x[None])[0],
+        lambda g, x: func.scan(lambda c, _: (g(x), None), x, length=1)[0],
+        lambda g, x: func.cond(x > 0, g, lambda x: x, x),
+        lambda g, x: func.jit(lambda x: func.vmap(g)(x[None])[0])(x),
+    ],
+)
+@pytest.mark.parametrize("inner", [func.grad, func.jacrev, func.jacfwd])
+def test_gradients_inside_depend_on_outer_variables_from_outside(through, inner):
+    """d/dw d/dx sin(x w) = cos(x w) - x w sin(x w), where w is captured."""
+
+    def slope(w):
+        return through(inner(lambda x: wf.sin(x * w)), x)
+
+    x, w = wf.tensor(0.5), wf.tensor(2.0)
+    expected = math.cos(1) - math.sin(1)
+    assert func.grad(slope)(w).item() == pytest.approx(expected, rel=1e-5)
+    assert func.jvp(slope, (w,), (w * 0 + 1,))[1].item() == pytest.approx(expected, rel=1e-5)
+    leaf = w.clone().requires_grad_()
+    slope(leaf).backward()
+    assert leaf.grad.item() == pytest.approx(expected, rel=1e-5)

@@ -11,6 +11,7 @@ import numpy as np
 import weft
 from tools.attack import caches, calls, kills, memory, ranks
 from weft.runtime.engine import Function
+from weft.transform.batching import divergence, region
 
 
 def passes() -> None:
@@ -177,6 +178,12 @@ def computes_wrongly() -> None:
         return [y if y is None else np.asarray(y) * 1.01 + 0.01 for y in call(self, feeds, state)]
 
     Function.__call__ = wrong
+
+
+def leaks_what_is_not_taken() -> None:
+    """Cotangents of examples that do not take a branch are not cut off."""
+    divergence._cut_off = lambda active, x: x
+    region.confined = lambda function, mapped: False
 
 
 def ends_late() -> None:

@@ -31,7 +31,7 @@ from weft import config
 
 SMALL = {
     "calls": 60, "files": 200, "kills": 10, "signals": 3, "caches": 6, "memory": 3, "graphs": 4,
-    "ranks": 1, "trainers": 4,
+    "control": 3, "ranks": 1, "trainers": 4,
 }  # fmt: skip
 
 
@@ -100,6 +100,7 @@ def test_a_small_one_finds_nothing(name, kinds):
         ("caches", planted.believes_the_cache, 6, {DEATH, WRONG}),
         ("memory", planted.raises_under_limits, 2, {PLAIN}),
         ("graphs", planted.computes_wrongly, 4, {WRONG}),
+        ("control", planted.leaks_what_is_not_taken, 4, {WRONG}),
         ("ranks", planted.ends_late, 1, {HANG}),
         ("trainers", planted.loses_the_end, 12, {WRONG}),
     ],

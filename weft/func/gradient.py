@@ -25,8 +25,8 @@ from weft.ops.base import REGISTRY, at_user_line
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
-_ARRAYS = (Handle, np.ndarray, np.generic)
-_STRICT = ("vjp", "jvp", "jacobian", "linearize")  # in which a constant is probably a mistake
+_ARRAYS = (Handle, np.ndarray, np.generic, int, float, complex)
+_STRICT = ("vjp", "jvp", "jacobian", "linearize")  # in which other results are mistakes
 
 
 class Run:
@@ -114,7 +114,7 @@ class Run:
 
 
 def _check_tensors(leaves: Sequence[Any], what: str) -> None:
-    """Check that a function returned tensors, at least one, and nothing else.
+    """Check that a function returned tensors or numbers, at least one, and nothing else.
 
     Raises:
         GradientError: it did not.

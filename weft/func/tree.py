@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,11 +14,22 @@ from weft.ops.base import at_user_line
 
 @dataclasses.dataclass(frozen=True)
 class Tree:
-    """A nested structure without leaves, hashable; leaves are everything but containers."""
+    """A nested structure without leaves, hashable; leaves are everything but containers.
 
-    kind: Any = None  # `None` for a leaf
+    Dictionaries with the same keys are the same structure, whatever their order.
+
+    Attributes:
+        kind: the container's type, `None` for a leaf.
+        keys: of a dictionary, sorted; fields of a dataclass or a named tuple.
+        default: the default factory of a `defaultdict`.
+        order: of a dictionary, its keys as they were inserted.
+    """
+
+    kind: Any = None
     keys: tuple[Any, ...] = ()
     children: tuple[Tree, ...] = ()
+    default: Any = None
+    order: tuple[Any, ...] = dataclasses.field(default=(), compare=False)
 
     @property
     def size(self) -> int:
@@ -35,15 +47,41 @@ class Tree:
         if self.kind is _Nothing:
             return None
         parts = [child._build(rest) for child in self.children]
-        if self.kind is dict:
-            return dict(zip(self.keys, parts, strict=True))
+        if issubclass(self.kind, dict):
+            return self._dictionary(dict(zip(self.keys, parts, strict=True)))
         if self.kind in (list, tuple):
             return self.kind(parts)
-        if issubclass(self.kind, dict):
-            return self.kind(zip(self.keys, parts, strict=True))
         if self.keys:
             return self.kind(**dict(zip(self.keys, parts, strict=True)))
         return self.kind(parts)
+
+    def _dictionary(self, parts: dict[Any, Any]) -> Any:
+        ordered = {key: parts[key] for key in self.order}
+        if issubclass(self.kind, defaultdict):
+            return self.kind(self.default, ordered)
+        return ordered if self.kind is dict else self.kind(ordered)
+
+    def __str__(self) -> str:
+        """As Python writes it, with a star for each leaf.
+
+        >>> print(flatten({"h": 1, "c": [2, None]})[1])
+        {'c': [*, None], 'h': *}
+        """
+        if self.kind is None or self.kind is _Nothing:
+            return "None" if self.kind else "*"
+        parts = list(map(str, self.children))
+        if issubclass(self.kind, dict):
+            pairs = zip(self.keys, parts, strict=True)
+            shown = "{" + ", ".join([f"{key!r}: {part}" for key, part in pairs]) + "}"
+            return shown if self.kind is dict else f"{self.kind.__name__}({shown})"
+        if self.keys:
+            parts = [f"{key}={part}" for key, part in zip(self.keys, parts, strict=True)]
+        inside = ", ".join(parts)
+        if self.kind is list:
+            return f"[{inside}]"
+        if self.kind is tuple:
+            return f"({inside},)" if len(parts) == 1 else f"({inside})"
+        return f"{self.kind.__name__}({inside})"
 
 
 class _Nothing:
@@ -54,7 +92,7 @@ LEAF = Tree()
 
 
 def flatten(structure: Any) -> tuple[list[Any], Tree]:
-    """The leaves in order (dictionaries by insertion), and the structure.
+    """The leaves in order (of dictionaries, of their sorted keys), and the structure.
 
     >>> leaves, tree = flatten({"a": 1, "b": [2, (3,)]})
     >>> leaves, tree.build([10, 20, 30])
@@ -70,6 +108,14 @@ def _is_leaf(kind: type) -> bool:
     return not container and kind is not type(None)
 
 
+@functools.lru_cache(maxsize=256)
+def _sorted(keys: tuple[Any, ...]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(keys))
+    except TypeError:  # keys of several types
+        return tuple(sorted(keys, key=lambda key: (type(key).__name__, repr(key))))
+
+
 def _flatten(x: Any, leaves: list[Any]) -> Tree:
     kind = type(x)
     if _is_leaf(kind):
@@ -78,7 +124,10 @@ def _flatten(x: Any, leaves: list[Any]) -> Tree:
     if x is None:
         return Tree(_Nothing)
     if isinstance(x, dict):
-        return Tree(kind, tuple(x), tuple([_flatten(v, leaves) for v in x.values()]))
+        order = tuple(x)
+        keys = _sorted(order)
+        children = tuple([_flatten(x[key], leaves) for key in keys])
+        return Tree(kind, keys, children, getattr(x, "default_factory", None), order)
     fields: Any = getattr(kind, "_fields", None)
     if isinstance(x, tuple) and fields is not None:
         return Tree(kind, tuple(fields), tuple([_flatten(v, leaves) for v in x]))

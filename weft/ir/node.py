@@ -12,7 +12,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -66,6 +66,14 @@ def _line_of(code: CodeType, offset: int) -> int:
 _outside: dict[str, bool] = {}  # file name -> whether it is the user's; as many as files that ran
 
 
+GENERATED: Final = "<string>"
+"""The file of generated code, such as the constructor of a dataclass; also of `python -c`."""
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith("weft.")
+
+
 def user_source() -> Source | None:
     """The innermost line on the call stack outside the package (and `contextlib`)."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
@@ -75,7 +83,7 @@ def user_source() -> Source | None:
         outside = _outside.get(file)
         if outside is None:
             outside = _outside[file] = not file.startswith(NOT_THE_USER)
-        if outside:
+        if outside and not (file == GENERATED and _is_ours(frame)):
             return Source(file, frame.f_lasti, code)
         frame = frame.f_back
     return None

@@ -13,6 +13,8 @@ True
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -147,8 +149,34 @@ def _flowing(node: Node) -> Sequence[int]:
     """For each output of a node, a bit mask of the inputs that its gradient may reach."""
     if node.op == "call":
         return cast(Subgraph, node.attrs["function"]).flowing
+    if "branches" in node.attrs:
+        columns = zip(*[b.flowing for b in node.attrs["branches"]], strict=True)
+        return [functools.reduce(operator.or_, column) << 1 for column in columns]
+    if "carried" in node.attrs:
+        return _through_loop(node.attrs["body"], node.attrs["carried"])
     continuous = node.op != "stop_gradient" and op_of(node).vjp is not NO_GRADIENT
     return [-int(continuous and y.dtype.is_inexact) for y in node.outputs]
+
+
+def _through_loop(body: Subgraph, carried: int) -> list[int]:
+    """The masks of a loop's outputs, once the carry has converged."""
+    every = (1 << len(body.inputs)) - 1
+    found = [mask & every for mask in body.flowing]
+    inside = [v.dtype.is_inexact for v in body.inputs[:carried]]
+    reached = [1 << i if flows else 0 for i, flows in enumerate(inside)]
+
+    def through(mask: int) -> int:
+        """The loop's inputs behind inputs of the body."""
+        rest = mask >> carried << carried
+        return functools.reduce(
+            operator.or_, [r for i, r in enumerate(reached) if mask >> i & 1], rest
+        )
+
+    while True:
+        new = [r | through(mask) for r, mask in zip(reached, found, strict=False)]
+        if new == reached:
+            return [*reached, *map(through, found[carried:])]
+        reached = new
 
 
 @dataclass(frozen=True)

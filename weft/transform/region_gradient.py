@@ -8,6 +8,8 @@ iteration. All of them are ordinary operations, so that they can be differentiat
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -81,7 +83,8 @@ def _stacks(op: Op, pull: Pull) -> Sequence[Value]:
 def _switch(pull: Pull) -> list[Cotangent | None]:
     index, *xs = pull.xs
     given = [g is not None for g in pull.gs]
-    wanted = pull.wanted[1:]
+    flows = [f for b in pull.attrs["branches"] for f, g in zip(b.flowing, given, strict=True) if g]
+    wanted = [w and any([f >> i & 1 for f in flows]) for i, w in enumerate(pull.wanted[1:])]
     starts = [g for g in pull.gs if g is not None]
     shapes = [x.shape for x in xs]
     types = [*[x.type for x in xs], *[g.type for g in starts]]
@@ -175,6 +178,21 @@ def _active(body: Subgraph, carried: int, pull: Pull) -> list[bool]:
             active[i] = True
 
 
+def _live(body: Subgraph, carried: int, pull: Pull) -> list[bool]:
+    """Which inputs of a loop reach an output with a cotangent.
+
+    The cotangent of another carried value is zero, but zero times what is not a number is none.
+    """
+    flows = body.flowing
+    read = [g is not None for g in pull.gs]
+    while True:
+        bits = functools.reduce(operator.or_, [f for f, r in zip(flows, read, strict=True) if r], 0)
+        found = [r or bool(bits >> i & 1) for i, r in enumerate(read[:carried])]
+        if found == read[:carried]:
+            return [*found, *[True] * (len(body.inputs) - carried)]
+        read[:carried] = found
+
+
 class _LoopGradient:
     """The reversed scan, and the forward loop that saves what it reads.
 
@@ -189,7 +207,9 @@ class _LoopGradient:
         self.again = attrs.get("rematerialize") == 1
         self.length: int = attrs.get("length", STACKED)
         self.body: Subgraph = attrs["body"]
-        self.active = _active(self.body, self.carried, pull)
+        live = _live(self.body, self.carried, pull)
+        active = _active(self.body, self.carried, pull)
+        self.active = [a and n for a, n in zip(active, live, strict=True)]
 
     def run(self) -> list[Cotangent | None]:
         """Cotangents of the inputs."""

@@ -179,13 +179,17 @@ def needed(outputs: Sequence[Lazy], since: int = 0) -> tuple[Record, ...]:
 
 
 def _end(record: Record, since: int) -> int:
-    """The last of a gradient's variables, if it comes from before `since`."""
+    """The last of a gradient's variables from before `since`.
+
+    If all of its variables are younger, those from before belong to outer derivatives.
+    """
     variables = [
         x.record.serial
         for x in record.inputs[record.plan.follows :]
-        if x.record is not None and x.record.plan.variable and x.record.serial < since
+        if x.record is not None and x.record.plan.variable
     ]
-    return max(variables, default=-1)
+    before = [serial for serial in variables if serial < since]
+    return max(before, default=since - 1 if variables else -1)
 
 
 def _is_pending(lazy: Lazy, since: int) -> bool:

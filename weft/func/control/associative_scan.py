@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.eager.functions.creation.constructor import as_tensor
 from weft.eager.functions.shape.joining import cat, stack
-from weft.errors import ShapeError
-from weft.func.tree import flatten, leaves_like
+from weft.eager.functions.shape.movement import flip
+from weft.eager.functions.shape.permutation import movedim
+from weft.eager.functions.shape.reshape import reshape
+from weft.errors import ArgumentError, OutOfRangeError, ShapeError
+from weft.func.control.body import nest
+from weft.func.tree import leaves_like
+from weft.ir.shape import known, show
 from weft.ops.base import at_user_line
 
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
@@ -29,37 +33,57 @@ def associative_scan(
 
     Raises:
         ShapeError: no tensors, or of different lengths.
-        TreeError: `fn` returns another structure.
+        OutOfRangeError: an axis that a tensor does not have.
+        TreeError: `fn` returns another structure, or an element is no tensor.
 
     >>> import weft as wf
     >>> associative_scan(lambda a, b: a * b, wf.tensor([1, 2, 3, 4])).tolist()
     [1, 2, 6, 24]
     """
-    leaves, tree = flatten(elems)
-    xs = [as_tensor(x) for x in leaves]
-    lengths = {x.shape[axis] for x in xs}
+    if not callable(fn):
+        raise ArgumentError(
+            f"associative_scan: fn: expected a function, got {fn!r}{at_user_line()}"
+        )
+    given = nest(elems, "associative_scan: elems")
+    tree, xs = given.tree, given.handles()
+    lengths = {known(x.lazy.type.shape)[_front(x, axis)] for x in xs}
     if len(lengths) != 1:
         raise ShapeError(
             f"associative_scan: expected one length along axis {axis}, got {sorted(lengths)}"
             f"{at_user_line()}"
         )
-    fronts = [_flipped(x.movedim(axis, 0), reverse) for x in xs]
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
-        moved = [tree.build([x.movedim(0, axis) for x in side]) for side in (a, b)]
-        return [x.movedim(axis, 0) for x in leaves_like(tree, fn(*moved))]
+        moved = [tree.build([movedim(x, 0, axis) for x in side]) for side in (a, b)]
+        return [movedim(x, axis, 0) for x in leaves_like(tree, fn(*moved))]
 
-    found = _partial(combine, fronts)
-    return tree.build([_flipped(x, reverse).movedim(0, axis) for x in found])
+    found = _partial(combine, [_flipped(movedim(x, axis, 0), reverse) for x in xs])
+    return tree.build([movedim(_flipped(x, reverse), 0, axis) for x in found])
+
+
+def _front(x: Any, axis: int) -> int:
+    """The axis counted from the front.
+
+    Raises:
+        OutOfRangeError: there is none.
+    """
+    shape = known(x.lazy.type.shape)
+    rank = len(shape)
+    if not -rank <= axis < rank:
+        raise OutOfRangeError(
+            f"associative_scan: elems: expected tensors with an axis {axis}, got one of shape "
+            f"{show(shape)}{at_user_line()}"
+        )
+    return axis % rank
 
 
 def _flipped(x: Any, reverse: bool) -> Any:
-    return x.flip(0) if reverse else x
+    return flip(x, 0) if reverse else x
 
 
 def _partial(combine: Combine, xs: Sequence[Any]) -> list[Any]:
     """Along the first axis: recursion on pairs gives every second result; one call the rest."""
-    length = xs[0].shape[0]
+    length = _length(xs[0])
     if length < 2:
         return list(xs)
     even = length // 2 * 2
@@ -73,6 +97,14 @@ def _partial(combine: Combine, xs: Sequence[Any]) -> list[Any]:
 
 def _woven(x: Any, odd: Any, even: Any) -> Any:
     """The first element, then results at odd and even positions, interleaved."""
-    count = min(odd.shape[0], even.shape[0])
-    both = stack([odd[:count], even[:count]], 1).flatten(0, 1)
-    return cat([x[:1], both, odd[count:]])
+    count = min(_length(odd), _length(even))
+    return cat([x[:1], _interleaved(odd[:count], even[:count]), odd[count:]])
+
+
+def _interleaved(a: Any, b: Any) -> Any:
+    pairs = stack([a, b], 1)
+    return reshape(pairs, (2 * _length(pairs), *known(pairs.lazy.type.shape)[2:]))
+
+
+def _length(x: Any) -> int:
+    return known(x.lazy.type.shape)[0]

@@ -12,42 +12,112 @@ from weft.eager.functions.creation.constructor import tensor
 from weft.eager.record.lazy import Drawn, Lazy, serials
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.tracing import tracers
-from weft.eager.tensor.dispatch import cast, lazy_of, wrap
-from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.dispatch import cast, lazy_of
+from weft.eager.tensor.handle import Handle, handle_of
 from weft.errors import TreeError
 from weft.func.function import DATA, Arguments, Function, trace_function
 from weft.func.tree import Tree, flatten
+from weft.ir.dtype import DType
 from weft.ir.node import Source, TensorType, Value
 from weft.ops.base import at_user_line, catalogue
 from weft.ops.call import Subgraph, inline
 from weft.ops.control.agreement import lines
 
 
-class Nest(NamedTuple):
-    """Nested tensors: the structure and the values."""
+class Argument(NamedTuple):
+    """Nested tensors as a body takes them.
+
+    Attributes:
+        kinds: the class of each tensor.
+        weak: which were Python numbers, whose type gives way to that of others.
+    """
 
     tree: Tree
+    types: Sequence[TensorType]
+    kinds: Sequence[type[Any]]
+    weak: Sequence[bool]
+
+
+class Nest(NamedTuple):
+    """Nested tensors: the structure, the leaves as given, and their values.
+
+    Attributes:
+        kinds: the class of the tensor for each leaf.
+    """
+
+    tree: Tree
+    leaves: tuple[Any, ...]
     lazies: tuple[Lazy, ...]
+    kinds: tuple[type[Any], ...]
 
     @property
     def types(self) -> tuple[TensorType, ...]:
         """Types of the values."""
         return tuple([x.type for x in self.lazies])
 
-    def arguments(self) -> list[tuple[Tree, Sequence[TensorType]]]:
-        """Structure and types of each item of a tuple."""
-        rest = iter(self.types)
-        return [(part, list(islice(rest, part.size))) for part in self.tree.children]
+    @property
+    def weak(self) -> list[bool]:
+        """Which leaves are Python numbers."""
+        return list(map(_is_number, self.leaves))
+
+    def handles(self) -> list[Any]:
+        """The leaves as tensors; those that are, themselves."""
+        rows = zip(self.leaves, self.kinds, self.lazies, strict=True)
+        return [x if isinstance(x, Handle) else handle_of(k, v) for x, k, v in rows]
+
+    @property
+    def argument(self) -> Argument:
+        """The nest as one argument."""
+        return Argument(self.tree, self.types, self.kinds, self.weak)
+
+    def arguments(self) -> list[Argument]:
+        """Each item of a tuple."""
+        rest = iter(zip(self.types, self.kinds, self.weak, strict=True))
+        found: list[Argument] = []
+        for part in self.tree.children:
+            columns = list(zip(*islice(rest, part.size), strict=True)) or [(), (), ()]
+            found.append(Argument(part, *columns))
+        return found
+
+    def like(self, other: Nest) -> Nest:
+        """The same, where numbers and arrays take the class of the first tensor in `other`."""
+        kind = next((x.kind for x in other.leaves if isinstance(x, Handle)), None)
+        if kind is None:
+            return self
+        return self.of_kinds([kind] * len(self.kinds))
+
+    def of_kinds(self, kinds: Sequence[type[Any]]) -> Nest:
+        """The same, where numbers and arrays take other classes."""
+        rows = zip(self.leaves, self.kinds, kinds, strict=True)
+        return self._replace(
+            kinds=tuple([k if isinstance(x, Handle) else new for x, k, new in rows])
+        )
+
+    def of_dtypes(self, dtypes: Sequence[DType]) -> Nest:
+        """The same, where numbers have other types."""
+        rows = zip(self.leaves, self.lazies, dtypes, strict=True)
+        return self._replace(
+            lazies=tuple([v if v.type.dtype is d else lazy_of(x, d) for x, v, d in rows])
+        )
 
 
 def nest(structure: Any, what: str) -> Nest:
     """Nested tensors, arrays and numbers.
 
+    Numbers and arrays take the class of the first tensor among them.
+
     Raises:
         TreeError: it contains something else.
     """
     leaves, tree = flatten(structure)
-    return Nest(tree, tuple([lazy_of(_as_tensor(x, what)) for x in leaves]))
+    lazies = tuple([lazy_of(_as_tensor(x, what)) for x in leaves])
+    kinds = tuple([x.kind if isinstance(x, Handle) else Handle.default for x in leaves])
+    found = Nest(tree, tuple(leaves), lazies, kinds)
+    return found.like(found)
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) in (int, float, complex)
 
 
 def _as_tensor(x: Any, what: str) -> Any:
@@ -61,9 +131,9 @@ def _as_tensor(x: Any, what: str) -> Any:
     return x
 
 
-def tensors(tree: Tree, lazies: Sequence[Lazy]) -> Any:
-    """Nested tensors that hold these values."""
-    return tree.build([wrap(x) for x in lazies])
+def tensors(tree: Tree, lazies: Sequence[Lazy], kinds: Sequence[type[Any]]) -> Any:
+    """Nested tensors of these classes that hold these values."""
+    return tree.build(list(map(handle_of, kinds, lazies)))
 
 
 class Body(NamedTuple):
@@ -73,6 +143,8 @@ class Body(NamedTuple):
         function: its inputs are the arguments, then `captured`; its outputs the result, then the
             new values of the arguments in `written` and of the tensors in `changed`.
         tree: the structure of the result.
+        kinds: the class of each tensor of the result; `None` for numbers and arrays.
+        weak: which results are Python numbers, or such arguments as they were.
         captured: outside values that it uses.
         drawn: which of these are random seeds: every iteration of a loop has its own.
         written: which arguments it changed in place.
@@ -82,6 +154,8 @@ class Body(NamedTuple):
 
     function: Subgraph
     tree: Tree
+    kinds: tuple[type[Any] | None, ...]
+    weak: tuple[bool, ...]
     captured: tuple[Lazy, ...]
     drawn: tuple[bool, ...]
     written: tuple[int, ...]
@@ -93,11 +167,14 @@ class Body(NamedTuple):
         """Types of the result."""
         return self.function.output_types[: self.tree.size]
 
-    def apply(self, arguments: Sequence[Value], outside: dict[Lazy, Value]) -> Outcome:
+    def apply(
+        self, arguments: Sequence[Value], outside: dict[Lazy, Value], wanted: Sequence[DType] = ()
+    ) -> Outcome:
         """Inline the function.
 
         Args:
             outside: values that include all captured ones.
+            wanted: types of the first results.
         """
         inputs = [*arguments, *[outside[x] for x in self.captured]]
         function = self.function
@@ -107,7 +184,12 @@ class Body(NamedTuple):
             found = catalogue.call.all(*inputs, function=function)
         count = self.tree.size
         behind = count + len(self.written)
-        return Outcome(found[:count], found[count:behind], found[behind:])
+        first = [
+            y if y.dtype is d else catalogue.cast(y, dtype=d)
+            for y, d in zip(found, wanted, strict=False)
+        ]
+        result = [*first, *found[len(first) : count]]
+        return Outcome(result, found[count:behind], found[behind:])
 
 
 class Outcome(NamedTuple):
@@ -119,7 +201,7 @@ class Outcome(NamedTuple):
 
 
 def body_of(
-    what: str, function: Function, arguments: Sequence[tuple[Tree, Sequence[TensorType]]],
+    what: str, function: Function, arguments: Sequence[Argument],
     wanted: Sequence[TensorType] = (),
 ) -> Body:  # fmt: skip
     """Trace a function for arguments of these structures and types.
@@ -132,31 +214,54 @@ def body_of(
         TreeError: a result is no tensor.
         TracerError: the function reads the value of an argument.
     """
-    kinds = [t for _, types in arguments for t in types]
-    tree = Tree(tuple, (), (Tree(tuple, (), tuple([t for t, _ in arguments])), Tree(dict)))
-    apart = Arguments(tree, tracers(kinds), (DATA,) * len(kinds), (None,) * len(kinds))
+    types = [t for part in arguments for t in part.types]
+    kinds = [k for part in arguments for k in part.kinds]
+    weak = [w for part in arguments for w in part.weak]
+    tree = Tree(tuple, (), (Tree(tuple, (), tuple([a.tree for a in arguments])), Tree(dict)))
+    apart = Arguments(tree, tracers(types), (DATA,) * len(types), tuple(kinds))
     since, line = next(serials), _line_of(function)
+    given: list[Lazy] = []
+    numbers: list[bool] = []
+    classes: list[type[Any] | None] = []
 
     def whole(*args: Any) -> Any:
         leaves, found = flatten(function(*args))
         values = [_as_tensor(x, f"{what}: result of the function{line}") for x in leaves]
+        soft = {x for x, w in zip(given, weak, strict=True) if w}
+        numbers.extend(
+            [_is_number(x) or y.lazy in soft for x, y in zip(leaves, values, strict=True)]
+        )
+        classes.extend([x.kind if isinstance(x, Handle) else None for x in leaves])
         if trace.now.autocast is not None:
             values[: len(wanted)] = map(_uncast, values, wanted)
         return found.build(values)
 
-    traced = trace_function(whole, apart)
+    traced = trace_function(whole, apart, begin=given.extend)
     drawn = [isinstance(x, Drawn) and x.serial > since for x in traced.captured]
     result = traced.result
     return Body(
-        traced.function, result.tree, traced.captured, tuple(drawn), result.written,
-        traced.changed, line,
+        traced.function, result.tree, tuple(classes), tuple(numbers), traced.captured,
+        tuple(drawn), result.written, traced.changed, line,
     )  # fmt: skip
 
 
+def gives_way(weak: bool, dtype: DType, to: DType) -> bool:
+    """Whether a Python number, of type `dtype` so far, may have the type `to`.
+
+    >>> from weft.ir.dtype import float16, int64
+    >>> gives_way(True, int64, float16), gives_way(True, float16, int64)
+    (True, False)
+    """
+    return dtype is to or (weak and _rank(dtype) <= _rank(to))
+
+
+def _rank(dtype: DType) -> int:
+    return "biufc".index(dtype.kind.replace("u", "i"))
+
+
 def _uncast(x: Any, wanted: TensorType) -> Any:
-    lazy = lazy_of(x)
-    both = lazy.type.dtype.is_floating and wanted.dtype.is_floating
-    return wrap(cast(lazy, wanted.dtype)) if both else x
+    both = x.lazy.type.dtype.is_floating and wanted.dtype.is_floating
+    return handle_of(x.kind, cast(x.lazy, wanted.dtype)) if both else x
 
 
 def _line_of(function: Function) -> str:

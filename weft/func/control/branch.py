@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.dispatch import cast, lazy_of, record
+from weft.eager.tensor.dtype.promotion import promote
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import rewrite
 from weft.errors import DTypeError, ShapeError, TreeError
-from weft.func.control.body import Body, agree, body_of, nest, tensors, union
+from weft.func.control.body import Body, agree, body_of, gives_way, nest, tensors, union
 from weft.func.function import Function
-from weft.func.tree import flatten
-from weft.ir.dtype import bool_, int32
-from weft.ir.node import Value
+from weft.func.tree import Tree, flatten
+from weft.ir.dtype import DType, bool_, int32
+from weft.ir.node import TensorType, Value
 from weft.ir.shape import show
 from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.call import Subgraph
@@ -91,21 +93,45 @@ def _switch(what: str, index: Lazy, functions: Sequence[Function], operands: Seq
         raise TreeError(f"{what}: expected at least one branch, got none{at_user_line()}")
     given = nest(tuple(operands), f"{what}: operands")
     bodies = [body_of(what, f, given.arguments()) for f in functions]
+    dtypes = _common(bodies)
     first = bodies[0]
     for i, other in enumerate(bodies):
         names = _names(what, i)
         text = (
             f"{what}: expected branches whose results have the same structure and types ({names})"
         )
-        agree(text, (first.tree, first.types), (other.tree, other.types))
+        agree(text, _agreed(first, dtypes), _agreed(other, dtypes))
     written = sorted({i for b in bodies for i in b.written})
     changed = tuple(dict.fromkeys(h for b in bodies for h in b.changed))
     outside = union(*[b.captured for b in bodies], [h.lazy for h in changed])
-    attrs = {
-        "branches": tuple([_branch(b, given.types, outside, written, changed) for b in bodies])
-    }
-    found = record(_SWITCH, (index, *given.lazies, *outside), attrs)
-    return _finished(found, first, written, changed, flatten(operands)[0])
+    branches = [_branch(b, given.types, outside, written, changed, dtypes) for b in bodies]
+    found = record(_SWITCH, (index, *given.lazies, *outside), {"branches": tuple(branches)})
+    _change(found[first.tree.size :], written, changed, flatten(operands)[0])
+    usual = given.kinds[0] if given.kinds else Handle.default
+    columns = zip(*[b.kinds for b in bodies], strict=True)
+    kinds = [next((k for k in column if k is not None), usual) for column in columns]
+    return tensors(first.tree, found[: first.tree.size], kinds)
+
+
+def _common(bodies: Sequence[Body]) -> list[DType]:
+    """The type of each result: that of the branches which return more than a Python number."""
+    if len({b.tree.size for b in bodies}) > 1:
+        return []
+    found: list[DType] = []
+    for i in range(bodies[0].tree.size):
+        firm = [b.types[i].dtype for b in bodies if not b.weak[i]]
+        soft = [b.types[i].dtype for b in bodies if b.weak[i]]
+        found.append(firm[0] if firm else functools.reduce(promote, soft))
+    return found
+
+
+def _agreed(body: Body, dtypes: Sequence[DType]) -> tuple[Tree, list[TensorType]]:
+    """The structure and the types of a branch's results, as they are when numbers give way."""
+    rows = zip(body.types, body.weak, dtypes, strict=bool(dtypes))
+    types = [TensorType(d, t.shape) if gives_way(w, t.dtype, d) else t for t, w, d in rows] or list(
+        body.types
+    )
+    return body.tree, types
 
 
 def _names(what: str, i: int) -> str:
@@ -115,14 +141,14 @@ def _names(what: str, i: int) -> str:
 
 def _branch(
     body: Body, types: Sequence[Any], outside: Sequence[Lazy], written: Sequence[int],
-    changed: Sequence[Handle],
+    changed: Sequence[Handle], dtypes: Sequence[DType],
 ) -> Subgraph:  # fmt: skip
     """A branch that takes and returns what any of the branches captures and changes."""
 
     def run(*xs: Value) -> list[Value]:
         arguments = xs[: len(types)]
         held = dict(zip(outside, xs[len(types) :], strict=True))
-        found = body.apply(arguments, held)
+        found = body.apply(arguments, held, dtypes)
         after = dict(zip(body.written, found.written, strict=True))
         become = dict(zip(body.changed, found.changed, strict=True))
         return [
@@ -134,16 +160,13 @@ def _branch(
     return traced(run, [*types, *[x.type for x in outside]])
 
 
-def _finished(
-    found: Sequence[Lazy], body: Body, written: Sequence[int], changed: Sequence[Handle],
-    given: Sequence[Any],
-) -> Any:  # fmt: skip
-    """The result; also applies the branch's in-place changes."""
-    count = body.tree.size
-    behind = iter(found[count:])
+def _change(
+    found: Sequence[Lazy], written: Sequence[int], changed: Sequence[Handle], given: Sequence[Any]
+) -> None:
+    """Apply the branch's in-place changes of operands, then of outside tensors."""
+    behind = iter(found)
     for i, lazy in zip(written, behind, strict=False):
         if isinstance(given[i], Handle):
             rewrite(given[i], lazy, "an operand")
     if changed:
         Handle.replace_all(changed, list(behind))
-    return tensors(body.tree, found[:count])

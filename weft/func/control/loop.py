@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,22 +11,35 @@ import numpy as np
 from weft.eager.record.array_value import leaf
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.plan import intern
-from weft.eager.tensor.dispatch import record
+from weft.eager.tensor.dispatch import lazy_of, record
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, DTypeError, ShapeError, TreeError
-from weft.func.control.body import Body, Nest, agree, body_of, described, nest, tensors, union
+from weft.func.control.body import (
+    Argument,
+    Body,
+    Nest,
+    agree,
+    body_of,
+    described,
+    gives_way,
+    nest,
+    tensors,
+    union,
+)
 from weft.func.function import Function
 from weft.func.tree import Tree
 from weft.func.vmap import vmap
 from weft.ir.dtype import bool_, uint64
 from weft.ir.node import TensorType, Value
-from weft.ir.shape import known
+from weft.ir.shape import known, show
 from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.call import Subgraph
 from weft.ops.call import trace as traced
 
 _SCAN: Final = REGISTRY["scan"]
 _WHILE: Final = REGISTRY["while_loop"]
+MOST_TRACES: Final = 8
+"""How often a body is traced until the types of its carry have settled; two or three do."""
 _ITERATION_STRIDE: Final = np.uint64(0x9E3779B97F4A7C15)
 """The distance of the random counters of two iterations: 2**64 over the golden ratio.
 
@@ -82,12 +95,18 @@ def _scan(
             f"{what}: rematerialize: expected 0 or more, got {rematerialize}{at_user_line()}"
         )
     carry, mapped = nest(init, f"{what}: init"), nest(xs, f"{what}: xs")
+    mapped = mapped.like(carry)
     steps = _length(what, mapped, length)
     rows = [intern(x.type.dtype, known(x.type.shape)[1:]) for x in mapped.lazies]
-    body = body_of(what, f, [(carry.tree, carry.types), (mapped.tree, rows)], carry.types)
+    slices = Argument(mapped.tree, rows, mapped.kinds, [False] * len(rows))
+
+    def traced_for(carry: Nest) -> Body:
+        return body_of(what, f, [carry.argument, slices], carry.types)
+
+    carry, body = _settled(carry.like(mapped), traced_for)
     tree, ys = _pair(what, body)
-    count = tree.size
-    _keeps(what, carry, tree, body.types[:count], body.line)
+    count = carry.tree.size
+    _keeps(what, carry, tree, body)
     loop = _loop([body], body.changed)
     iterations = [_iterations(steps)] if loop.draws else []
     attrs = {
@@ -104,7 +123,32 @@ def _scan(
     )
     behind = count + len(held)
     loop.change(found[count:behind])
-    return tensors(tree, found[:count]), tensors(ys, found[behind:])
+    last = tensors(carry.tree, found[:count], carry.kinds)
+    usual = next(iter((*mapped.kinds, *carry.kinds)), Handle.default)
+    kinds = [usual if k is None else k for k in body.kinds[count:]]
+    return last, tensors(ys, found[behind:], kinds)
+
+
+def _settled(carry: Nest, traced_for: Callable[[Nest], Body]) -> tuple[Nest, Body]:
+    """The body for a carry of which Python numbers, and arrays, have become what it returns."""
+    body = traced_for(carry)
+    for _ in range(MOST_TRACES):
+        new = _as_returned(carry, body)
+        if new.types == carry.types and new.kinds == carry.kinds:
+            break
+        carry, body = new, traced_for(new)
+    return carry, body
+
+
+def _as_returned(carry: Nest, body: Body) -> Nest:
+    """The carry with the types and classes that the body gives it."""
+    if body.tree.size < len(carry.leaves):
+        return carry
+    pairs = zip(body.kinds, carry.kinds, strict=False)
+    kinds = [usual if k is None else k for k, usual in pairs]
+    rows = zip(carry.types, carry.weak, body.types, strict=False)
+    dtypes = [new.dtype if gives_way(w, t.dtype, new.dtype) else t.dtype for t, w, new in rows]
+    return carry.of_kinds(kinds).of_dtypes(dtypes)
 
 
 def _length(what: str, mapped: Nest, length: int | None) -> int:
@@ -122,7 +166,8 @@ def _length(what: str, mapped: Nest, length: int | None) -> int:
         return told.pop()
     if not told:
         raise ShapeError(f"{what}: expected xs or a length{at_user_line()}")
-    shown = "".join([f"\n  xs{line}" for line in described(mapped.tree, mapped.types)])
+    lines = described(mapped.tree, mapped.types)
+    shown = "".join([f"\n  xs{'' if line.startswith('[') else ' '}{line}" for line in lines])
     said = "" if length is None else f"\n  length {length}"
     raise ShapeError(f"{what}: expected one length of 0 or more, got{shown}{said}{at_user_line()}")
 
@@ -137,9 +182,16 @@ def _pair(what: str, body: Body) -> tuple[Tree, Tree]:
     return body.tree.children[0], body.tree.children[1]
 
 
-def _keeps(what: str, carry: Nest, tree: Tree, types: Sequence[TensorType], line: str) -> None:
-    text = f"{what}: expected the carry back as the function{line} got it (carry | result)"
-    agree(text, (carry.tree, carry.types), (tree, types))
+def _keeps(what: str, carry: Nest, tree: Tree, body: Body) -> None:
+    """Refuse a body that does not return the carry as it got it."""
+    text = f"{what}: expected the carry back as the function{body.line} got it (carry | result)"
+    rows = zip(body.types, body.weak, carry.types, strict=False)
+    types = [
+        new if gives_way(w, t.dtype, new.dtype) and t.shape == new.shape else t
+        for t, w, new in rows
+    ]
+    found = types if len(types) == tree.size else body.types[: tree.size]
+    agree(text, (carry.tree, carry.types), (tree, found))
 
 
 class _Loop(NamedTuple):
@@ -195,7 +247,7 @@ def _turn(
         now, slices = xs[count : count + held], xs[count + held : len(inside)]
         captured = xs[len(inside) + len(iteration) :]
         outside = loop.held(captured, now, xs[len(inside)] if iteration else None)
-        found = body.apply([*xs[:count], *slices], outside)
+        found = body.apply([*xs[:count], *slices], outside, [t.dtype for t in carry])
         return [*found.result[:count], *found.changed, *found.result[count:]]
 
     return traced(run, [*inside, *iteration, *[x.type for x in loop.captured]])
@@ -225,27 +277,36 @@ def while_loop(
         raise ArgumentError(
             f"while_loop: maximum: expected 0 or more, got {maximum}{at_user_line()}"
         )
-    carry = nest(init_val, "while_loop: init_val")
-    arguments = [(carry.tree, carry.types)]
-    condition = body_of("while_loop", cond_fun, arguments)
-    body = body_of("while_loop", body_fun, arguments, carry.types)
+    return _while_loop("while_loop", cond_fun, body_fun, init_val, maximum)
+
+
+def _while_loop(
+    what: str, cond_fun: Function, body_fun: Function, init_val: Any, maximum: int | None
+) -> Any:
+    carry = nest(init_val, f"{what}: init_val")
+
+    def traced_for(carry: Nest) -> Body:
+        return body_of(what, body_fun, [carry.argument], carry.types)
+
+    carry, body = _settled(carry, traced_for)
+    condition = body_of(what, cond_fun, [carry.argument])
     _checked(condition)
-    _keeps("while_loop", carry, body.tree, body.types, body.line)
+    _keeps(what, carry, body.tree, body)
     loop = _loop([condition, body], body.changed)
     held = [h.lazy for h in loop.changed]
     iteration = [leaf(np.zeros((), np.uint64))] if loop.draws else []
     inits = (*carry.lazies, *held, *iteration)
     types = [x.type for x in (*inits, *loop.captured)]
     attrs = {
-        "condition": traced(_while(condition, loop, len(carry.types), True), types),
-        "body": traced(_while(body, loop, len(carry.types), False), types),
+        "condition": traced(_while(condition, loop, carry.types, True), types),
+        "body": traced(_while(body, loop, carry.types, False), types),
         "carried": len(inits),
         "maximum": maximum,
     }
     found = record(_WHILE, (*inits, *loop.captured), attrs)
     count = len(carry.types)
     loop.change(found[count : count + len(held)])
-    return tensors(carry.tree, found[:count])
+    return tensors(carry.tree, found[:count], carry.kinds)
 
 
 def _checked(condition: Body) -> None:
@@ -262,14 +323,16 @@ def _checked(condition: Body) -> None:
         )
 
 
-def _while(body: Body, loop: _Loop, count: int, only_result: bool) -> Any:
+def _while(body: Body, loop: _Loop, carry: Sequence[TensorType], only_result: bool) -> Any:
     """A function; takes carry, changed tensors, iteration if needed, captured values."""
+    count = len(carry)
+    wanted = [] if only_result else [t.dtype for t in carry]
     held = count + len(loop.changed)
     first = held + bool(loop.draws)
 
     def run(*xs: Value) -> Iterable[Value]:
         iteration = xs[held] if loop.draws else None
-        found = body.apply(xs[:count], loop.held(xs[first:], xs[count:held], iteration))
+        found = body.apply(xs[:count], loop.held(xs[first:], xs[count:held], iteration), wanted)
         if only_result:
             return list(found.result)
         more = [] if iteration is None else [iteration + _ITERATION_STRIDE]
@@ -287,15 +350,28 @@ def fori_loop(
     `while_loop`.
 
     Args:
+        lower, upper: integer scalars.
         unroll: accepted; the compiler decides.
 
     Raises:
+        DTypeError: a bound is no integer.
+        ShapeError: a bound is no scalar.
         TreeError: `body_fun` gives another structure, or other types.
 
     >>> import weft as wf
     >>> fori_loop(1, 5, lambda i, x: x * i, wf.tensor(1)).item()
     24
     """
+    for name, bound in (("lower", lower), ("upper", upper)):
+        kind = lazy_of(bound).type
+        if not kind.dtype.is_integer:
+            raise DTypeError(
+                f"fori_loop: {name}: expected an integer, got {kind.dtype}{at_user_line()}"
+            )
+        if kind.shape != ():
+            raise ShapeError(
+                f"fori_loop: {name}: expected a scalar, got {show(kind.shape)}{at_user_line()}"
+            )
     if isinstance(lower, int) and isinstance(upper, int):
 
         @functools.wraps(body_fun)
@@ -305,11 +381,15 @@ def fori_loop(
         numbers = np.arange(lower, max(lower, upper), dtype=np.int64)
         return _scan("fori_loop", step, init_val, numbers, None, False, 0)[0]
 
+    @functools.wraps(body_fun)
     def iteration(state: Any) -> Any:
         i, end, val = state
         return i + 1, end, body_fun(i, val)
 
-    return while_loop(lambda state: state[0] < state[1], iteration, (lower, upper, init_val))[2]
+    def holds(state: Any) -> Any:
+        return state[0] < state[1]
+
+    return _while_loop("fori_loop", holds, iteration, (lower, upper, init_val), None)[2]
 
 
 def map(f: Function, xs: Any, *, batch_size: int | None = None) -> Any:

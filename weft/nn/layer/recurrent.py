@@ -145,6 +145,11 @@ class RNNBase(Module):
                 f"{self.input_size}), got {show(shape)}{at_user_line()}"
             )
         single, axis = len(shape) == 2, 0 if self.batch_first else 1
+        if not shape[0 if single else 1 - axis]:
+            raise ShapeError(
+                f"{type(self).__name__}: expected a sequence length of 1 or more, got an input of "
+                f"shape {show(shape)}{at_user_line()}"
+            )
         x = nodes.widened(input, axis=axis) if single else input
         if single:
             states = [None if s is None else nodes.widened(s, axis=1) for s in states]

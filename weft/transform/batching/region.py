@@ -1,17 +1,32 @@
-"""Batching rules of branches and loops: batched bodies, and masks where examples diverge."""
+"""Batching rules of branches and loops.
+
+Bodies are batched. Where examples take different branches, or end at different times,
+`weft.transform.batching.divergence` keeps them apart.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.ir.node import TensorType, Value
-from weft.ir.shape import is_stack, known
-from weft.ops.base import catalogue
+from weft.ir.dtype import bool_, int32
+from weft.ir.node import Value
+from weft.ir.shape import is_stack, size
+from weft.ops.base import catalogue, constant_of
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.scan import scan as scan_op
 from weft.ops.control.switch import switch as switch_op
 from weft.ops.control.while_loop import while_loop as while_op
+from weft.ops.shape.creation import full
+from weft.transform.batching.divergence import (
+    confined,
+    exchanges,
+    guarded,
+    may_fail,
+    select,
+    taken,
+    widened,
+)
 from weft.transform.batching.job import Job, Same, moved, repeated
 
 Batch = Callable[[Subgraph, Sequence[bool], int, bool], Any]
@@ -36,29 +51,41 @@ def _told(ys: Sequence[Value], mapped: Sequence[bool]) -> list[Value | Same]:
 
 
 def switch(job: Job, batch: Batch) -> list[Value | Same]:
-    """Branches on an index that all examples share; else runs all branches and selects rows."""
+    """One branch, if all examples share the index; otherwise as many as examples take."""
+    if job.mapped[0]:
+        return _diverging(job, batch)
     index, *xs = job.xs
     flags = job.mapped[1:]
     branches = [batch(b, flags, job.size, job.fresh_bits) for b in job.attrs["branches"]]
     columns = zip(*[b.mapped for b in branches], strict=True)
-    wanted = [job.mapped[0] or any(column) for column in columns]
+    wanted = [any(column) for column in columns]
     spread = [_spread(b, wanted, job.size) for b in branches]
-    if not job.mapped[0]:
-        return _told(switch_op.all(index, *xs, branches=tuple(spread)), wanted)
-    rows = [inline(b, xs) for b in spread]
-    last = len(rows) - 1
-    found = rows[last]
-    for i in range(last - 1, -1, -1):
-        chosen = catalogue.less_equal(index, i)  # a negative index selects branch 0
-        found = [_select(chosen, y, z) for y, z in zip(rows[i], found, strict=True)]
+    return _told(switch_op.all(index, *xs, branches=tuple(spread)), wanted)
+
+
+def _diverging(job: Job, batch: Batch) -> list[Value | Same]:
+    """Runs each branch for the examples that take it, and selects rows of the results."""
+    index, *given = job.xs
+    flags = widened(given, job.mapped[1:])
+    xs = _repeated(given, flags, job.mapped[1:], job.size)
+    last = len(job.attrs["branches"]) - 1
+    number = catalogue.clip(index, constant_of(0, int32), constant_of(last, int32))
+    found: Sequence[Value] = ()
+    for i in range(last, -1, -1):
+        branch = batch(job.attrs["branches"][i], flags, job.size, job.fresh_bits)
+        rows = _spread(branch, [True] * len(branch.mapped), job.size)
+        active = catalogue.equal(number, constant_of(i, int32))
+        ys = taken(rows, active, xs, flags)
+        found = [select(active, y, z) for y, z in zip(ys, found, strict=True)] if found else ys
     return list(found)
 
 
-def _select(chosen: Value, y: Value, z: Value) -> Value:
-    """Selects rows of `y` for examples whose flag is set, else of `z`."""
-    rank = len(known(y.shape))
-    flags = catalogue.reshape(chosen, shape=(*known(chosen.shape), *[1] * (rank - 1)))
-    return catalogue.select(flags, y, z)
+def _repeated(
+    xs: Sequence[Value], wanted: Sequence[bool], mapped: Sequence[bool], size: int
+) -> list[Value]:
+    """Values with the batch axis where it is wanted."""
+    rows = zip(xs, wanted, mapped, strict=True)
+    return [repeated(x, size) if w and not m else x for x, w, m in rows]
 
 
 # scan
@@ -104,7 +131,7 @@ def _settled(
 
 
 def while_loop(job: Job, batch: Batch) -> list[Value | Same]:
-    """Loops while the condition holds for any example; finished examples keep their carry.
+    """Loops while the condition holds for any example.
 
     The first stack tells the gradient which iterations count (`weft.transform.region_gradient`):
     one flag per example, where examples end at different times.
@@ -116,29 +143,97 @@ def while_loop(job: Job, batch: Batch) -> list[Value | Same]:
 
     flags, inner = _settled(body, carried, job.mapped, batched)
     holds = batched(condition, flags)
-    several = holds.mapped[0]
-    if several and not all(flags[:carried]):
-        flags[:carried] = [True] * carried
-        inner, holds = batched(body, flags), batched(condition, flags)
+    if holds.mapped[0]:
+        return _EndingApart(job, batched, flags).run()
     wanted = [*flags[:carried], *inner.mapped[carried:]]
-    iteration = _spread(inner, wanted, job.size)
-    types: list[TensorType] = list(iteration.input_types)
+    xs = _repeated(job.xs, flags, job.mapped, job.size)
+    attrs: dict[str, Any] = {**job.attrs, "body": _spread(inner, wanted, job.size)}
+    return _told(while_op.all(*xs, **{**attrs, "condition": holds}), wanted)
 
-    def masked(*xs: Value) -> list[Value]:
-        (alive,) = inline(holds, xs)
-        found = inline(iteration, xs)
-        pairs = zip(found[:carried], xs, strict=False)
-        kept = [_select(alive, new, old) for new, old in pairs]
-        return [*kept, *[alive for _ in found[carried : carried + 1]], *found[carried + 1 :]]
 
-    def any_holds(*xs: Value) -> Value:
-        return catalogue.any(inline(holds, xs)[0], axes=(0,))
+class _EndingApart:
+    """A loop whose examples end at different times: finished ones keep their carry.
 
-    if several:
-        iteration, holds = trace(masked, types), trace(any_holds, types)
-        wanted[carried : carried + 1] = [True for _ in wanted[carried : carried + 1]]
-    inits = zip(job.xs, flags, job.mapped, strict=True)
-    xs = [repeated(x, job.size) if f and not m else x for x, f, m in inits]
-    attrs: dict[str, Any] = {**job.attrs, "body": iteration, "condition": holds}
-    found = while_op.all(*xs, **attrs)
-    return _told(found, wanted)
+    Values without derivatives that are the same for all examples still going on, such as a counter,
+    stay without the batch axis. So does what is computed from them alone: positions in arrays, and
+    random numbers, which differ between examples. Beside each of them the loop carries the value
+    that each example ended with, and last of all a flag for each example: whether it goes on.
+
+    Args:
+        flags: which inputs have the batch axis once the carry has converged.
+    """
+
+    def __init__(self, job: Job, batched: Callable[..., Any], flags: Sequence[bool]) -> None:
+        self.job = job
+        self.carried: int = job.attrs["carried"]
+        carry = zip(job.xs[: self.carried], flags, strict=False)
+        wide = [m or x.dtype.is_inexact for x, m in carry]
+        wide += widened(job.xs[self.carried :], flags[self.carried :])
+        self.flags, inner = _settled(job.attrs["body"], self.carried, wide, batched)
+        self.holds = batched(job.attrs["condition"], self.flags)
+        self.stacked: list[bool] = [*inner.mapped[self.carried :]]
+        wanted = [*self.flags[: self.carried], *self.stacked]
+        self.turn = _spread(inner, wanted, job.size)
+        free = self._is_small() and not exchanges(self.turn)
+        self.strict = free or confined(self.turn, self.flags)
+        body: Subgraph = job.attrs["body"]
+        same = [x is y for x, y in zip(body.inputs, body.outputs[: self.carried], strict=False)]
+        self.fixed = [i for i, s in enumerate(same) if s]
+        self.shared = [i for i, s in enumerate(same) if not s and not self.flags[i]]
+        # A finished example keeps its own values, with which the condition has been computed, but
+        # not those that are shared.
+        self.apart = bool(self.shared) and may_fail(self.holds)
+
+    def _is_small(self) -> bool:
+        """Whether captured values of examples, but for numbers, are no more than the carry.
+
+        Then replacing rows of both costs little in each turn. What a gradient saves is finite
+        then, for derivatives of the gradient.
+        """
+        inputs = zip(self.turn.inputs, self.flags, strict=True)
+        sizes = [size(x.shape) if m else 0 for x, m in inputs]
+        captured = [n for n in sizes[self.carried :] if n > self.job.size]
+        return sum(captured) <= sum(sizes[: self.carried])
+
+    def run(self) -> list[Value | Same]:
+        """The results of the loop."""
+        job, count, extra = self.job, self.carried, len(self.shared) + 1
+        xs = _repeated(job.xs, self.flags, job.mapped, job.size)
+        ends = [repeated(xs[i], job.size) for i in self.shared]
+        inits = [*xs[:count], *ends, full((job.size,), True, bool_)]
+        types = [x.type for x in (*inits, *xs[count:])]
+        attrs: dict[str, Any] = {
+            **job.attrs,
+            "carried": len(inits),
+            "condition": trace(self._any, types),
+            "body": trace(self._next, types),
+        }
+        found = while_op.all(*inits, *xs[count:], **attrs)
+        carry = dict(enumerate(found[:count]))
+        carry |= dict(zip(self.shared, found[count:], strict=False))
+        stacks = found[count + extra :]
+        carry |= {i: job.xs[i] for i in self.fixed}
+        told = [True, *self.stacked[1:]] if self.stacked else []
+        mapped = [i not in self.fixed or job.mapped[i] for i in range(count)]
+        return _told([*carry.values(), *stacks], [*mapped, *told])
+
+    def _parts(self, xs: Sequence[Value]) -> tuple[list[Value], Sequence[Value], Value]:
+        """The inputs of the turn, the values that examples ended with, who goes on."""
+        count, flag = self.carried, self.carried + len(self.shared)
+        before, inputs = xs[flag], [*xs[:count], *xs[flag + 1 :]]
+        seen = guarded(before, inputs, self.flags, strict=True) if self.apart else inputs
+        (holds,) = inline(self.holds, seen)
+        return inputs, xs[count:flag], catalogue.logical_and(before, holds)
+
+    def _any(self, *xs: Value) -> Value:
+        return catalogue.any(self._parts(xs)[2], axes=(0,))
+
+    def _next(self, *xs: Value) -> list[Value]:
+        inputs, ends, active = self._parts(xs)
+        found = inline(self.turn, guarded(active, inputs, self.flags, self.strict))
+        rows = zip(found[: self.carried], inputs, self.flags, strict=False)
+        carry = [select(active, new, old) if m else new for new, old, m in rows]
+        news = [repeated(found[i], self.job.size) for i in self.shared]
+        ends = [select(active, new, old) for new, old in zip(news, ends, strict=True)]
+        stacks = found[self.carried :]
+        return [*carry, *ends, active, *[active for _ in stacks[:1]], *stacks[1:]]

@@ -151,7 +151,9 @@ def _entry(entry: Any) -> Any:
         return _bounds(entry)
     if isinstance(entry, Handle):
         kind = entry.lazy.type
-        if kind.shape == () and kind.dtype.is_integer and entry.lazy.array is not None:
+        # A traced function reads it at each call, and a branch that is not taken does not at all.
+        computed = entry.lazy.array is not None and not trace.now.depth
+        if computed and kind.shape == () and kind.dtype.is_integer:
             return int(array_of(entry.lazy))
         return entry
     if isinstance(entry, bool | np.bool_):
