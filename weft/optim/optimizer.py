@@ -6,9 +6,8 @@ that changes from step to step (learning rate, bias corrections) is an input of 
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -34,6 +33,8 @@ from weft.optim.update import Update as Update
 from weft.transport.division import division_of
 
 Group = dict[str, Any]
+Buckets = dict[tuple[int, int, Any], list[tuple[Tensor, Tensor]]]
+"""Parameters and their gradients, by group, step and dtype."""
 
 OF_ALL: Final[dict[str, dict[int, Callable[..., Any]]]] = {"step_pre": {}, "step_post": {}}
 """Hooks of all optimizers, by kind."""
@@ -221,26 +222,31 @@ class Optimizer(GuardedMaking):
             finally:
                 now.grad_mode, now.prompt = before, False
             last = trace.now.pending[-1].outputs[0]
-            trace.now.on_failure(last, partial(self._uncount, buckets))
+            params = [p for pairs in buckets.values() for p, _ in pairs]  # and no gradients, as
+            trace.now.on_failure(last, partial(self._uncount, params))  # that would keep them
             trace.now.limit = 0  # what comes next belongs to the next program
         if self.count is not None:
             self.count(1)
 
-    def _without_lagging(self, buckets: dict[Any, list[Tensor]]) -> dict[Any, list[Tensor]]:
+    def _without_lagging(self, buckets: Buckets) -> Buckets:
         """Update tables of which few rows have a gradient; returns the buckets of the others."""
         if not self.may_lag or self.differentiable or are_deterministic_algorithms_enabled():
             return buckets  # how far a row is behind depends on when the table was last read
         found: UsesByPass = {}
-        rest: dict[Any, list[Tensor]] = {}
-        for key, params in buckets.items():
-            whole = [p for p in params if not (is_large(p) and self._lag(p, key[0], key[1], found))]
+        rest: Buckets = {}
+        for key, pairs in buckets.items():
+            whole = [
+                (p, g)
+                for p, g in pairs
+                if not (is_large(p) and self._lag(p, g, key[0], key[1], found))
+            ]
             if whole:
                 rest[key] = whole
         return rest
 
-    def _lag(self, p: Tensor, index: int, step: int, found: UsesByPass) -> bool:
+    def _lag(self, p: Tensor, grad: Tensor, index: int, step: int, found: UsesByPass) -> bool:
         """Update only the rows of a table that have a gradient, where that is faster."""
-        group, g = self.param_groups[index], p.grad.lazy
+        group, g = self.param_groups[index], grad.lazy
         if not pays(p, looked_up(p.lazy, g, found)):
             return False
         numbers = self.numbers(group, step)
@@ -255,28 +261,29 @@ class Optimizer(GuardedMaking):
             return False
         idle = not group.get("weight_decay") and group.get("eps", 1.0) > 0
         lagged = self._lagged.setdefault(p, Lagged())
-        lagged.step([p, *slots], rule, list(numbers.values()), step, idle)
+        lagged.step([p, *slots], g, rule, list(numbers.values()), step, idle)
         return True
 
-    def _buckets(self) -> dict[Any, list[Tensor]]:
+    def _buckets(self) -> Buckets:
         """Parameters that share numbers and flags; their step counts are incremented."""
-        buckets: dict[Any, list[Tensor]] = {}
+        buckets: Buckets = {}
         for i, group in enumerate(self.param_groups):
             for p in group["params"]:
-                if p.grad is None:
+                grad = p.grad  # read once: another thread may drop it
+                if grad is None:
                     continue
                 state = self.state[p]
                 if "step" not in state:
                     self._begin(p, group, state)
                 state["step"] = int(state["step"]) + 1  # a tensor, as PyTorch saves it
-                buckets.setdefault((i, state["step"], p.dtype), []).append(p)
+                buckets.setdefault((i, state["step"], p.dtype), []).append((p, grad))
         return buckets
 
-    def _uncount(self, buckets: dict[Any, list[Tensor]]) -> None:
+    def _uncount(self, params: Sequence[Tensor]) -> None:
         """Undo the increment of the step counts."""
         if self.count is not None:
             self.count(-1)
-        for p in itertools.chain(*buckets.values()):
+        for p in params:
             state = self.state[p]
             state["step"] -= 1
             if not state["step"]:
@@ -301,13 +308,14 @@ class Optimizer(GuardedMaking):
                 if p.requires_grad:
                     self._begin(p, group, self.state[p])
 
-    def _record(self, buckets: dict[Any, list[Tensor]]) -> None:
+    def _record(self, buckets: Buckets) -> None:
         if not buckets:
             return
         static: list[Bucket] = []
         values: list[Lazy] = []
         changed: list[Tensor] = []
-        for (index, step, dtype), params in buckets.items():
+        for (index, step, dtype), pairs in buckets.items():
+            params = [p for p, _ in pairs]
             group = self.param_groups[index]
             hyper = self.numbers(group, step)
             names = tuple(self.slots(group))
@@ -319,7 +327,7 @@ class Optimizer(GuardedMaking):
             kind = dtype.real if dtype.is_complex else arithmetic(dtype)
             values += [number(x, kind) for x in hyper.values()]
             values += [p.lazy for p in params]
-            values += [p.grad.lazy for p in params]
+            values += [grad.lazy for _, grad in pairs]
             changed += params
             for name in names:
                 slots = [self.state[p][name] for p in params]
