@@ -132,7 +132,7 @@ def has_gradient(value: Lazy, own: Collection[Lazy]) -> bool:
         if x in seen or not x.tracked:
             continue
         seen.add(x)
-        if x.leaf is not None or x.record is None or x.record.freed:
+        if x.leaf is not None or x.record is None or x.record.freed is not None:
             return True
         if x not in own and any([x in level for level in _levels.open]):
             return True

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.eager.functions.api import Tensor
 from weft.eager.record.lazy import Lazy, begun, entry, serials
-from weft.eager.record.state import trace
+from weft.eager.record.state import computing, trace
 from weft.eager.tensor.dispatch import Recorded, leaf, wrap
 from weft.eager.tensor.scalar import number
 from weft.ir.dtype import int32
@@ -59,13 +59,14 @@ class Lagged:
         return Lagged()  # a copied parameter and its state start as fully updated tables
 
     def step(
-        self, whole: Sequence[Tensor], rule: Subgraph, numbers: Sequence[float], clock: int,
-        idle: bool,
+        self, whole: Sequence[Tensor], g: Lazy, rule: Subgraph, numbers: Sequence[float],
+        clock: int, idle: bool,
     ) -> None:  # fmt: skip
         """Record the update of a parameter by its gradient.
 
         Args:
-            whole: the parameter, which has a gradient, and its state.
+            whole: the parameter and its state.
+            g: the gradient.
             clock: the number of the step, from 1.
             idle: whether a zero gradient leaves alone a row that has had no gradient yet.
         """
@@ -79,7 +80,6 @@ class Lagged:
             self._last = wrap(leaf(self._seen(known(olds[0].type.shape)[0], clock, idle, shown)))
         assert self._last is not None
         now, history = number(clock, int32), leaf(self._noted(numbers, clock))
-        g: Lazy = whole[0].grad.lazy
         inputs = (g, now, self._last.lazy, history, *olds)
         last, *news = trace.now.record(_UPDATE.plan(inputs, {"rule": rule}), inputs)
         self._last.replace_soon(last)
@@ -106,17 +106,19 @@ class Lagged:
     ) -> None:  # fmt: skip
         """Let the new tables reuse the memory; `whole` holds the fully updated values."""
         tables: list[Tensor] = []
-        for i, (tensor, old, new, value) in enumerate(zip(whole, olds, news, shown, strict=True)):
-            place = old if old.array is not None else old.home
-            tensor.replace_soon(value)
-            value.home = None
-            if follows:
-                self._tables[i].replace_soon(new)
-                tables.append(self._tables[i])
-            else:
-                tables.append(wrap(new))
-                new.home, old.home = place, None
-        self._tables, self._shown = tables, shown
+        items = zip(whole, olds, news, shown, strict=True)
+        with computing:
+            for i, (tensor, old, new, value) in enumerate(items):
+                place = old if old.array is not None else old.home
+                tensor.replace_soon(value)
+                value.home = None
+                if follows:
+                    self._tables[i].replace_soon(new)
+                    tables.append(self._tables[i])
+                else:
+                    tables.append(wrap(new))
+                    new.home, old.home = place, None
+            self._tables, self._shown = tables, shown
 
 
 def _is(x: Lazy, y: Lazy) -> bool:

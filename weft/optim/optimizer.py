@@ -7,7 +7,7 @@ that changes from step to step (learning rate, bias corrections) is an input of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -35,8 +35,11 @@ from weft.optim.update import Update as Update
 from weft.transport.division import division_of
 
 Group = dict[str, Any]
-Buckets = dict[tuple[int, int, DType, Scalars], list[Tensor]]
-"""Parameters of one group, step, dtype, and scalars as the step before left them."""
+Buckets = dict[tuple[int, int, DType, Scalars], list[tuple[Tensor, Tensor]]]
+"""Parameters and their gradients, by group, step, dtype, and scalars as the step before left them.
+"""
+Counted = Sequence[tuple[Scalars, Sequence[Tensor]]]
+"""Parameters whose step counts were incremented, by scalars as the step before left them."""
 
 OF_ALL: Final[dict[str, dict[int, Callable[..., Any]]]] = {"step_pre": {}, "step_post": {}}
 """Hooks of all optimizers, by kind."""
@@ -241,7 +244,9 @@ class Optimizer(GuardedMaking):
             finally:
                 now.grad_mode, now.prompt = before, False
             last = trace.now.pending[-1].outputs[0]
-            trace.now.on_failure(last, partial(self._uncount, buckets))
+            # Without the gradients, which would be kept.
+            counted = [(key[3], [p for p, _ in pairs]) for key, pairs in buckets.items()]
+            trace.now.on_failure(last, partial(self._uncount, counted))
             trace.now.limit = 0  # what comes next belongs to the next program
         if self.count is not None:
             self.count(1)
@@ -252,16 +257,16 @@ class Optimizer(GuardedMaking):
             return buckets  # how far a row is behind depends on when the table was last read
         found: UsesByPass = {}
         rest: Buckets = {}
-        for key, params in buckets.items():
-            whole = [p for p in params if not (is_large(p) and self._lag(p, key, found))]
+        for key, pairs in buckets.items():
+            whole = [(p, g) for p, g in pairs if not (is_large(p) and self._lag(p, g, key, found))]
             if whole:
                 rest[key] = whole
         return rest
 
-    def _lag(self, p: Tensor, key: Any, found: UsesByPass) -> bool:
+    def _lag(self, p: Tensor, grad: Tensor, key: Any, found: UsesByPass) -> bool:
         """Update only the rows of a table that have a gradient, where that is faster."""
         index, step, _, scalars = key
-        group, g = self.param_groups[index], p.grad.lazy
+        group, g = self.param_groups[index], grad.lazy
         if not pays(p, looked_up(p.lazy, g, found)):
             return False
         numbers = self.numbers(joined(group, self.carries, scalars), step)
@@ -276,7 +281,7 @@ class Optimizer(GuardedMaking):
             return False
         idle = not group.get("weight_decay") and group.get("eps", 1.0) > 0
         lagged = self._lagged.setdefault(p, Lagged())
-        lagged.step([p, *slots], rule, list(numbers.values()), step, idle)
+        lagged.step([p, *slots], g, rule, list(numbers.values()), step, idle)
         return True
 
     def _buckets(self) -> Buckets:
@@ -286,21 +291,23 @@ class Optimizer(GuardedMaking):
             known: Known = {}
             entries = 1 + len(self.carries) + len(self.slots(group))
             for p in group["params"]:
-                if p.grad is None:
+                grad = p.grad  # read once: another thread may drop it
+                if grad is None:
                     continue
                 state = self.state[p]
                 if len(state) < entries or "step" not in state:
                     self._begin(p, group, state)
                 state["step"] = int(state["step"]) + 1  # a tensor, as PyTorch saves it
                 before = advance(self, state, group, known) if self.carries else ()
-                buckets.setdefault((i, state["step"], p.dtype, before), []).append(p)
+                bucket = buckets.setdefault((i, state["step"], p.dtype, before), [])
+                bucket.append((p, grad))
         return buckets
 
-    def _uncount(self, buckets: Buckets) -> None:
+    def _uncount(self, counted: Counted) -> None:
         """Undo the increment of the step counts."""
         if self.count is not None:
             self.count(-1)
-        for (_, _, _, scalars), params in buckets.items():
+        for scalars, params in counted:
             before = dict(zip(self.carries, scalars, strict=True))
             for p in params:
                 state = self.state[p]
@@ -335,7 +342,8 @@ class Optimizer(GuardedMaking):
         static: list[Bucket] = []
         values: list[Lazy] = []
         changed: list[Tensor] = []
-        for (index, step, dtype, scalars), params in buckets.items():
+        for (index, step, dtype, scalars), pairs in buckets.items():
+            params = [p for p, _ in pairs]
             group = self.param_groups[index]
             hyper = self.numbers(joined(group, self.carries, scalars), step)
             names = tuple(self.slots(group))
@@ -347,7 +355,7 @@ class Optimizer(GuardedMaking):
             kind = dtype.real if dtype.is_complex else arithmetic(dtype)
             values += [number(x, kind) for x in hyper.values()]
             values += [p.lazy for p in params]
-            values += [p.grad.lazy for p in params]
+            values += [grad.lazy for _, grad in pairs]
             changed += params
             for name in names:
                 slots = [self.state[p][name] for p in params]

@@ -444,6 +444,7 @@ from weft.eager.functions.sort.order import topk as topk
 from weft.eager.record.async_execution import synchronize as synchronize
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from weft.eager.record.determinism import use_deterministic_algorithms as use_deterministic_algorithms
+from weft.eager.record.interruption import drop_interrupted as drop_interrupted
 from weft.eager.record.memory_pool import empty_cache as empty_cache
 from weft.eager.record.mode import autocast as autocast
 from weft.eager.record.mode import enable_grad as enable_grad
@@ -627,6 +628,7 @@ __all__ = [
     "divide",
     "dot",
     "double",
+    "drop_interrupted",
     "dsplit",
     "dstack",
     "e",

@@ -43,7 +43,7 @@ from weft.eager.functions.shape import (
     view_copy,
 )
 from weft.eager.functions.sort import counting, order
-from weft.eager.record import async_execution, determinism, memory_pool, mode
+from weft.eager.record import async_execution, determinism, interruption, memory_pool, mode
 from weft.eager.tensor import attribute, device, size
 from weft.eager.tensor.autograd import anomaly
 from weft.eager.tensor.dtype import dtype_info, promotion
@@ -269,6 +269,7 @@ TABLE: Final = (
     Names(order, "cumprod cumsum", ALL),
     Names(determinism, "are_deterministic_algorithms_enabled use_deterministic_algorithms"),
     Names(async_execution, "synchronize"),
+    Names(interruption, "drop_interrupted"),
     Names(memory_pool, "empty_cache"),
     Names(
         mode,

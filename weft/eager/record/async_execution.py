@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.record.interruption import retry
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.memory_pool import is_lent
 from weft.eager.record.snapshot import Borrowed
-from weft.eager.record.state import flush
 from weft.runtime.executable import Departure, Executable
 from weft.runtime.flight import land
 
@@ -26,6 +26,8 @@ def synchronize() -> None:
     """Compute what this thread has recorded and wait until it is done; call it before reading a
     clock.
 
+    What Ctrl-C has interrupted is computed, too.
+
     >>> import time
     >>> import weft as wf
     >>> x, start = wf.ones(100, 100), time.perf_counter()
@@ -34,7 +36,7 @@ def synchronize() -> None:
     >>> time.perf_counter() > start
     True
     """
-    flush()
+    retry()
     land()
 
 

@@ -37,7 +37,9 @@ class Record:
     plan: Plan
     inputs: tuple[Lazy, ...]
     serial: int
-    freed: bool  # by a backward pass without retain_graph
+    # By a backward pass without retain_graph: the results of its gradients, which still see the
+    # history until they are computed.
+    freed: Sequence[tuple[ref[Lazy], ...]] | None
     code: CodeType | None
     captured: Any  # only set for calls of traced functions: see `weft.eager.record.traced_call`
     place: int
@@ -51,6 +53,15 @@ class Record:
     @outputs.setter
     def outputs(self, outputs: Sequence[Lazy]) -> None:
         self.results = tuple([ref(y) for y in outputs])
+
+    def meet(self, y: Lazy) -> None:
+        """Refer to one of its results again, which is in use.
+
+        Python clears weak references to a garbage cycle before it calls finalizers, which may read
+        values of the cycle.
+        """
+        if self.results[y.index]() is None:
+            self.results = (*self.results[: y.index], ref(y), *self.results[y.index + 1 :])
 
     def paired(self, found: Sequence[T]) -> list[tuple[Lazy, T]]:
         """Its results that are still referred to, each paired with its item of `found`."""
@@ -93,7 +104,7 @@ def entry(
     record.plan = plan
     record.inputs = inputs
     record.serial = serial
-    record.freed = False
+    record.freed = None
     record.code = None
     while frame is not None:
         code = frame.f_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -123,6 +124,7 @@ class Prepared:
             return self._tried(general, case, structure, leaves) if general.trials else None
         if (
             self.executable is None
+            and not sys.is_finalizing()  # a compiler needs more than is left of the interpreter
             and compiler.available()
             and self._is_hot(self._sample(structure))
         ):

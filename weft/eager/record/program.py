@@ -2,50 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
 
 from weft.eager.record.access import refuse
 from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.first_step import made_once
+from weft.eager.record.interruption import release, without_interrupted
 from weft.eager.record.lazy import Lazy, Record
+from weft.eager.record.old_value import copies_of_needed
+from weft.eager.record.pending import Pending
 from weft.eager.record.prepared_program import keeps_changing_shape, prepared
 from weft.eager.record.program_cache import learn, recurring
-from weft.eager.record.recovery import blame, recover
+from weft.eager.record.recovery import blame, recover, recover_interrupted
 from weft.eager.record.result import settle
-from weft.eager.record.state import trace
-from weft.eager.record.structure import Structure, structure_of
+from weft.eager.record.state import computing, trace
+from weft.eager.record.structure import Structure, needed, structure_of
 from weft.eager.record.traced_call import CapturedState
 from weft.errors import WeftError
 from weft.interrupt import Uninterrupted
 from weft.ops.communication.exchange_log import exchanges_made
-from weft.runtime.flight import land, new_lock
+from weft.runtime.flight import land
 from weft.transport import session
-
-_lock: Final = new_lock()
 
 
 def flush(wanted: Lazy | None = None) -> None:
-    """Compute every pending value of this thread that a tensor holds."""
-    pending, made = trace.now.waiting(), exchanges_made()
-    try:
-        trace.now.take()
-        if _is_call(pending.records) or not _compute_again(pending.records, wanted):
-            outputs = [y for r in pending.records for y in r.outputs if _is_due(y)]
-            if outputs:
-                compute(outputs, as_rows=True, wanted=wanted)
-    except BaseException as error:
-        recover(error, pending)
-        if isinstance(error, WeftError) and made == exchanges_made():  # others are not called twice
-            flush()  # programs run in another order: an earlier call may fail as well
-        raise
+    """Compute every pending value of this thread that a tensor holds.
+
+    What Ctrl-C has interrupted, and what depends on it, stays pending until it is read.
+    """
+    now, made = trace.now, exchanges_made()
+    with computing:
+        pending = now.waiting()
+        try:
+            now.take()
+            if now.interrupted.pending.records:
+                pending = without_interrupted(pending)
+            _compute_pending(pending, wanted)
+        except BaseException as error:
+            recover(error, pending)
+            now.taken = None
+            if isinstance(error, WeftError) and made == exchanges_made():  # no second call of
+                flush()  # others; programs run in another order: an earlier call may fail as well
+            raise
+        now.taken = None
+
+
+def _compute_pending(pending: Pending, wanted: Lazy | None) -> None:
+    if _is_call(pending.records) or not _compute_again(pending.records, wanted):
+        outputs = _due(pending.records)
+        if outputs:
+            compute(outputs, as_rows=True, wanted=wanted)
+
+
+def _due(records: Iterable[Record]) -> list[Lazy]:
+    """The results that are computed together with all that is pending."""
+    return [y for r in records if not r.plan.boundless for y in r.outputs if _is_due(y)]
 
 
 def _is_due(lazy: Lazy) -> bool:
-    """Whether a value is computed together with all that is pending."""
-    record = lazy.record
-    boundless = record is not None and record.plan.boundless
-    return lazy.array is None and lazy.is_live and not boundless
+    return lazy.array is None and lazy.is_live
 
 
 def _is_call(records: Sequence[Record]) -> bool:
@@ -55,45 +70,55 @@ def _is_call(records: Sequence[Record]) -> bool:
 
 def _compute_again(records: Sequence[Record], wanted: Lazy | None) -> bool:
     """Compute what is pending if its structure was computed before; whether it was."""
-    with _lock:
-        structure = recurring(records)
-        if structure is None:
-            return False
-        _compute_whole(structure, True, wanted)
-        return True
+    structure = recurring(records)
+    if structure is None:
+        return False
+    _compute_whole(structure, True, wanted, False)
+    return True
 
 
-def compute_apart(lazies: Sequence[Lazy]) -> None:
-    """Compute values that are pending in other threads, whose old memory may still be needed.
+def compute_part(lazies: Sequence[Lazy]) -> None:
+    """Compute values that are pending in other threads, were interrupted, or are pending outside of
+    a function that is being traced; with them what tensors hold of all that they depend on.
 
     Raises:
         WeftError: one cannot be computed.
     """
-    with _lock:
+    with computing:
         for lazy in lazies:
             if lazy.array is None and lazy.record is None:
                 refuse(lazy)
-        compute(lazies, apart=True)
+        try:
+            behind = [] if trace.now.depth else _due(needed(lazies))
+            compute(list(dict.fromkeys([*lazies, *behind])), partial=True)
+        except WeftError as error:
+            recover_interrupted(error)
+            raise
+        if trace.now.interrupted.pending.records:
+            release()
 
 
 def compute(
-    outputs: Sequence[Lazy], as_rows: bool = False, wanted: Lazy | None = None, apart: bool = False
+    outputs: Sequence[Lazy],
+    as_rows: bool = False,
+    wanted: Lazy | None = None,
+    partial: bool = False,
 ) -> None:
     """Compute these values.
 
     Args:
         as_rows: compute only the rows of row-sparse values; the rest when they are read.
-        apart: in memory of their own, even if they were to overwrite that of another value. This is
-            an argument and no mark on the value, because the thread that has recorded it may be
-            about to set that memory.
+        wanted: is read next.
+        partial: whether more is pending that may read the same.
     """
-    with _lock:
+    with computing:
         outputs = [y for y in outputs if y.array is None]  # another thread may have computed it
         if not outputs:
             return
         if trace.now.depth and calls_others(outputs):
             outputs = [*_earlier(outputs), *outputs]
-        _compute_whole(_recurring(outputs) or _remaining(outputs, apart), as_rows, wanted)
+        structure = _recurring(outputs) or _remaining(outputs, partial)
+        _compute_whole(structure, as_rows, wanted, partial)
 
 
 def _earlier(outputs: Sequence[Lazy]) -> list[Lazy]:
@@ -106,9 +131,9 @@ def _earlier(outputs: Sequence[Lazy]) -> list[Lazy]:
     return [y for r in records for y in r.outputs if _is_due(y) and y not in outputs]
 
 
-def _compute_whole(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
+def _compute_whole(structure: Structure, as_rows: bool, wanted: Lazy | None, partial: bool) -> None:
     try:
-        _compute(structure, as_rows, wanted)
+        _compute(structure, as_rows, wanted, partial)
     except BaseException as error:
         session.step_failed(error)
         if isinstance(error, WeftError):
@@ -116,12 +141,14 @@ def _compute_whole(structure: Structure, as_rows: bool, wanted: Lazy | None) -> 
         raise
 
 
-def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
+def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None, partial: bool) -> None:
     leaves = structure.arrays()
-    inspect = trace.now.inspect
+    now = trace.now
+    inspect = now.inspect
     if inspect:
         land()
-        settle(structure, inspect(structure, leaves), frozenset())
+        found = inspect(structure, leaves)
+        settle(structure, found, frozenset(), copies_of_needed(structure))
         return
     program = prepared(structure, as_rows)
     if program.collectives is not None:
@@ -130,10 +157,13 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None) -> None:
     if found is None and as_rows and structure.known is None:
         learn(structure)
     with Uninterrupted():  # memory that was overwritten belongs to the new values
+        copies = None if now.is_alone and not partial else copies_of_needed(structure)
         if found is None:
             place = program.place_of(wanted, structure.outputs)
             found = program.launch(structure, leaves, place)
-        settle(structure, found, program.rows)
+        settle(structure, found, program.rows, copies)
+    if copies is not None:
+        now.interrupted.core.difference_update(structure.records)
 
 
 def _recurring(outputs: Sequence[Lazy]) -> Structure | None:
@@ -143,21 +173,21 @@ def _recurring(outputs: Sequence[Lazy]) -> Structure | None:
     return None if record is None or captured is None else captured.structure(record, outputs)
 
 
-def _remaining(outputs: Sequence[Lazy], apart: bool) -> Structure:
+def _remaining(outputs: Sequence[Lazy], partial: bool) -> Structure:
     """The structure to compute now, once what should be a program before it has been computed."""
-    structure = structure_of(outputs, apart)
+    structure = structure_of(outputs)
     made = made_once(structure)
     if made:
-        compute(made)
+        compute(made, partial=partial)
         outputs = [y for y in outputs if y.array is None]
-        structure = structure_of(outputs, apart)
+        structure = structure_of(outputs)
     update = _separate(structure)
     if update is not None:
         later = set(update.outputs)
         pending = [x for x in update.inputs if x.array is None]
         first = dict.fromkeys([*pending, *[y for y in outputs if y not in later]])
-        compute(list(first), apart=apart)
-        structure = structure_of([y for y in outputs if y in later], apart)
+        compute(list(first), partial=partial)
+        structure = structure_of([y for y in outputs if y in later])
     captured: CapturedState | None = getattr(structure.records[-1], "captured", None)
     if captured is not None:
         captured.learn(structure)

@@ -15,7 +15,7 @@ from weakref import ref
 from weft.eager.record.attribute_pattern import refilled
 from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.plan import Plan, function_plan, intern, op_plan
-from weft.eager.record.structure import Structure
+from weft.eager.record.structure import Structure, meet_values
 from weft.errors import WeftError
 from weft.ir.node import TensorType
 from weft.ir.shape import known
@@ -29,6 +29,7 @@ def resized(structure: Structure, sizes: Sizes) -> Structure:
     Raises:
         UnfitError: the calls are invalid at these sizes.
     """
+    meet_values(structure)
     left = iter(sizes)
     new: dict[Lazy, Lazy] = {}
     records = tuple([_record(record, left, new) for record in structure.records])

@@ -183,7 +183,7 @@ def _joined(copy: Lazy, lazy: Lazy) -> Lazy:
 
 def _is_joined(copy: Lazy, lazy: Lazy) -> bool:
     record = copy.record
-    return record is not None and not record.freed and record.inputs[0] is lazy
+    return record is not None and record.freed is None and record.inputs[0] is lazy
 
 
 def _are_same(copy: Array | None, array: Array) -> bool:

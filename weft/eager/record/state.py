@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import WeakSet, ref
+from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 from weft.eager.record.lazy import Lazy, Record, begun, entry, in_package, serials
 from weft.eager.record.loop_cut import FEW, LoopStart
+from weft.eager.record.pending import Change, Interrupted, Pending, Replaced
 from weft.errors import WeftError
+from weft.runtime.flight import new_lock
 
 if TYPE_CHECKING:
     from weft.eager.record.plan import Plan
@@ -26,56 +29,29 @@ MOST_BACKWARD: Final = 4
 """The same for backward passes without an optimizer step, as in gradient accumulation."""
 
 
-class Change(NamedTuple):
-    """A change of Python state that relies on a pending value, for example that a tensor now holds
-    it.
+computing: Final = new_lock()
+"""Held to compute, and to change which value a tensor holds: both decide what memory is whose."""
 
-    Attributes:
-        value: the pending value.
-        take_back: undoes the change if the value cannot be computed; the latest change is undone
-            first.
-    """
-
-    value: Lazy
-    take_back: Callable[[], None]
-
-
-class Pending(NamedTuple):
-    """Records that wait to be computed, and the changes that rely on them."""
-
-    records: list[Record]
-    changes: list[Change]
+_states: Final[dict[int, ref[State]]] = {}
+"""The states of all threads that have one, by identity."""
+left: Final[list[Pending]] = []
+"""What ended threads have left pending."""
 
 
 class State:
     """What a thread has recorded and not yet computed, and its modes."""
 
     __slots__ = (
-        "__weakref__",
-        "anomaly",
-        "autocast",
-        "backward_passes",
-        "called",
-        "changed",
-        "changes",
-        "depth",
-        "duals",
-        "due",
-        "grad_mode",
-        "inference",
-        "inspect",
-        "limit",
-        "loop_start",
-        "maps",
-        "outer",
-        "pending",
-        "prompt",
-        "unfinished",
+        "__weakref__", "anomaly", "autocast", "backward_passes", "called", "changed", "changes",
+        "depth", "duals", "due", "grad_mode", "inference", "inspect", "interrupted",
+        "limit", "loop_start", "maps", "outer", "pending", "prompt", "taken", "unfinished",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.pending: list[Record] = []
         self.changes: list[Change] = []  # changes that rely on pending records, oldest first
+        self.taken: Pending | None = None  # what is being computed
+        self.interrupted = Interrupted()
         self.unfinished: list[Callable[[], None]] = []  # record what belongs to the same program
         self.backward_passes = 0  # since records were last computed
         self.limit = (
@@ -97,6 +73,15 @@ class State:
         self.called: dict[Any, bool] | None = None  # modules under `jit`: training or not
         self.changed: dict[Any, Lazy] = {}  # values of the tensors that the innermost trace changed
 
+    def __del__(self, left: list[Pending] = left) -> None:
+        if self.pending or self.interrupted.pending.records:
+            left.extend([self.waiting(), self.interrupted.pending])
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether its pending values are all there are, and are computed together."""
+        return len(_states) < 2 and not (left or self.interrupted.pending.records)
+
     def waiting(self) -> Pending:
         """The pending records."""
         return Pending(self.pending, self.changes)
@@ -110,7 +95,7 @@ class State:
 
     def take(self) -> Pending:
         """Take all pending records, to compute them: afterwards nothing is pending or due."""
-        found = self.waiting()
+        found = self.taken = self.waiting()
         self.pending, self.changes = [], []
         self.limit = FEW
         self.loop_start = None
@@ -122,6 +107,11 @@ class State:
         """Have `take_back` called if a pending value cannot be computed."""
         if value.array is None and not self.depth:
             self.changes.append(Change(value, take_back))
+
+    def note_replaced(self, value: Lazy, replaced: Sequence[Replaced]) -> None:
+        """Have tensors take back their old values if a pending value cannot be computed."""
+        if value.array is None and not self.depth:
+            self.changes.append(Change(value, None, replaced))
 
     def expect(self, lazy: Lazy) -> None:
         """Make a value pending that earlier programs left out, as no tensor held it."""
@@ -210,7 +200,7 @@ class State:
         record.plan = plan
         record.inputs = inputs
         record.serial = next(serials)
-        record.freed = False
+        record.freed = None
         record.results = (ref(found),)
         record.code = None
         while frame is not None:
@@ -238,12 +228,24 @@ class Trace(threading.local):
     """`trace.now` is the state of the current thread; read it once if you need it often."""
 
     def __init__(self) -> None:
-        self.now = State()
-        _states.add(self.now)
+        self.now = now = State()
+        key = id(now)
+        _states[key] = ref(now, partial(_forget, key))
 
 
-_states: Final[WeakSet[State]] = WeakSet()  # of all threads
+def _forget(key: int, _: ref[State], states: dict[int, ref[State]] = _states) -> None:
+    states.pop(key, None)
+
+
 trace: Final = Trace()
+
+
+def all_states() -> Iterator[State]:
+    """The states of all threads."""
+    for reference in tuple(_states.values()):
+        state = reference()
+        if state is not None:
+            yield state
 
 
 def needs_gradient(lazy: Lazy) -> bool:
@@ -260,13 +262,14 @@ def set_reader(read: Callable[[Any, tuple[Lazy, ...], FrameType | None], tuple[L
     _reader[:] = [read]
 
 
-_runner: list[tuple[Callable[[Lazy | None], None], Callable[[Sequence[Lazy]], None]]] = []
+Runner = tuple[Callable[[Lazy | None], None], Callable[[Sequence[Lazy]], None]]
+_runner: list[Runner] = []
 
 
 def set_runner(
     flush: Callable[[Lazy | None], None], compute: Callable[[Sequence[Lazy]], None]
 ) -> None:
-    """Set the function that computes records; `weft.eager.tensor.tensor` does so."""
+    """Set the functions that compute records; `weft.eager.tensor.tensor` does so."""
     _runner[:] = [(flush, compute)]
 
 
@@ -291,7 +294,7 @@ def compute_all_pending() -> None:
     if trace.now.depth:
         return
     flush()
-    for state in list(_states):
+    for state in all_states():
         if state is not trace.now and not state.depth:
             values = [y for record in list(state.pending) for y in record.outputs]
             with suppress(WeftError):  # raised where the thread reads the value

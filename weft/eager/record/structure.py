@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -77,8 +78,8 @@ def _contiguous(array: Array | None) -> Array:
     return np.ascontiguousarray(array)
 
 
-def structure_of(outputs: Sequence[Lazy], apart: bool = False) -> Structure:
-    """The structure that computes `outputs`; with `apart`, none of them in memory of old values.
+def structure_of(outputs: Sequence[Lazy]) -> Structure:
+    """The structure that computes `outputs`.
 
     Raises:
         WeftError: a needed value was overwritten by an in-place change.
@@ -118,7 +119,7 @@ def structure_of(outputs: Sequence[Lazy], apart: bool = False) -> Structure:
                 key += ["fed", place]
         key.append(tracked)
         count += len(record.results)
-    homes = [-1 if apart or y.home is None else _home(y, position, leaves) for y in outputs]
+    homes = [-1 if y.home is None else _home(y, position, leaves) for y in outputs]
     key.append(len(leaves))
     key += [number[y] for y in outputs]
     key += homes
@@ -140,8 +141,8 @@ def _home(output: Lazy, position: dict[int, int], leaves: list[Lazy]) -> int:
 
 def _identity(lazy: Lazy, record: Record) -> int:
     """The identity of a leaf's array."""
-    if type(lazy) is Alias and lazy.base.array is not lazy.array:
-        lazy.array = None
+    if type(lazy) is Alias:
+        lazy.array = lazy.base.array  # which may be a copy by now, or lost
     if lazy.array is None:
         refuse(lazy, record)
     return id(lazy) if type(lazy) is Number else id(lazy.array)
@@ -158,7 +159,11 @@ def needed(outputs: Sequence[Lazy], since: int = 0) -> tuple[Record, ...]:
     derivatives, which go on outside.
     """
     found: dict[Record, int] = {}  # -> the number of the variable at which its history ends
-    stack = [(y.record, SHALLOW) for y in outputs if y.record and _is_pending(y, since)]
+    stack: list[tuple[Record, int]] = []
+    for y in outputs:
+        if y.record and _is_pending(y, since):
+            y.record.meet(y)
+            stack.append((y.record, SHALLOW))
     while stack:
         record, end = stack.pop()
         if found.get(record, SHALLOW + 1) <= end:
@@ -174,6 +179,7 @@ def needed(outputs: Sequence[Lazy], since: int = 0) -> tuple[Record, ...]:
             if lazy.leaf is not None or (inner.plan.variable and inner.serial <= deep):
                 deep = SHALLOW
             if deep < SHALLOW or _is_pending(lazy, since):
+                inner.meet(lazy)
                 stack.append((inner, deep))
     return tuple(sorted(found, key=_serial))
 
@@ -222,6 +228,7 @@ def expand(structure: Structure, as_rows: bool = False) -> Expanded:
     Args:
         as_rows: keep row-sparse outputs as they are if no gradient flows through them.
     """
+    meet_values(structure)
     graph = Graph()
     memory = _Memory(structure)
     env = memory.env
@@ -253,6 +260,13 @@ def expand(structure: Structure, as_rows: bool = False) -> Expanded:
                 outputs.append(dense(found))
         feeds = tuple([memory.fed(lazy) for lazy in structure.leaves])
     return Expanded(graph, feeds, tuple(outputs), tuple(begins), frozenset(rows))
+
+
+def meet_values(structure: Structure) -> None:
+    """Let records refer to all their results that are read, as needed in a finalizer."""
+    for lazy in chain(structure.outputs, *[record.inputs for record in structure.records]):
+        if lazy.record is not None:
+            lazy.record.meet(lazy)
 
 
 def is_cut(record: Record) -> bool:

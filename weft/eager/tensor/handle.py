@@ -14,9 +14,10 @@ import numpy as np
 from weft.eager.record.access import array_of
 from weft.eager.record.global_mark import changes, inferring
 from weft.eager.record.lazy import Array, Lazy, known
-from weft.eager.record.memory_pool import lease, lend
+from weft.eager.record.memory_pool import copied, lease, lend
+from weft.eager.record.pending import Replaced
 from weft.eager.record.snapshot import is_open, loan_of, note_late, recorded_copy, settle_readers
-from weft.eager.record.state import trace
+from weft.eager.record.state import computing, trace
 from weft.eager.record.untracked_change import with_history
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
 from weft.eager.tensor.view.view import InvalidLens, Lens, View
@@ -129,9 +130,19 @@ class Handle:
         array = self.array
         if self.shown.loan is None:
             settle_readers(array)
+            if not trace.now.is_alone:
+                self._leave_copy(array)
         found = lease(array)
         self._note_lent()
         return found
+
+    def _leave_copy(self, array: Array) -> None:
+        """Leave a copy to what others have recorded, before the memory is shared."""
+        with computing:
+            old = self.shown
+            if old.array is array and old.record is None and self._references() > _LONE[0] + 1:
+                self._show_of_leaf(known(array, old.type))
+                old.array = copied(array, array.dtype)
 
     def lend(self) -> None:
         """Mark the memory as shared: others may write to it without notice."""
@@ -208,11 +219,16 @@ class Handle:
         The value is computed into the same memory if the type is the same. A leaf that requires
         grad stays one.
         """
-        self.replace_soon(lazy)
+        with computing:
+            self._replace(lazy)
         trace.now.keep_up()
 
     def replace_soon(self, lazy: Lazy) -> None:
         """`replace`, but memory that others see is written only when `State.keep_up` is called."""
+        with computing:
+            self._replace(lazy)
+
+    def _replace(self, lazy: Lazy) -> None:
         view = self.window
         if view is not None:
             if self.shown.tracked and not lazy.tracked and self.shown.leaf is None:
@@ -292,22 +308,33 @@ class Handle:
     def replace_all_soon(tensors: Sequence[Handle], lazies: Sequence[Lazy]) -> None:
         """`replace_soon` of many tensors by the results of one recorded call."""
         now = trace.now
-        back: list[tuple[weakref.ref[Handle], Lazy, Lazy]] = []
-        now.on_failure(lazies[0], partial(_take_all_back, back))
-        for tensor, lazy in zip(tensors, lazies, strict=True):
-            old = tensor.shown
-            if now.depth or tensor.window is not None or (old.tracked and old.leaf is None):
-                tensor.replace_soon(lazy)
-            else:
-                back.append((weakref.ref(tensor), old, lazy))
-                tensor._succeed(old, lazy)
+        back: list[Replaced] = []
+        with computing:
+            now.note_replaced(lazies[0], back)
+            for tensor, lazy in zip(tensors, lazies, strict=True):
+                old = tensor.shown
+                if now.depth or tensor.window is not None or (old.tracked and old.leaf is None):
+                    tensor._replace(lazy)
+                else:
+                    back.append((weakref.ref(tensor), old, lazy, None))
+                    tensor._succeed(old, lazy)
 
     def _note(self, lazy: Lazy) -> None:
         """Remember the current value, which is restored if `lazy` fails."""
         now, before = trace.now, self.shown
         if now.depth:
             now.changed.setdefault(self, before)
-        now.on_failure(lazy, partial(_take_back, weakref.ref(self), before, lazy, self.window))
+        now.note_replaced(lazy, ((weakref.ref(self), before, lazy, self.window),))
+
+    def take_back(self, before: Lazy, after: Lazy, window: View | None) -> None:
+        """Undo the replacement of one value by another, unless a third one is held by now."""
+        with computing:
+            # A view may have read its value again; any other tensor with another value is up to
+            # date.
+            if self.shown is after or self.window is not None:
+                self.exchange(before)
+                self.window = window
+                self.touch()
 
     def become(self, view: Handle) -> Handle:
         """Take the shape and value of a view of this tensor, for in-place reshapes."""
@@ -427,17 +454,6 @@ def _retain_of(lazy: Lazy, before: Lazy) -> None:
             del hooks[n]
 
 
-def _take_back(
-    reference: weakref.ref[Handle], before: Lazy, after: Lazy, window: View | None
-) -> None:
-    tensor = reference()
-    # A view may have read its value again; any other tensor with another value is up to date.
-    if tensor is not None and (tensor.shown is after or tensor.window is not None):
-        tensor.exchange(before)
-        tensor.window = window
-        tensor.touch()
-
-
 def _views_of(tensor: Handle) -> list[View]:
     """All views of a tensor, which are not listed anywhere."""
     return [v for v in gc.get_referrers(tensor) if isinstance(v, View) and v.base is tensor]
@@ -453,11 +469,6 @@ def _give_views_back(to: weakref.ref[Handle], from_: weakref.ref[Handle]) -> Non
     tensor, rest = to(), from_()
     if tensor is not None and rest is not None:
         tensor.restore_base(rest)
-
-
-def _take_all_back(changes: Sequence[tuple[weakref.ref[Handle], Lazy, Lazy]]) -> None:
-    for reference, before, after in reversed(changes):
-        _take_back(reference, before, after, None)
 
 
 def _references_of_lone() -> int:

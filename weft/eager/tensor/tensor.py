@@ -81,4 +81,4 @@ class Tensor(Attributes, Hooked, Interchange, Printing):
 
 
 Tensor.kind = Handle.default = Tensor
-set_runner(program.flush, program.compute_apart)
+set_runner(program.flush, program.compute_part)

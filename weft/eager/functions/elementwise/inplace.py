@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from weft.eager.functions.elementwise import operator, selection
+from weft.eager.record.state import computing
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, converted, lazy_of, recorded
 from weft.eager.tensor.dispatch import wrap as wrap_tensor
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import element
-from weft.eager.tensor.view.inplace import write
+from weft.eager.tensor.view.inplace import undisturbed, write
 from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import show
@@ -28,8 +29,9 @@ def changing(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The in-place method for `function(tensor, ...)`."""
 
     def method(self: T, *args: Any, **options: Any) -> T:
-        found = function(self, *args, **options)
-        return found if found is NotImplemented else write(self, found.lazy, name)
+        with computing:  # other threads may change other elements
+            found = function(self, *args, **options)
+            return found if found is NotImplemented else write(self, found.lazy, name)
 
     method.__name__ = method.__qualname__ = name
     method.__wrapped__ = function  # type: ignore[attr-defined]  # whose parameters it has
@@ -75,6 +77,7 @@ class Methods(Handle):
         source = converted(lazy_of(src), self.lazy.type.dtype)
         return write(self, _filled.record((self, source), {})[0], "copy_")
 
+    @undisturbed
     def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Any:
         """Fill the main diagonal with `fill_value`.
 
@@ -99,6 +102,7 @@ class Methods(Handle):
         tensor[np.unravel_index(places, dims)] = fill_value
         return tensor
 
+    @undisturbed
     def masked_fill_(self, mask: Any, value: Any) -> Any:
         """Fill with `value` where the mask is true."""
         return write(self, selection.masked_fill(self, mask, value).lazy, "masked_fill_")

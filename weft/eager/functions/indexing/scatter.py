@@ -18,7 +18,7 @@ from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype.dtype_info import neutral
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.view.inplace import write
+from weft.eager.tensor.view.inplace import undisturbed, write
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_, int64, uint8
 from weft.ir.node import Value
@@ -197,6 +197,7 @@ class Methods(Handle):
         """The tensor where the condition is true, `other` elsewhere."""
         return chosen(condition, self, other)
 
+    @undisturbed
     def scatter_(
         self, dim: Any, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
     ) -> Any:
@@ -204,23 +205,28 @@ class Methods(Handle):
         found = scatter(self, dim, index, src, value=value, reduce=reduce)
         return write(self, found.lazy, "scatter_")
 
+    @undisturbed
     def scatter_add_(self, dim: Any, index: Any, src: Any) -> Any:
         """`scatter_add` in place."""
         return write(self, scatter_add(self, dim, index, src).lazy, "scatter_add_")
 
+    @undisturbed
     def index_add_(self, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> Any:
         """`index_add` in place."""
         found = index_add(self, dim, index, source, alpha=alpha)
         return write(self, found.lazy, "index_add_")
 
+    @undisturbed
     def index_copy_(self, dim: Any, index: Any, source: Any) -> Any:
         """`index_copy` in place."""
         return write(self, index_copy(self, dim, index, source).lazy, "index_copy_")
 
+    @undisturbed
     def index_fill_(self, dim: Any, index: Any, value: Any) -> Any:
         """`index_fill` in place."""
         return write(self, index_fill(self, dim, index, value).lazy, "index_fill_")
 
+    @undisturbed
     def scatter_reduce_(
         self, dim: Any, index: Any, src: Any, reduce: str, *, include_self: bool = True
     ) -> Any:
@@ -228,6 +234,7 @@ class Methods(Handle):
         found = scatter_reduce(self, dim, index, src, reduce, include_self=include_self)
         return write(self, found.lazy, "scatter_reduce_")
 
+    @undisturbed
     def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Any:
         """`self[indices] = values`, or `+=`.
 
@@ -238,6 +245,7 @@ class Methods(Handle):
         (add_at if accumulate else put)(self, tuple(indices), values)
         return self
 
+    @undisturbed
     def masked_scatter_(self, mask: Any, source: Any) -> Any:
         """`masked_scatter` in place."""
         return write(self, masked_scatter(self, mask, source).lazy, "masked_scatter_")

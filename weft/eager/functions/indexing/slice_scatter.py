@@ -14,7 +14,7 @@ from weft.eager.functions.shape.stride import strided
 from weft.eager.tensor.argument import axis_of, check_same_type, dims_of
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.eager.tensor.handle import Handle
-from weft.eager.tensor.view.inplace import write
+from weft.eager.tensor.view.inplace import undisturbed, write
 from weft.errors import DTypeError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
@@ -131,10 +131,12 @@ def index_reduce(
 class Methods(Handle):
     """The methods of this module."""
 
+    @undisturbed
     def put_(self, index: Any, source: Any, accumulate: bool = False) -> Any:
         """`put` in place."""
         return write(self, put(self, index, source, accumulate).lazy, "put_")
 
+    @undisturbed
     def index_reduce_(
         self, dim: Any, index: Any, source: Any, reduce: str, *, include_self: bool = True
     ) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from weft.eager.functions.indexing.basic_index import Part, lens_of, out_of_range
 from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Array, Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.state import computing, trace
 from weft.eager.tensor.argument import check_same_type
 from weft.eager.tensor.dispatch import converted, lazy_of, leaf, record, recorded
 from weft.eager.tensor.dtype.promotion import TORCH
@@ -77,6 +77,11 @@ def put(x: Handle, key: Any, value: Any) -> None:
         GradientError: `x` is a leaf that requires grad, outside `no_grad()`.
         OutOfRangeError, ShapeError, DTypeError: as for `get`, or the value does not fit.
     """
+    with computing:  # other threads may assign to other elements
+        _put(x, key, value)
+
+
+def _put(x: Handle, key: Any, value: Any) -> None:
     check_writable(x, "x[...] = value")
     entries = _entries(key, x.rules is TORCH)
     if _is_basic(entries):

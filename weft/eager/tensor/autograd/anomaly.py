@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.eager.record.lazy import Array, Lazy, Record, serials
 from weft.eager.record.mode import Setting, Switched
-from weft.eager.record.recovery import keep
+from weft.eager.record.recovery import undo
 from weft.eager.record.state import compute, flush, trace
 from weft.eager.record.structure import Expanded, Structure, expand
 from weft.eager.tensor.generator import default_generator
@@ -288,7 +288,7 @@ def find_nan(step: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
             flush()
             del kept
         except Exception:
-            keep(trace.now.take(), start)
+            undo(start)
             if not inspector.report:
                 raise
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,12 @@ from weft.eager.tensor.autograd.backward import Given, History, Starts, add_to, 
 from weft.eager.tensor.autograd.call_hook import around
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.eager.tensor.autograd.gradient_dependence import depended_on
-from weft.eager.tensor.autograd.hook import Afterwards, after_backward, backward_pass
+from weft.eager.tensor.autograd.hook import (
+    Afterwards,
+    after_backward,
+    backward_pass,
+    this_pass,
+)
 from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import zeros_of
@@ -58,12 +64,13 @@ def backward(
             else:
                 targets = [x.lazy for x in ([inputs] if isinstance(inputs, Handle) else inputs)]
             found = walk(starts, targets, past, begins=inputs is not None)
+            recorded = this_pass().recorded
             _inspect(found)
             _accumulate_all(targets, found)
     finally:
         now.grad_mode = before
     if not (create_graph if retain_graph is None else retain_graph):
-        _free(past if inputs is None else past.towards(targets))
+        _free(past if inputs is None else past.towards(targets), recorded)
     settle_late(past.records)
     trace.now.end_backward()
     for told in tuple(after_backward):
@@ -101,6 +108,7 @@ def grad(
                 if not (x in past.values or allow_unused):
                     raise _unused(i)
             found = walk(starts, targets, past)
+            recorded = this_pass().recorded
             _inspect(found)
             found = [
                 None if g is None else conjugated(seen(x, g) if x.leaf else g)
@@ -112,7 +120,7 @@ def grad(
         if g is None and not allow_unused:
             raise _unused(i)
     if not (create_graph if retain_graph is None else retain_graph):
-        _free(past.towards(targets))
+        _free(past.towards(targets), recorded)
     grads = [None if g is None else wrap(unowned(g), x) for g, x in zip(found, xs, strict=True)]
     if materialize_grads:
         grads = [
@@ -184,9 +192,7 @@ def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> No
         if g is None:
             continue
         tensor = None if x.leaf is None or x.hooks is not None else x.leaf()
-        if tensor is not None and tensor._grad is None and g.owner is None:
-            given.give(tensor, conjugated(g))
-        else:
+        if tensor is None or g.owner is not None or not given.give_first(tensor, g):
             _accumulate(x, g)
             given = Given()  # a hook may have flushed all that is pending
 
@@ -211,9 +217,10 @@ def _accumulate(x: Lazy, g: Lazy) -> None:
         node.end((), [g])
 
 
-def _free(past: History) -> None:
+def _free(past: History, recorded: Sequence[tuple[weakref.ref[Lazy], ...]]) -> None:
+    """Free the graph for all but the gradients that were recorded."""
     for record in past.records:
-        record.freed = True
+        record.freed = recorded
         for y in record.outputs:
             if isinstance(y, Custom):
                 y.call.free()

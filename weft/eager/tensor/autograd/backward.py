@@ -16,10 +16,10 @@ from weft.eager.record.lazy import Lazy, Record, Tracer
 from weft.eager.record.mode import Setting
 from weft.eager.record.plan import function_plan, gradient_plan, op_plan
 from weft.eager.record.snapshot import as_now
-from weft.eager.record.state import trace
+from weft.eager.record.state import computing, trace
 from weft.eager.tensor.autograd.call_hook import Around, around, call_of, fitting
 from weft.eager.tensor.autograd.custom_function import Custom
-from weft.eager.tensor.autograd.hook import Afterwards, backward_pass
+from weft.eager.tensor.autograd.hook import Afterwards, backward_pass, note_gradients
 from weft.eager.tensor.dispatch import unowned, wrap
 from weft.eager.tensor.handle import Retain
 from weft.errors import GradientError
@@ -67,7 +67,7 @@ def history(ys: Sequence[Lazy], ends: Sequence[Lazy] = ()) -> History:
         if lazy.leaf is not None or isinstance(lazy, Tracer) or lazy in last:
             continue
         record = lazy.record
-        if record is None or record.freed:
+        if record is None or record.freed is not None:
             raise GradientError(
                 "backward: the graph behind this value was freed by an earlier backward pass; "
                 f"call that one with retain_graph=True{at_user_line()}"
@@ -290,7 +290,9 @@ def _record(starts: Starts, xs: Sequence[Lazy], stop: Sequence[Lazy]) -> tuple[L
         [x.type for x in xs],
         len(stop),
     )
-    return trace.now.record(plan, (*[y for y, _ in starts], *given, *xs, *stop))
+    found = trace.now.record(plan, (*[y for y, _ in starts], *given, *xs, *stop))
+    note_gradients(found)
+    return found
 
 
 def seen(x: Lazy, g: Lazy) -> Lazy:
@@ -322,12 +324,14 @@ def add(x: Lazy, y: Lazy) -> Lazy:
 
 def add_to(tensor: Any, g: Lazy) -> None:
     """Add a gradient to `.grad` of a tensor."""
-    if tensor._grad is None:
-        Given().give(tensor, unowned(g))
-    elif trace.now.grad_mode:  # the old gradient may be part of a recorded graph
-        Given().give(tensor, add(tensor._grad.lazy, g))
-    else:
-        tensor._grad.replace(add(tensor._grad.lazy, g))
+    with computing:  # other threads may add to the same
+        before = tensor._grad
+        if before is None:
+            Given().give(tensor, unowned(g))
+        elif trace.now.grad_mode:  # the old gradient may be part of a recorded graph
+            Given().give(tensor, add(before.lazy, g))
+        else:
+            before.replace(add(before.lazy, g))
 
 
 class Given:
@@ -344,6 +348,14 @@ class Given:
         if not self._given:
             trace.now.on_failure(g, self._take_back)
         self._given.append((weakref.ref(tensor), weakref.ref(found), before))
+
+    def give_first(self, tensor: Any, g: Lazy) -> bool:
+        """`give`, if the tensor has no gradient yet; whether that was so."""
+        with computing:  # other threads may give one to the same
+            if tensor._grad is not None:
+                return False
+            self.give(tensor, conjugated(g))
+            return True
 
     def _take_back(self) -> None:
         for reference, gradient, before in self._given:

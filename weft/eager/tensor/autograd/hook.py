@@ -60,11 +60,13 @@ class BackwardPass:
     Attributes:
         gradients: by the hook's key.
         ends: callbacks for the end of the pass, unless it fails.
+        recorded: the results of the gradients that it has recorded.
     """
 
     def __init__(self) -> None:
         self.gradients: dict[Hashable, list[Any]] = {}
         self.ends: list[Callable[[], Any]] = []
+        self.recorded: list[tuple[weakref.ref[Lazy], ...]] = []
 
 
 class _Passes(threading.local):
@@ -91,6 +93,13 @@ def backward_pass() -> Generator[None, None, None]:
 def this_pass() -> BackwardPass:
     """The current backward pass."""
     return _passes.open[-1]
+
+
+def note_gradients(found: Sequence[Lazy]) -> None:
+    """Note the results of a gradient that the current backward pass, if any, has recorded."""
+    record = found[0].record
+    if _passes.open and record is not None:
+        _passes.open[-1].recorded.append(record.results)
 
 
 after_backward: Final[list[Callable[[Sequence[Lazy]], None]]] = []

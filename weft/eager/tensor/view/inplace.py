@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from weft.eager.record.global_mark import inferring
 from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.state import computing, trace
 from weft.eager.tensor.dispatch import cast
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view_transform import Shaped
@@ -16,7 +18,22 @@ from weft.ir.shape import known, show
 from weft.ops.base import at_user_line
 
 T = TypeVar("T", bound=Handle)
+F = TypeVar("F", bound=Callable[..., Any])
 _KINDS = "biufc"  # a tensor cannot take a value of a later kind
+
+
+def undisturbed(method: F) -> F:
+    """A method that reads and changes a tensor while no other thread can change it.
+
+    So threads may change different elements of one tensor.
+    """
+
+    @functools.wraps(method)
+    def changed(*args: Any, **options: Any) -> Any:
+        with computing:
+            return method(*args, **options)
+
+    return changed  # type: ignore[return-value]
 
 
 def check_writable(x: Handle, name: str) -> None:

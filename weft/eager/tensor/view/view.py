@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NoReturn, Protocol
 import numpy as np
 
 from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.state import computing, trace
 from weft.errors import ShapeError
 from weft.ir.shape import known
 from weft.ops.base import at_user_line
@@ -125,11 +125,12 @@ class View:
     __slots__ = ("__weakref__", "_version", "base", "flows", "lens")
     flows: bool  # whether gradients may flow back through it
 
-    def __init__(self, base: Base, lens: Lens) -> None:
+    def __init__(self, base: Base, lens: Lens, version: int | None = None) -> None:
+        """A view that was read in this version of its base, by default the current one."""
         self.base = base
         self.lens = lens
         self.flows = trace.now.grad_mode
-        self._version = base.version
+        self._version = base.version if version is None else version
         base.views += 1
 
     def is_stale(self) -> bool:
@@ -149,12 +150,13 @@ class View:
 
     def take(self) -> Lazy:
         """The current value of the view."""
+        version = self.base.version  # first: another thread may change the base meanwhile
         before, trace.now.grad_mode = trace.now.grad_mode, self.flows
         try:
             lazy = self.lens.take(self.base.lazy)
         finally:
             trace.now.grad_mode = before
-        self._version = self.base.version
+        self._version = version
         return lazy
 
     def put(self, lazy: Lazy) -> None:
@@ -163,11 +165,12 @@ class View:
         Raises:
             RepeatedError: several of its elements are one element of its base.
         """
-        try:
-            self.base.replace_soon(self.lens.put(self.base.lazy, lazy))
-        except RepeatedError as error:  # of the base, but perhaps not of this view
-            self._put_apart(lazy, error)
-        self._version = self.base.version
+        with computing:  # other threads may write to other parts of the base
+            try:
+                self.base.replace_soon(self.lens.put(self.base.lazy, lazy))
+            except RepeatedError as error:  # of the base, but perhaps not of this view
+                self._put_apart(lazy, error)
+            self._version = self.base.version
 
     def _put_apart(self, lazy: Lazy, error: RepeatedError) -> None:
         """Change the root base at the view's places."""

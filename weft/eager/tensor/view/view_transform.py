@@ -31,8 +31,9 @@ STOP: Final = REGISTRY["stop_gradient"]
 def show(x: Any, lens: Lens) -> Any:
     """A view of a tensor; for other data, a new tensor that shares no memory."""
     base = x if isinstance(x, Handle) else wrap(lazy_of(x))
+    version = base.version  # first: another thread may change the base meanwhile
     tensor = wrap(lens.take(base.lazy), base)
-    tensor.look(View(base, lens))
+    tensor.look(View(base, lens, version))
     return tensor
 
 
