@@ -38,6 +38,9 @@ EXCEPTIONS = {
     "eager/record/determinism.py:use_deterministic_algorithms(warn_only)": "nothing to warn of",
     "eager/record/mode.py:autocast(cache_enabled)": ALWAYS,
     "eager/tensor/attribute.py:Attributes.to(non_blocking)": HINT,
+    "eager/tensor/attribute.py:Attributes.cuda(device)": "it raises",
+    "eager/tensor/attribute.py:Attributes.cuda(memory_format)": "it raises",
+    "eager/tensor/attribute.py:Attributes.cuda(non_blocking)": "it raises",
     "eager/tensor/autograd/custom_function.py:Function.__call__(args)": "it raises",
     "eager/tensor/autograd/custom_function.py:Function.__call__(kwargs)": "it raises",
     "func/control/loop.py:fori_loop(unroll)": HINT,
@@ -49,6 +52,7 @@ EXCEPTIONS = {
     "nn/layer/linear.py:Identity.__init__(kwargs)": "it takes any, as in PyTorch",
     "nn/layer/transformer.py:TransformerEncoder.__init__(enable_nested_tensor)": HINT,
     "nn/layer/transformer.py:TransformerEncoder.__init__(mask_check)": HINT,
+    "nn/module/module.py:Module.cuda(device)": "it raises",
     "nn/module/module.py:Module.to_empty(recurse)": ONE_KIND,
     "nn/utils/prune.py:BasePruningMethod.__call__(inputs)": "a forward hook's signature",
     "numpy/searching.py:argsort(stable)": ALWAYS,
@@ -79,13 +83,15 @@ for name in (
     "zeros_like",
 ):
     EXCEPTIONS[f"eager/functions/creation/constructor.py:{name}(pin_memory)"] = ONE_KIND
-for file, names in {
-    "eager/functions/creation/arange.py": "arange eye linspace logspace range tril_indices",
-    "eager/functions/creation/window.py": "bartlett_window blackman_window hamming_window",
-}.items():
-    EXCEPTIONS |= {f"{file}:{name}(pin_memory)": ONE_KIND for name in names.split()}
-for name in ("rand", "randint", "randn"):
-    EXCEPTIONS[f"eager/functions/random/generator.py:{name}(pin_memory)"] = ONE_KIND
+CREATION = {
+    "creation/arange.py": "arange eye linspace logspace range tril_indices triu_indices",
+    "creation/constructor.py": "scalar_tensor tensor",
+    "creation/window.py": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
+    "random/generator.py": "normal rand rand_like randint randint_like randn randn_like randperm",
+}
+EXCEPTIONS |= {f"fft.py:{name}(pin_memory)": ONE_KIND for name in ("fftfreq", "rfftfreq")}
+for file, names in CREATION.items():
+    EXCEPTIONS |= {f"eager/functions/{file}:{name}(pin_memory)": ONE_KIND for name in names.split()}
 for name in ("clip_grad_norm_", "clip_grad_value_", "get_total_norm"):
     EXCEPTIONS[f"nn/utils/gradient.py:{name}(foreach)"] = HINT
 for name in ("device_ids", "output_device", "dim", "gradient_as_bucket_view"):
