@@ -14,7 +14,7 @@ from typing import Any, Final
 from weft.errors import DistributedError
 from weft.ir.node import NOT_THE_USER, at_user_line
 from weft.placement import launched
-from weft.transport.arrival import note_failure
+from weft.transport.arrival import note_failure, tell
 from weft.transport.base import Transport, described
 from weft.transport.group import TIMEOUT_SECONDS, Group
 from weft.transport.local import LocalTransport
@@ -23,6 +23,7 @@ from weft.transport.mpi import MpiTransport
 from weft.transport.native import Native
 from weft.transport.sequence import CallSequence
 from weft.transport.shared_memory import share
+from weft.transport.supervisor import JOINED, LEFT
 
 FAREWELL_SECONDS: Final = 2.0
 """How long a rank that has failed waits for the others to say so, too."""
@@ -42,6 +43,8 @@ class Session:
         self.groups = {0: self.world}
         self._numbers = itertools.count(1)
         self.failed = False
+        if transport.size > 1:
+            tell(JOINED)
         self.monitor = Monitor(transport) if transport.size > 1 else None
         self.memory = share(transport, timeout, native) if native and transport.size > 1 else None
         self._join_memory(self.world)
@@ -101,6 +104,7 @@ class Session:
             raise DistributedError(text)
         monitor.stop()
         self.transport.close()
+        tell(LEFT)
 
 
 _current: Final[list[Session]] = []
