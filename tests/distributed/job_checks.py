@@ -5,6 +5,7 @@ import time
 
 import data_parallel_checks
 import dtensor_checks
+import gradient_checks
 import horovod_checks
 import horovod_graph_checks
 import horovod_keras_checks
@@ -260,7 +261,8 @@ def check_refusals(rank: int, size: int) -> None:
 
 
 MODULES = (
-    sys.modules[__name__], data_parallel_checks, dtensor_checks, horovod_checks,
+    sys.modules[__name__], data_parallel_checks, dtensor_checks, gradient_checks,
+    horovod_checks,
     horovod_graph_checks, horovod_keras_checks, horovod_passes_checks, mapped_checks, mesh_checks,
     pipeline_checks, saved_checks, shape_checks, shard_checks, shard_option_checks,
     tensor_parallel_checks,
