@@ -5,7 +5,10 @@ Every random operation takes the next counter of its generator and draws numbers
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -72,6 +75,11 @@ class Generator:
 
     def next(self) -> int:
         """The counter of the next call."""
+        branch = current_branch() if _branches else None
+        return self.advance() if branch is None else branch.next(self)
+
+    def advance(self) -> int:
+        """The counter of the next call of the generator's own stream."""
         with self._lock:
             self._calls += 1
             return (self._start + self._calls) & _WORD
@@ -94,6 +102,48 @@ class Generator:
         found = np.ascontiguousarray(array_of(array)).view(np.uint64)
         self._seed, self._start, self._calls = map(int, found)
         return self
+
+
+class Branch:
+    """Streams that take the place of all generators' own within a part of a computation.
+
+    Args:
+        start: gives the number with which a generator's stream begins, at its first draw.
+    """
+
+    def __init__(self, start: Callable[[Generator], int]) -> None:
+        self._start = start
+        self._thread = threading.get_ident()
+        self._streams: dict[Generator, int] = {}
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Inside, this thread draws from the streams."""
+        _branches.append(self)
+        try:
+            yield
+        finally:
+            _branches.remove(self)
+
+    def next(self, generator: Generator) -> int:
+        """The counter of a generator's next call."""
+        last = self._streams.get(generator)
+        found = splitmix64(self._start(generator)) if last is None else (last + 1) & _WORD
+        self._streams[generator] = found
+        return found
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it was made by this thread."""
+        return self._thread == threading.get_ident()
+
+
+_branches: Final[list[Branch]] = []
+
+
+def current_branch() -> Branch | None:
+    """What this thread draws from instead of generators' own streams."""
+    return next((each for each in reversed(_branches) if each.is_own), None)
 
 
 default_generator: Final = Generator()
