@@ -143,7 +143,10 @@ def destroy_process_group(group: Group | None = None) -> None:
     joined = session.current()
     if joined is not None:
         found = joined.groups.pop(group.number, None)
-        if found is not None and found.channel is not None:
+        if found is None:
+            return
+        found.confirm()
+        if found.channel is not None:
             found.channel.close()
 
 

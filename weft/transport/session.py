@@ -198,6 +198,9 @@ def _finish(session: Session) -> None:
         work()
     if session.transport.failure is None:
         session.transport.worker.catch_up()
+    for group in session.groups.values():
+        if session.transport.failure is None:
+            group.confirm()
 
 
 _hooked: Final[list[Any]] = []
