@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from weft import memory
 from weft.cli.argument import MOST_OF_A_HOST
 from weft.cli.output import News, pass_on
 from weft.errors import ConfigError, DistributedError
+from weft.memory import capacity
 from weft.placement import ASKED, KEPT, MARK, PINNED
 from weft.transport import supervisor
 
@@ -186,7 +186,7 @@ def _check_room(job: Job) -> None:
     Raises:
         ConfigError: more ranks than its memory has room for.
     """
-    most = min(MOST_OF_A_HOST, max(LEAST_ROOM, memory.capacity() // RANK_BYTES))
+    most = min(MOST_OF_A_HOST, max(LEAST_ROOM, capacity() // RANK_BYTES))
     if not job.hosts and job.ranks > most:
         raise ConfigError(
             f"launch: expected at most {most:,} ranks on this machine, each of which takes "
