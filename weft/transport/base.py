@@ -180,6 +180,10 @@ class Transport(abc.ABC):
         Memory that is sent must not change until all is done.
         """
 
+    @abc.abstractmethod
+    def source_of(self, tag: int) -> int | None:
+        """The rank from which a message with this tag has come that nobody has received yet."""
+
     def prepare(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Exchange:
         """Persistent messages; see `start`."""
         return _Restarted(self, sends, receives, tag)

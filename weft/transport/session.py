@@ -7,6 +7,7 @@ import itertools
 import os
 import sys
 import traceback
+import zlib
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Final
@@ -25,6 +26,8 @@ from weft.transport.sequence import CallSequence
 from weft.transport.shared_memory import share
 from weft.transport.supervisor import JOINED, LEFT
 
+LOCAL: Final = 1 << 24
+"""Numbers from here on are of groups that their members alone have made."""
 FAREWELL_SECONDS: Final = 2.0
 """How long a rank that has failed waits for the others to say so, too."""
 
@@ -42,6 +45,7 @@ class Session:
         self.world = Group(transport, range(transport.size), 0, timeout)
         self.groups = {0: self.world}
         self._numbers = itertools.count(1)
+        self._made: dict[tuple[int, ...], itertools.count[int]] = {}
         self.failed = False
         if transport.size > 1:
             tell(JOINED)
@@ -53,8 +57,13 @@ class Session:
         """Let a group use shared memory, if all members have it."""
         group.channel = None if self.memory is None else self.memory.channel(group)
 
-    def new_group(self, ranks: Sequence[int], timeout: float | None = None) -> Group:
+    def new_group(
+        self, ranks: Sequence[int], timeout: float | None = None, local: bool = False
+    ) -> Group:
         """A group of these ranks; all ranks of the job make it, members or not.
+
+        Args:
+            local: whether its members alone make it; its number follows from them then.
 
         Raises:
             DistributedError: a rank is out of range, or occurs twice.
@@ -65,11 +74,16 @@ class Session:
                 f"new_group: expected different ranks from 0 to {self.transport.size - 1}, got "
                 f"{list(ranks)}{at_user_line()}"
             )
-        number = next(self._numbers)
+        number = self._local_number(tuple(ranks)) if local else next(self._numbers)
         group = Group(self.transport, ranks, number, self.timeout if timeout is None else timeout)
         self.groups[number] = group
         self._join_memory(group)
         return group
+
+    def _local_number(self, ranks: tuple[int, ...]) -> int:
+        """A number that all members find by themselves, beyond those of other groups."""
+        count = self._made.setdefault(ranks, itertools.count())
+        return LOCAL + (zlib.crc32(repr((ranks, next(count))).encode()) >> 8)
 
     def fail(self, error: BaseException) -> None:
         """Tell the other ranks of an exception that ends this one."""
