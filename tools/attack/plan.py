@@ -39,5 +39,7 @@ ATTACKS = {
         Attack("memory", "programs short of memory or processes", 1_000, 50, 90, 16 * GIBIBYTE),
         Attack("graphs", "drawn programs", 6_000, 100, 90),
         Attack("ranks", "kills and stops of ranks", 100, 5, 150, 256 * GIBIBYTE),
+        Attack("crowds", "starts of many late ranks", 10, 2, 300, 256 * GIBIBYTE),
+        Attack("hosts", "ranks, link and launcher of two hosts", 20, 5, 150, 256 * GIBIBYTE),
     )
 }
