@@ -120,8 +120,11 @@ def nccl_built(verbose: bool = False) -> bool:
 gloo_built = gloo_enabled = ddl_built = ccl_built = cuda_built = rocm_built = nccl_built
 
 
-def join() -> int:
+def join(device: int = -1) -> int:
     """Declare that this rank has no more data; returns the last rank to join.
+
+    Args:
+        device: no effect; zeros are the CPU's.
 
     Until all ranks have joined, this rank contributes zeros to the others' sums and means. A
     mean is still divided by the number of all ranks.
@@ -136,6 +139,7 @@ def join() -> int:
         0
         >>> hvd.shutdown()
     """
+    del device
     settle()
     return join_all("hvd.join")
 

@@ -11,6 +11,7 @@ from weft import ops
 from weft.distributed.objects import all_gather_object, broadcast_object_list
 from weft.distributed.reduce_op import ReduceOp
 from weft.eager.tensor.handle import Handle
+from weft.errors import ArgumentError
 from weft.func.tree import map_structure
 from weft.horovod import basics, reduction
 from weft.horovod.compression import Compressor
@@ -19,11 +20,13 @@ from weft.horovod.reduction import Op, Reduction, reduction_of
 from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.tensorflow.movement import Movement, once
 from weft.ir.node import Value
+from weft.ops.base import at_user_line
 from weft.tf1.control.dependency import group
 from weft.tf1.control.py_func import host_function
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.graph import get_default_graph, name_scope
+from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.variable.variable_list import global_variables
 from weft.transport.base import Array
@@ -63,12 +66,35 @@ def reduced(
     tensors: Sequence[Any], how: Reduction, name: str | None, process_set: ProcessSet
 ) -> list[Any]:
     """Reduce several tensors together; `IndexedSlices` become dense."""
+    if any([_is_open(x) for x in tensors]):
+        return [_slices(x, how, process_set) if _is_open(x) else
+                reduced([x], how, name, process_set)[0] for x in tensors]  # fmt: skip
     dense = [convert_to_tensor(x) for x in tensors]
     if how.on_integers([x.dtype.ir for x in dense]) and len({x.dtype for x in dense}) > 1:
         return [y for x in dense for y in reduced([x], how, name, process_set)]
     pairs = [how.compression.compress(x) for x in dense]
     found = _reduced([x for x, _ in pairs], how, name, process_set)
     return [how.compression.decompress(y, c) for y, (_, c) in zip(found, pairs, strict=True)]
+
+
+def _is_open(x: Any) -> bool:
+    """Whether these are rows of a tensor of unknown size."""
+    return isinstance(x, IndexedSlices) and x.dense_shape is None
+
+
+def _slices(x: IndexedSlices, how: Reduction, process_set: ProcessSet) -> IndexedSlices:
+    """All ranks' rows, as rows."""
+    if how.op not in (ReduceOp.AVG, ReduceOp.SUM) or (how.prescale, how.postscale) != (1.0, 1.0):
+        raise ArgumentError(
+            "allreduce: expected hvd.Average or hvd.Sum without factors for IndexedSlices without "
+            f"a dense_shape, got {how.op}{at_user_line()}"
+        )
+    values, indices = (
+        allgather(x.values, None, process_set),
+        allgather(x.indices, None, process_set),
+    )
+    mean = how.op is ReduceOp.AVG
+    return IndexedSlices(values / process_set.size() if mean else values, indices)
 
 
 def _reduced(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,7 +22,7 @@ from weft.horovod.compression import Compressor, NoneCompressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Adasum, Op, reduction_of
 from weft.horovod.torch.compression import Compression
-from weft.nn.parallel.alike import make_alike
+from weft.nn.parallel.alike import alike_or_told
 from weft.nn.parallel.large import Large
 from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
@@ -52,15 +53,18 @@ class _Setting:
     _checked: bool = False
 
     def check_start(self) -> None:
-        """Check before the first update that all ranks have the same parameters.
+        """Warn before the first update if ranks have different parameters, as Horovod trains them.
 
         Raises:
-            DistributedError: they differ; call `broadcast_parameters` before.
+            DistributedError: their shapes differ.
         """
         if not self._checked and self.process_set.included():
             self._checked = True
             named = dict(zip(self.names, self.parameters, strict=True))
-            make_alike("DistributedOptimizer", named, self.process_set.group, take=False)
+            told = alike_or_told("DistributedOptimizer", named, self.process_set.group)
+            if told:
+                text = f"{told}; call broadcast_parameters before if they are to be the same"
+                warnings.warn(text, stacklevel=4)
 
     def reduce(self) -> None:
         """Reduce gradients; unused parameters contribute zeros, as in Horovod."""
@@ -219,17 +223,10 @@ def DistributedOptimizer(
         OptimizerError: names occur twice, parameters are not the optimizer's, or a predivide
             factor without `hvd.Average`.
 
-    The first `step` raises `DistributedError` if ranks have different parameters; call
-    `broadcast_parameters` before.
+    The first `step` warns if ranks have different parameters; call `broadcast_parameters` before.
     """
     own = [p for group in optimizer.param_groups for p in group["params"]]
-    named = list(named_parameters or [(f"allreduce.noname.{i}", p) for i, p in enumerate(own)])
-    names = {id(p): name for name, p in named}
-    if len(set(names.values())) != len(named) or names.keys() - {id(p) for p in own}:
-        raise OptimizerError(
-            "DistributedOptimizer: expected parameters of the optimizer, each with a name of its "
-            f"own{at_user_line()}"
-        )
+    names = _names_of(own, named_parameters)
     _check_passes(backward_passes_per_step)
     reduction = reduction_of(op, None, "DistributedOptimizer")
     if gradient_predivide_factor != 1.0 and reduction is not ReduceOp.AVG:
@@ -250,6 +247,32 @@ def DistributedOptimizer(
     found.__dict__ = optimizer.__dict__
     found.__dict__["_hvd"] = setting
     return found
+
+
+def _names_of(own: Sequence[Any], named: Iterable[tuple[str, Any]] | None) -> dict[int, str]:
+    """The name of each parameter of an optimizer, by its id.
+
+    Raises:
+        OptimizerError: what is named is not the optimizer's, each parameter once.
+    """
+    if named is None:
+        return {id(p): f"allreduce.noname.{i}" for i, p in enumerate(own)}
+    pairs: list[Any] = list(named)
+    wrong = ""
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):  # pyright: ignore
+        wrong = "something else than pairs of a name and a parameter: pass model.named_parameters()"
+    elif len({name for name, _ in pairs}) != len(pairs):
+        wrong = "a name twice"
+    elif {id(p) for _, p in pairs} - {id(p) for p in own}:
+        wrong = "parameters of another model"
+    elif missing := [i for i, p in enumerate(own) if id(p) not in {id(q) for _, q in pairs}]:
+        wrong = f"no name of its parameters {missing}"
+    if wrong:
+        raise OptimizerError(
+            "DistributedOptimizer: named_parameters: expected the optimizer's parameters, each "
+            f"with a name of its own, got {wrong}{at_user_line()}"
+        )
+    return {id(p): name for name, p in pairs}
 
 
 def _grouped(
