@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return given.run(given)
     except (WeftError, OSError) as error:
-        print(f"weft {given.command}: {error}", file=sys.stderr)
+        text = str(error).removeprefix(f"{given.command}: ")
+        print(f"weft {given.command}: {text}", file=sys.stderr)
         return 2
 
 
