@@ -107,7 +107,7 @@ class Lines:
                 whole.append(line)
             elif whole and not whole[-1]:
                 whole.pop()
-        return [text for line in whole if (text := self._told(self._rank, line))]
+        return [told for line in whole if (told := self._told(self._rank, line))]
 
     def _told(self, rank: int, line: bytes) -> str:
         """A line as it is printed; empty where it only has news."""

@@ -10,7 +10,7 @@ import builtins
 import collections
 import sys
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from weft.errors import DTypeError
 from weft.ops.base import at_user_line
@@ -118,4 +118,4 @@ def _named_type(module: str, name: str, fields: list[str]) -> Any:
     right = isinstance(found, type) and issubclass(found, tuple)
     if right and list(getattr(found, "_fields", ())) == fields:
         return found
-    return collections.namedtuple(name.rpartition(".")[2], fields)
+    return NamedTuple(name.rpartition(".")[2], [(field, Any) for field in fields])  # pyright: ignore
