@@ -31,7 +31,7 @@ from weft import config
 
 SMALL = {
     "calls": 60, "files": 200, "kills": 10, "signals": 3, "caches": 6, "memory": 3, "graphs": 4,
-    "ranks": 1,
+    "ranks": 1, "crowds": 1, "hosts": 1,
 }  # fmt: skip
 
 

@@ -121,10 +121,10 @@ class Job:
             time.sleep(0.01)
         return False
 
-    def ends(self, seconds: float = ENDS_WITHIN) -> bool:
+    def ends(self, seconds: float | None = None) -> bool:
         """Whether the launcher ends in time."""
         try:
-            self.process.wait(seconds)
+            self.process.wait(ENDS_WITHIN if seconds is None else seconds)
         except subprocess.TimeoutExpired:
             return False
         self._reader.join(1.0)
