@@ -1,5 +1,6 @@
 """Gradients, data-parallel modules and divided optimizers; called by `job_checks.py`."""
 
+import copy
 import hashlib
 import sys
 from pathlib import Path
@@ -285,6 +286,57 @@ def check_fixed_tree(rank: int, size: int) -> None:
     except ValueError as error:
         assert "expected shards, a power of two" in str(error)
     wf.config.change("compile", False)
+
+
+class Noisy(wf.nn.Module):
+    """Layers that draw, and a program's own numbers of both kinds of generators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = wf.nn.Sequential(
+            wf.nn.Linear(64, 32), wf.nn.RReLU(), wf.nn.Dropout(0.3), wf.nn.Linear(32, 10),
+            wf.nn.AlphaDropout(0.1),
+        )  # fmt: skip
+        self.own = wf.Generator().manual_seed(7 + dist.get_rank())
+
+    def forward(self, x):
+        noise = wf.rand(x.shape[0], 10) + wf.randn(10, generator=self.own)
+        mask = wf.nn.functional.dropout(wf.ones(x.shape[0], 1, 10), 0.2)
+        kept = wf.bernoulli(wf.full((x.shape[0], 1), 0.9))  # a depth drawn for each example
+        y = wf.utils.checkpoint.checkpoint(self.layers, x, use_reentrant=False)
+        return (y + 0.1 * noise) * mask[:, 0] * kept
+
+
+def check_random_layers_in_shards(rank: int, size: int) -> None:
+    """Of one rank and of several, whose generators begin differently: the same bits."""
+    found = []
+    for ranks in (1, size):
+        group = dist.new_group([0]) if ranks == 1 else None
+        if rank < ranks:
+            wf.manual_seed(3)
+            net = Noisy()
+            wf.manual_seed(5 + rank)
+            model = wf.nn.parallel.DistributedDataParallel(net, shards=4, process_group=group)
+            digits(model, rank, ranks, 4)
+            wf.rand(rank + 1)
+            digits(model, rank, ranks, 1)
+            found.append(digest(net))
+    wf.config.change("compile", False)
+    every = [None] * size
+    dist.all_gather_object(every, found[-1])
+    assert {*found, *every} == {found[0]}
+    plain = wf.nn.Sequential(wf.nn.Linear(2, 2), wf.nn.Dropout())
+    model = wf.nn.parallel.DistributedDataParallel(plain, shards=4)
+    model(wf.ones(8, 2))
+    assert copy.deepcopy(model)(wf.ones(8, 2)).shape == (8, 2)
+    net = wf.nn.Sequential(wf.nn.Linear(2, 2), wf.nn.SyncBatchNorm(2))
+    model = wf.nn.parallel.DistributedDataParallel(net, shards=4)
+    wf.config.change("compile", False)
+    try:
+        model(wf.ones(8, 2))
+        raise AssertionError("expected an error")
+    except ValueError as error:
+        assert "SyncBatchNorm: expected a DistributedDataParallel without shards" in str(error)
 
 
 def check_batch_norm(rank: int, size: int) -> None:

@@ -179,3 +179,13 @@ def check_graph_mnist(rank: int, size: int) -> None:
             found = tf.train.latest_checkpoint(folder)
             assert found is not None and found.endswith("model.ckpt-60")
     assert accuracy > 0.6
+
+
+def check_rows_of_a_tensor_of_unknown_size(rank: int, size: int) -> None:
+    tf.reset_default_graph()
+    rows = tf.IndexedSlices(tf.constant([[1.0 + rank]]), tf.constant([rank]))
+    found = hvd.allreduce(rows)
+    with tf.Session() as session:
+        values, indices = session.run([found.values, found.indices])
+    assert values.tolist() == [[(1.0 + i) / size] for i in range(size)]
+    assert indices.tolist() == list(range(size)) and found.dense_shape is None

@@ -1,10 +1,13 @@
 """What ranks do together, checked on each of them; run by `weft launch`."""
 
+import collections
 import sys
 import time
+import warnings
 
 import data_parallel_checks
 import dtensor_checks
+import gradient_checks
 import horovod_checks
 import horovod_graph_checks
 import horovod_keras_checks
@@ -142,11 +145,97 @@ def check_groups(rank: int, size: int) -> None:
         dist.all_reduce(x, group=even)
         assert x.tolist() == [(size + 1) // 2] * 3
     else:
+        calls = {
+            "all_reduce": lambda: dist.all_reduce(x, group=even),
+            "broadcast": lambda: dist.broadcast(x, 0, even),
+            "gather_object": lambda: dist.gather_object(1, group=even),
+            "recv": lambda: dist.recv(x, group=even),
+        }
+        for name, call in calls.items():
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                assert call() in (None, -1)
+            assert f"{name}: rank {rank} is no member of the group of ranks" in str(told[0].message)
+        assert x.tolist() == [1] * 3
+    if rank:  # rank 0 does not know of it
+        local = [dist.new_group(range(1, size), use_local_synchronization=True) for _ in range(2)]
+        for group in local:
+            x = wf.ones(2)
+            dist.all_reduce(x, group=group)
+            assert x.tolist() == [size - 1] * 2
+    dist.barrier(device_ids=[0], timeout=20)
+
+
+def check_roots_and_asynchronous_calls(rank: int, size: int) -> None:
+    """Roots by their rank in a group of another order; every call also later."""
+    group = dist.new_group(range(1, size)) if size > 2 else dist.new_group()
+    first, last, count = group.ranks[0], group.ranks[-1], group.size
+    if group.index < 0:
+        dist.barrier()
+        return
+    place = {"group": group, "async_op": True}
+    x, y, z, out = (wf.tensor([float(rank)]) for _ in range(4))
+    rows = [wf.zeros(1) for _ in group.ranks]
+    swapped = [wf.zeros(1) for _ in group.ranks]
+    works = [
+        dist.broadcast(x, group_src=count - 1, **place),
+        dist.reduce(y, group_dst=0, **place),
+        dist.gather(z, rows if rank == last else None, group_dst=count - 1, **place),
+        dist.scatter(z, [wf.full((1,), float(i)) for i in range(count)] if rank == first else None,
+                     group_src=0, **place),
+        dist.reduce_scatter(out, [wf.full((1,), float(i)) for i in range(count)], **place),
+        dist.all_to_all(swapped, [wf.tensor([float(rank)])] * count, **place),
+    ]  # fmt: skip
+    for work in works:
+        work.wait()
+    assert x.item() == last and (rank != first or y.item() == sum(group.ranks))
+    assert rank != last or [r.item() for r in rows] == list(group.ranks)
+    assert z.item() == group.index and out.item() == group.index * count
+    assert [r.item() for r in swapped] == list(group.ranks)
+    some = [rank]
+    dist.broadcast_object_list(some, group=group, group_src=count - 1)
+    assert some == [last]
+    if group.index == 0:
+        found = sorted([dist.recv(x, group=group, tag=5) for _ in range(count - 1)])
+        assert found == list(group.ranks[1:]) and x.item() in found
+    else:
+        dist.send(wf.tensor([float(rank)]), group=group, tag=5, group_dst=0)
+    for wrong in ({}, {"src": first, "group_src": 0}, {"group_src": count}):
         try:
-            dist.all_reduce(x, group=even)
+            dist.broadcast(x, group=group, **wrong)
+            raise AssertionError("expected an error")
         except DistributedError as error:
-            assert f"all_reduce: rank {rank} is no member of the group of ranks" in str(error)
+            assert "broadcast: expected a" in str(error)
     dist.barrier()
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+def check_types_of_objects(rank: int, size: int) -> None:
+    local = collections.namedtuple("Local", "c")
+    own = {
+        "array": np.arange(3), "float": np.float32(1.5), "bool": np.bool_(True), "t": wf.ones(1),
+        "pair": Pair(rank, [Pair(np.int32(3), None)]), "here": local(2.0),
+        "ordered": collections.OrderedDict(b=1, a=(collections.Counter("aab"),)),
+        "default": collections.defaultdict(list, {1: [collections.OrderedDict()]}),
+    }  # fmt: skip
+    every = [None] * size
+    dist.all_gather_object(every, own)
+    found = every[1]
+    kinds = {k: type(v).__name__ for k, v in found.items()}
+    assert kinds == {k: type(v).__name__ for k, v in own.items()}
+    assert found["pair"] == Pair(1, [Pair(3, None)]) and type(found["pair"][1][0]) is Pair
+    assert found["ordered"] == own["ordered"] and type(found["ordered"]["a"][0]).__name__ == (
+        "Counter"
+    )
+    assert found["default"][2] == [] and found["here"].c == 2.0
+    for wrong in (collections.defaultdict(lambda: 1), type("Mine", (dict,), {})()):
+        try:
+            dist.all_gather_object(every, [wrong])
+            raise AssertionError("expected an error")
+        except TypeError as error:
+            assert "all_gather_object: expected dicts, lists, tuples, named" in str(error)
 
 
 def check_profile(rank: int, size: int) -> None:
@@ -260,7 +349,8 @@ def check_refusals(rank: int, size: int) -> None:
 
 
 MODULES = (
-    sys.modules[__name__], data_parallel_checks, dtensor_checks, horovod_checks,
+    sys.modules[__name__], data_parallel_checks, dtensor_checks, gradient_checks,
+    horovod_checks,
     horovod_graph_checks, horovod_keras_checks, horovod_passes_checks, mapped_checks, mesh_checks,
     pipeline_checks, saved_checks, shape_checks, shard_checks, shard_option_checks,
     tensor_parallel_checks,

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 
 import weft as wf
@@ -32,6 +33,8 @@ if rank == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
     if way == "leave":
         sys.exit()
+    if way == "out":
+        os.execv(sys.executable, [sys.executable, "-c", "pass"])
 if way == "programs":
     x = wf.ones(4 if rank == 1 else 3)
     begin = time.monotonic()
@@ -39,6 +42,20 @@ if way == "programs":
         (func.psum(x) * 2).sum().item()
     finally:
         print("told after", time.monotonic() - begin)
+if way == "source":
+    dist.broadcast(wf.ones(3), src=rank)
+    sys.exit()
+if way == "threads":
+    x = wf.ones(3)
+    if rank == 0:
+        first = threading.Thread(target=dist.all_reduce, args=(x,))
+        second = threading.Thread(target=dist.all_reduce, args=(wf.ones(3),), name="second")
+        first.start()
+        time.sleep(0.5)
+        second.start()
+        second.join()
+    else:
+        time.sleep(1.0)
 if way == "raise" and rank == 2:
     time.sleep(60)  # does not wait for others
 dist.all_reduce(wf.ones(4 if way == "differ" and rank == 1 else 3))

@@ -31,7 +31,7 @@ from weft import config
 
 SMALL = {
     "calls": 60, "files": 200, "kills": 10, "signals": 3, "caches": 6, "memory": 3, "graphs": 4,
-    "control": 3, "ranks": 1, "trainers": 4,
+    "control": 3, "crowds": 1, "hosts": 1, "ranks": 1, "trainers": 4,
 }  # fmt: skip
 
 

@@ -41,5 +41,7 @@ ATTACKS = {
         Attack("trainers", "drawn trainer configurations", 2_000, 50, 90, 16 * GIBIBYTE),
         Attack("control", "drawn programs with vmapped control flow", 400, 20, 300),
         Attack("ranks", "kills and stops of ranks", 100, 5, 150, 256 * GIBIBYTE),
+        Attack("crowds", "starts of many late ranks", 10, 2, 300, 256 * GIBIBYTE),
+        Attack("hosts", "ranks, link and launcher of two hosts", 20, 5, 150, 256 * GIBIBYTE),
     )
 }

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,7 @@ def case(random: np.random.Generator) -> Verdict:
     told = f"{number.name} of rank {victim} of {ranks}, {late:.2f} s after " + (
         "the start" if early else "training began"
     )
-    job = _Job(ranks)
+    job = Job(ranks)
     try:
         if not job.wait(early):
             return Verdict(OTHER, "the job did not start", f"{told}: {job.said()}")
@@ -54,36 +55,47 @@ def case(random: np.random.Generator) -> Verdict:
         if not job.ends():
             return Verdict(HANG, f"no end after {number.name}", f"{told}: {job.said()}")
         told += f", the end after {time.monotonic() - begun:.1f} s"
-        return _judged(job, told, stops, victim)
+        return _judged(job, told, victim)
     finally:
         job.clear()
 
 
-def _judged(job: _Job, told: str, stops: bool, victim: int) -> Verdict:
+def parent_of(pid: int) -> int:
+    """A process's parent."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _judged(job: Job, told: str, victim: int) -> Verdict:
     text = job.said()
     left = job.left()
     if left:
         return Verdict(OTHER, "processes are left", f"{told}: {left}")
+    if memory := job.memory_left():
+        return Verdict(OTHER, "memory is left", f"{told}: {memory}")
     if job.process.returncode == 0:
         return Verdict(WRONG, "the job ends as if all were well", f"{told}: {text}")
-    named = re.search(rf"ranks? ([\d, ]+, )?{victim}\b|other ranks", text) is not None
-    if not (named or (not stops and "killed by SIGKILL" in text)):
+    if re.search(rf"ranks? ([\d, ]+, )?{victim}\b|other ranks", text) is None:
         return Verdict(WRONG, "nobody says what happened", f"{told}: {text}")
     return Verdict()
 
 
-class _Job:
+class Job:
     """`weft launch` of the loop; threads read its output."""
 
-    def __init__(self, ranks: int) -> None:
+    def __init__(
+        self, ranks: int, prefix: Sequence[str] = (), options: Sequence[str] = (),
+        env: Mapping[str, str] | None = None, script: Path = SCRIPT,
+    ) -> None:  # fmt: skip
         self.mark = uuid.uuid4().hex
         self.ranks = ranks
+        self.memory: set[str] = set()
         self.pids: dict[int, int] = {}
         self.ready = 0
         self._lines: list[str] = []
-        command = [sys.executable, "-m", "weft", "launch", "-n", str(ranks), "--threads", "1"]
+        weft = [*prefix, sys.executable, "-m", "weft", "launch", "-n", str(ranks)]
         self.process = subprocess.Popen(
-            [*command, str(SCRIPT), str(WATCHDOG)], env={**os.environ, MARK: self.mark},
+            [*weft, "--threads", "1", *options, str(script), str(WATCHDOG)],
+            env={**os.environ, **(env or {}), MARK: self.mark},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -96,6 +108,8 @@ class _Job:
             if words[1:2] == ["pid"]:
                 self.pids[int(words[2])] = int(words[3])
             self.ready += words[1:2] == ["ready"]
+            if words[1:2] == ["memory"]:
+                self.memory.update(words[2:])
             self._lines.append(line)
 
     def wait(self, early: bool) -> bool:
@@ -107,10 +121,10 @@ class _Job:
             time.sleep(0.01)
         return False
 
-    def ends(self) -> bool:
+    def ends(self, seconds: float | None = None) -> bool:
         """Whether the launcher ends in time."""
         try:
-            self.process.wait(ENDS_WITHIN)
+            self.process.wait(ENDS_WITHIN if seconds is None else seconds)
         except subprocess.TimeoutExpired:
             return False
         self._reader.join(1.0)
@@ -130,6 +144,18 @@ class _Job:
             except OSError:  # it has ended meanwhile, or is another user's
                 continue
         return found
+
+    def memory_left(self) -> list[str]:
+        """Names of MPI's memory that the job has made and that are still there."""
+        return sorted([name for name in self.memory if Path("/dev/shm", name).exists()])
+
+    @staticmethod
+    def alive(pid: int) -> bool:
+        """Whether a process runs: zombies do not."""
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
 
     def clear(self) -> None:
         """Kills what is left of the job."""

@@ -12,6 +12,7 @@ from weft.checkpoint.any_file import Content, read_any, write_any
 from weft.checkpoint.folder.layout import MANIFEST, step_folders
 from weft.checkpoint.folder.manifest import read_manifest
 from weft.checkpoint.folder.reader import read_parts, readable
+from weft.cli.argument import sentence
 from weft.errors import DataError
 from weft.ir.shape import show as shape_text
 
@@ -29,7 +30,7 @@ def declare(one: argparse.ArgumentParser) -> None:
         ("diff", _diff, "what differs between two; 1 if anything does"),
         ("convert", _convert, "write the arrays to TARGET.safetensors or TARGET.index"),
     ):
-        deed = deeds.add_parser(name, help=told, description=told.capitalize() + ".")
+        deed = deeds.add_parser(name, help=told, description=sentence(told))
         deed.add_argument("path", metavar="PATH", type=Path)
         if name in ("diff", "convert"):
             label = "OTHER" if name == "diff" else "TARGET"

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import sysconfig
@@ -20,20 +21,25 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
+from weft.cli.argument import MOST_OF_A_HOST
+from weft.cli.output import News, pass_on
 from weft.errors import ConfigError, DistributedError
+from weft.memory import capacity
 from weft.placement import ASKED, KEPT, MARK, PINNED
+from weft.transport import supervisor
 
 END_SECONDS: Final = 5.0
 """Seconds that a job has to stop before it is killed."""
+LOOK_SECONDS: Final = 0.2
+GUARD_SECONDS: Final = 1.0
+RANK_BYTES: Final = 32 << 20
+"""Less than a rank takes once it has begun."""
+LEAST_ROOM: Final = 64
+MASTER: Final = "MASTER_ADDR", "MASTER_PORT"
+"""What `torchrun` says in the environment, and programs for it read."""
 _KILLS: Final = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT})
-_CHATTER: Final = (
-    b"=" * 40, b"=   ", b"YOUR APPLICATION TERMINATED WITH", b"This typically refers to a problem",
-    b"Please see the FAQ page for debugging",
-)  # fmt: skip
-"""What MPICH's launcher prints when a rank was killed."""
-_SPLIT: Final = re.compile(rb"\x1e(\d+)\x1f")
 
 
 @dataclass(frozen=True)
@@ -67,10 +73,10 @@ def launch(job: Job) -> int:
         ConfigError: more ranks than the hosts take.
     """
     with tempfile.TemporaryDirectory(prefix="weft-kept-") as kept:
-        return _restarting(job, [*_launcher(job), sys.executable, *job.command], kept)
+        return _restarting(job, _launcher(job), kept)
 
 
-def _restarting(job: Job, arguments: Sequence[str], kept: str) -> int:
+def _restarting(job: Job, launcher: Sequence[str], kept: str) -> int:
     """Runs a job, restarting it after failures; returns its last exit code.
 
     Args:
@@ -78,46 +84,83 @@ def _restarting(job: Job, arguments: Sequence[str], kept: str) -> int:
     """
     for left in range(job.restarts, -1, -1):
         with tempfile.TemporaryDirectory(prefix="weft-job-") as folder:
-            code, stopped = _run(job, arguments, folder, kept)
+            code, stopped = _run(job, launcher, folder, kept)
         if code == 0 or stopped or not left:
             return code
         print(f"weft launch: all ranks start again, {left} more times at most", file=sys.stderr)
     raise AssertionError
 
 
-def _run(job: Job, arguments: Sequence[str], folder: str, kept: str) -> tuple[int, bool]:
+def _run(job: Job, launcher: Sequence[str], folder: str, kept: str) -> tuple[int, bool]:
     """Runs a job once; returns its exit code, and whether it was asked to stop."""
     process = subprocess.Popen(
-        arguments, env=_environment(job, folder, kept), stdin=subprocess.DEVNULL,
+        [*launcher, *_supervised(folder), sys.executable, *job.command],
+        env=_environment(job, folder, kept), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        preexec_fn=_end_with_launcher,
     )  # fmt: skip
     assert process.stdout is not None and process.stderr is not None
+    news = News()
     pairs = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
-    readers = [threading.Thread(target=_pass_on, args=(*p, job.prefix)) for p in pairs]
+    readers = [
+        threading.Thread(target=pass_on, args=(*p, job.prefix, news), daemon=True) for p in pairs
+    ]
     for reader in readers:
         reader.start()
     try:
         with _stopping(process) as stopped:
-            code = process.wait()
+            code = _wait(process, Path(folder), news)
     finally:
-        _kill(folder)
+        _clear(folder)
     for reader in readers:
-        reader.join()
-    failed = any(Path(folder).glob("failed-*"))
-    return _told(code, failed), bool(stopped)
+        reader.join(END_SECONDS)  # longer if a process elsewhere keeps the pipe
+    return _told(job, code, Path(folder), news, bool(stopped)), bool(stopped)
 
 
-def _told(code: int, failed: bool) -> int:
-    """The exit code; MPI's launcher returns the number of the signal that killed a rank.
+def _supervised(folder: str) -> list[str]:
+    """What starts a rank, in front of the rank's own command."""
+    return [sys.executable, "-I", "-S", str(supervisor.__file__), folder]
 
-    It also kills the remaining ranks when one has failed, which is not reported.
-    """
-    if failed:
+
+def _end_with_launcher() -> None:
+    """MPI's launcher is killed if this process is; supervisors kill the ranks then."""
+    supervisor.die_with_parent(signal.SIGKILL)
+
+
+def _wait(process: subprocess.Popen[bytes], folder: Path, news: News) -> int:
+    """Wait for MPI's launcher, which may wait for hosts that it no longer reaches."""
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(LOOK_SECONDS)
+        if _failures(folder):
+            news.fail()
+        if news.failed_at is not None and time.monotonic() > news.failed_at + END_SECONDS:
+            process.kill()
+
+
+def _failures(folder: Path) -> list[str]:
+    """What ranks on this host have told of their failures in files, if only that they failed."""
+    return [path.read_text(encoding="utf-8") for path in folder.glob("failed-*")]
+
+
+def _told(job: Job, code: int, folder: Path, news: News, stopped: bool) -> int:
+    """The exit code; prints what nobody has told yet."""
+    failures = _failures(folder)
+    sys.stderr.write("".join(failures[:1]))
+    if news.codes:
+        return news.codes[0]
+    if failures:
         return 1
-    if -64 <= code < 0 or code in _KILLS:
-        name = signal.Signals(abs(code)).name
-        print(f"weft launch: a rank was killed by {name}", file=sys.stderr)
+    if -64 <= code < 0 or code in _KILLS:  # what MPI's launcher returns where a supervisor died
+        name, who = signal.Signals(abs(code)).name, "MPI's launcher" if code < 0 else "a supervisor"
+        print(f"weft launch: {who} was killed by {name}: all ranks end", file=sys.stderr)
         return 128 + abs(code)
+    if code and not stopped and job.hosts and news.begun < job.ranks:
+        print(
+            f"weft launch: {news.begun} of {job.ranks} ranks have begun on {job.hosts}: can each "
+            f"host be reached (ssh HOST true, without a password), and has it {sys.executable}?",
+            file=sys.stderr,
+        )
     return code
 
 
@@ -128,12 +171,27 @@ def _launcher(job: Job) -> list[str]:
     if found is None:
         raise DistributedError('launch: there is no mpiexec; install: pip install "weft[mpi]"')
     hosts = ["-hosts", job.hosts] if job.hosts else []
+    _check_room(job)
     if job.hosts and _places(job.hosts) < job.ranks:
         raise ConfigError(
             f"launch: expected hosts for {job.ranks} ranks, got {job.hosts!r} for "
             f"{_places(job.hosts)}"
         )
     return [found, *hosts, "-n", str(job.ranks), "-prepend-pattern", "\x1e%r\x1f"]
+
+
+def _check_room(job: Job) -> None:
+    """Refuse what this machine cannot hold.
+
+    Raises:
+        ConfigError: more ranks than its memory has room for.
+    """
+    most = min(MOST_OF_A_HOST, max(LEAST_ROOM, capacity() // RANK_BYTES))
+    if not job.hosts and job.ranks > most:
+        raise ConfigError(
+            f"launch: expected at most {most:,} ranks on this machine, each of which takes "
+            f"{RANK_BYTES >> 20} MiB at least, got {job.ranks:,}"
+        )
 
 
 def _places(hosts: str) -> int:
@@ -145,7 +203,7 @@ def _environment(job: Job, folder: str, kept: str) -> Mapping[str, str]:
 
     Each rank finds out its number of cores by itself, on its host.
     """
-    own = {"PYTHONUNBUFFERED": "1", MARK: folder}
+    own = {"PYTHONUNBUFFERED": "1", MARK: folder, **_master(job)}
     if job.restarts:
         own[KEPT] = kept
     if job.threads:
@@ -153,6 +211,17 @@ def _environment(job: Job, folder: str, kept: str) -> Mapping[str, str]:
     if job.pin:
         own[PINNED] = ASKED
     return {**os.environ, **own}
+
+
+def _master(job: Job) -> Mapping[str, str]:
+    """Where ranks may meet by themselves, as after `torchrun`; Weft's do not."""
+    if any(name in os.environ for name in MASTER):
+        return {}
+    with socket.socket() as free:
+        free.bind(("", 0))
+        port = str(free.getsockname()[1])
+    address = re.split("[:,]", job.hosts)[0] or "127.0.0.1"
+    return dict(zip(MASTER, (address, port), strict=True))
 
 
 @contextlib.contextmanager
@@ -181,75 +250,26 @@ def _stopping(process: subprocess.Popen[bytes]) -> Iterator[list[float]]:
             signal.signal(number, handler)
 
 
-def _kill(folder: str) -> None:
-    """Kills whatever is left of the job on this machine."""
-    mark = f"{MARK}={folder}".encode()
+def _clear(folder: str) -> None:
+    """Kills what is left of the job on this machine, once its guards had time to clean up."""
+    until = time.monotonic() + GUARD_SECONDS
+    while left := _left(folder):
+        if time.monotonic() > until:
+            for process in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            return
+        time.sleep(0.02)
+
+
+def _left(folder: str) -> list[int]:
+    """The job's processes on this machine."""
+    mark, found = f"{MARK}={folder}".encode(), list[int]()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended meanwhile, or belongs to somebody else
             if mark in (process / "environ").read_bytes().split(b"\0"):
-                os.kill(int(process.name), signal.SIGKILL)
-
-
-def _pass_on(source: IO[bytes], target: IO[str], prefix: bool) -> None:
-    """Prints the ranks' output in whole lines, with the rank in front."""
-    lines = Lines(prefix)
-    while data := source.read1(1 << 16):  # pyright: ignore[reportAttributeAccessIssue]
-        for line in lines.take(data):
-            target.write(line)
-        target.flush()
-    for line in lines.rest():
-        target.write(line)
-    target.flush()
-
-
-class Lines:
-    """Assembles lines of several ranks from interleaved pieces.
-
-    Example:
-        >>> lines = Lines()
-        >>> lines.take(b"\\x1e0\\x1fone \\x1e1\\x1ftwo\\n")
-        ['[1] two\\n']
-        >>> lines.take(b"\\x1e0\\x1fthree\\n")
-        ['[0] one three\\n']
-    """
-
-    def __init__(self, prefix: bool = True) -> None:
-        self._prefix = prefix
-        self._begun: dict[int, bytes] = {}
-        self._rank = -1  # rank of the current piece; -1 for the launcher
-        self._tail = b""  # may be the beginning of a mark
-
-    def take(self, data: bytes) -> list[str]:
-        """The lines that are complete now."""
-        data = self._tail + data
-        cut = data.rfind(b"\x1e")
-        open_mark = cut >= 0 and b"\x1f" not in data[cut:] and len(data) - cut < 16
-        self._tail = data[cut:] if open_mark else b""
-        pieces = _SPLIT.split(data[:cut] if open_mark else data)
-        found = self._add(pieces[0])
-        for rank, text in zip(pieces[1::2], pieces[2::2], strict=True):
-            self._rank = int(rank)
-            found += self._add(text)
-        return found
-
-    def _add(self, text: bytes) -> list[str]:
-        *found, rest = (self._begun.get(self._rank, b"") + text).split(b"\n")
-        self._begun[self._rank] = rest
-        whole: list[bytes] = []
-        for line in found:
-            if not line.startswith(_CHATTER):
-                whole.append(line)
-            elif whole and not whole[-1]:
-                whole.pop()
-        return [self._line(self._rank, line) for line in whole]
-
-    def _line(self, rank: int, line: bytes) -> str:
-        text = line.decode(errors="replace")
-        return f"[{rank}] {text}\n" if self._prefix and rank >= 0 else f"{text}\n"
-
-    def rest(self) -> list[str]:
-        """Unfinished lines."""
-        return [self._line(rank, text) for rank, text in self._begun.items() if text]
+                found.append(int(process.name))
+    return found
 
 
 def command_of(script: str, arguments: Sequence[str], module: bool) -> tuple[str, ...]:

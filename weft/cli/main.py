@@ -8,7 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+from weft.cli.argument import sentence
 from weft.errors import WeftError
+from weft.version import __version__
 
 COMMANDS: Final = {
     "bench": (
@@ -33,20 +35,26 @@ Only the given command's module is loaded: `weft launch` starts without what tra
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit code."""
     texts = sys.argv[1:] if arguments is None else list(arguments)
-    given = _parser(texts).parse_args(texts)
+    parser = _parser(texts)
+    given = parser.parse_args(texts)
+    if given.command is None:
+        parser.print_help()
+        return 0
     try:
         return given.run(given)
     except (WeftError, OSError) as error:
-        print(f"weft {given.command}: {error}", file=sys.stderr)
+        text = str(error).removeprefix(f"{given.command}: ")
+        print(f"weft {given.command}: {text}", file=sys.stderr)
         return 2
 
 
 def _parser(texts: Sequence[str]) -> argparse.ArgumentParser:
     """The parser of all commands, complete for the given one."""
     parser = argparse.ArgumentParser(prog="weft", description="Weft's commands.")
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser.add_argument("--version", action="version", version=f"weft {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, (module, about) in COMMANDS.items():
-        one = commands.add_parser(name, help=about, description=about.capitalize() + ".")
+        one = commands.add_parser(name, help=about, description=sentence(about))
         if name in texts[:1]:
             importlib.import_module(module).declare(one)
     return parser

@@ -40,13 +40,21 @@ def check_same(name: str, group: Group, title: str, lines: Sequence[str]) -> Non
     Raises:
         DistributedError: they differ; shows the first different line of both ranks.
     """
+    told = difference(name, group, title, lines)
+    if told:
+        raise DistributedError(told)
+
+
+def difference(name: str, group: Group, title: str, lines: Sequence[str]) -> str:
+    """The first line of ranks that have others than the first; empty if all have the same."""
     data = "\n".join(lines).encode()
     found = [d.decode().split("\n") for d in collective.all_gather_bytes(group, data, title)]
     for rank, other in zip(group.ranks, found, strict=True):
         if other != found[0]:
             pairs = [(a, b) for a, b in zip(found[0], other, strict=False) if a != b]
             first, here = pairs[0] if pairs else (f"{len(found[0])}", f"{len(other)} tensors")
-            raise DistributedError(
+            return (
                 f"{name}: {title} differ: rank {group.ranks[0]} has {first}, rank {rank} has "
                 f"{here}{at_user_line()}"
             )
+    return ""

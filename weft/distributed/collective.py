@@ -7,14 +7,14 @@ are written in place. None of them has a gradient.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
 from weft.distributed.elements import array, kind, put, put_all, settle
-from weft.distributed.process_group import index_of, member
+from weft.distributed.process_group import for_members, member, root_of, seconds_of
 from weft.distributed.reduce_op import ReduceOp
 from weft.distributed.work import Work, done
 from weft.eager.tensor.tensor import Tensor
@@ -27,6 +27,7 @@ from weft.transport.group import Group
 from weft.transport.reduction import check_reduction
 
 
+@for_members
 def all_reduce(
     tensor: Tensor,
     op: ReduceOp = ReduceOp.SUM,
@@ -60,47 +61,71 @@ def all_reduce(
     )  # fmt: skip
 
 
+@for_members
 def reduce(
-    tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Group | None = None
-) -> None:
-    """Overwrite the tensor of rank `dst` with the reduction over all ranks."""
+    tensor: Tensor, dst: int | None = None, op: ReduceOp = ReduceOp.SUM,
+    group: Group | None = None, async_op: bool = False, group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Overwrite the tensor of rank `dst`, or `group_dst` of the group, with the reduction."""
     found, x = member(group, "reduce"), array(tensor)
     check(op, x, "reduce")
-    root = index_of(found, dst, "reduce")
+    root = root_of(found, dst, group_dst, "reduce")
     out = np.empty_like(x)
-    what = f"reduce({op.value}) to rank {dst} of {kind(x)}"
-    collective.reduce(found, x, out, root, op.value, what)
-    if found.index == root:
-        put(tensor, out)
+    what = f"reduce({op.value}) to rank {found.ranks[root]} of {kind(x)}"
+    return done(
+        found, async_op, lambda: collective.reduce(found, x, out, root, op.value, what),
+        lambda: put(tensor, out) if found.index == root else None,
+    )  # fmt: skip
 
 
+@for_members
 def broadcast(
-    tensor: Tensor,
-    src: int,
-    group: Group | None = None,
-    async_op: bool = False,
-) -> Work | None:
-    """Overwrite each rank's tensor with that of rank `src`."""
+    tensor: Tensor, src: int | None = None, group: Group | None = None, async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Overwrite each rank's tensor with that of rank `src`, or `group_src` of the group."""
     found, x = member(group, "broadcast"), array(tensor)
-    root = index_of(found, src, "broadcast")
+    root = root_of(found, src, group_src, "broadcast")
     out = x.copy() if found.index == root else np.empty_like(x)
-    what = f"broadcast from rank {src} of {kind(x)}"
+    what = f"broadcast from rank {found.ranks[root]} of {kind(x)}"
     return done(
         found, async_op, lambda: collective.broadcast(found, out, root, what),
         lambda: None if found.index == root else put(tensor, out),
     )  # fmt: skip
 
 
+@for_members
 def barrier(
-    group: Group | None = None,
-    async_op: bool = False,
-) -> Work | None:
-    """Wait until all ranks have called it."""
+    group: Group | None = None, async_op: bool = False, device_ids: Any = None,
+    timeout: float | timedelta | None = None,
+) -> Work | None:  # fmt: skip
+    """Wait until all ranks have called it.
+
+    Args:
+        device_ids: no effect.
+        timeout: seconds, or a `timedelta`; by default the group's.
+    """
+    del device_ids
     settle()
     found = member(group, "barrier")
-    return done(found, async_op, lambda: collective.barrier(found), lambda: None)
+    return done(
+        found, async_op, lambda: within(found, timeout, lambda: collective.barrier(found)),
+        lambda: None,
+    )  # fmt: skip
 
 
+def within(group: Group, timeout: float | timedelta | None, work: Callable[[], Any]) -> Any:
+    """Make a call whose waits have a limit of their own."""
+    before = group.timeout
+    if timeout is not None:
+        group.timeout = seconds_of(timeout)
+    try:
+        return work()
+    finally:
+        group.timeout = before
+
+
+@for_members
 def all_gather(
     tensor_list: Sequence[Tensor],
     tensor: Tensor,
@@ -117,6 +142,7 @@ def all_gather(
     )  # fmt: skip
 
 
+@for_members
 def all_gather_into_tensor(
     output_tensor: Tensor,
     input_tensor: Tensor,
@@ -134,47 +160,64 @@ def all_gather_into_tensor(
     )  # fmt: skip
 
 
+@for_members
 def gather(
-    tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0,
-    group: Group | None = None,
-) -> None:  # fmt: skip
-    """Overwrite the i-th tensor of rank `dst`'s list with the tensor of rank i."""
+    tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None,
+    group: Group | None = None, async_op: bool = False, group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Overwrite the i-th tensor of rank `dst`'s list with the tensor of rank i.
+
+    Args:
+        dst: by default 0; or `group_dst`, its rank in the group.
+    """
     found, x = member(group, "gather"), array(tensor)
-    root = index_of(found, dst, "gather")
+    root = root_of(found, dst, group_dst, "gather", 0)
     outs = None
     if found.index == root:
         outs = _outputs(gather_list or (), found.size, x, "gather")
-    collective.gather(found, x, outs, root, f"gather to rank {dst} of {kind(x)}")
-    for each, out in zip(gather_list or (), outs or (), strict=True):
-        put(each, out)
+    what = f"gather to rank {found.ranks[root]} of {kind(x)}"
+    return done(
+        found, async_op, lambda: collective.gather(found, x, outs, root, what),
+        lambda: put_all(gather_list or (), outs or ()) if outs is not None else None,
+    )  # fmt: skip
 
 
+@for_members
 def scatter(
-    tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0,
-    group: Group | None = None,
-) -> None:  # fmt: skip
-    """Overwrite the tensor of rank i with the i-th tensor of rank `src`'s list."""
+    tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None,
+    group: Group | None = None, async_op: bool = False, group_src: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Overwrite the tensor of rank i with the i-th tensor of rank `src`'s list.
+
+    Args:
+        src: by default 0; or `group_src`, its rank in the group.
+    """
     found, x = member(group, "scatter"), array(tensor)
-    root = index_of(found, src, "scatter")
+    root = root_of(found, src, group_src, "scatter", 0)
     xs = None
     if found.index == root:
         xs = _inputs(scatter_list or (), found.size, x, "scatter")
     out = np.empty_like(x)
-    collective.scatter(found, xs, out, root, f"scatter from rank {src} of {kind(x)}")
-    put(tensor, out)
+    what = f"scatter from rank {found.ranks[root]} of {kind(x)}"
+    return done(
+        found, async_op, lambda: collective.scatter(found, xs, out, root, what),
+        lambda: put(tensor, out),
+    )  # fmt: skip
 
 
+@for_members
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM,
-    group: Group | None = None,
-) -> None:  # fmt: skip
+    group: Group | None = None, async_op: bool = False,
+) -> Work | None:  # fmt: skip
     """Overwrite the output of rank i with the reduction of the i-th tensors of all lists."""
     found, x = member(group, "reduce_scatter"), array(output)
     check(op, x, "reduce_scatter")
     xs = _inputs(input_list, found.size, x, "reduce_scatter")
-    _reduce_scatter(found, xs, output, op, x, False)
+    return _reduce_scatter(found, xs, output, op, x, async_op)
 
 
+@for_members
 def reduce_scatter_tensor(
     output: Tensor,
     input: Tensor,
@@ -201,10 +244,11 @@ def _reduce_scatter(
     )  # fmt: skip
 
 
+@for_members
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor],
-    group: Group | None = None,
-) -> None:  # fmt: skip
+    group: Group | None = None, async_op: bool = False,
+) -> Work | None:  # fmt: skip
     """Send the i-th input to rank i, and overwrite the i-th output with what rank i sends."""
     found = member(group, "all_to_all")
     counts = (len(input_tensor_list), len(output_tensor_list))
@@ -215,10 +259,14 @@ def all_to_all(
         )
     xs = [array(x) for x in input_tensor_list]
     outs = [np.empty_like(array(y)) for y in output_tensor_list]
-    collective.all_to_all(found, xs, outs, f"all_to_all of {as_dtype(xs[0].dtype)}")
-    put_all(output_tensor_list, outs)
+    what = f"all_to_all of {as_dtype(xs[0].dtype)}"
+    return done(
+        found, async_op, lambda: collective.all_to_all(found, xs, outs, what),
+        lambda: put_all(output_tensor_list, outs),
+    )  # fmt: skip
 
 
+@for_members
 def all_to_all_single(
     output: Tensor,
     input: Tensor,
@@ -261,26 +309,26 @@ def _split(x: Array, sizes: Sequence[int] | None, count: int) -> list[Array]:
     return [x[a:b] for a, b in itertools.pairwise(ends)]
 
 
-def monitored_barrier(group: Group | None = None, timeout: float | timedelta | None = None) -> None:
+@for_members
+def monitored_barrier(
+    group: Group | None = None, timeout: float | timedelta | None = None,
+    wait_all_ranks: bool = False,
+) -> None:  # fmt: skip
     """A barrier whose error names the ranks that are missing.
 
     Args:
         timeout: seconds, or a `timedelta`; by default the group's.
+        wait_all_ranks: no effect: all missing ranks are named anyway.
 
     Raises:
         DistributedTimeoutError: ranks are missing after `timeout`.
     """
+    del wait_all_ranks
     settle()
     found = member(group, "monitored_barrier")
-    before = found.timeout
-    if timeout is not None:
-        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-        found.timeout = float(seconds)
-    try:
-        rows = list(np.zeros((found.size, 1), np.uint8))
-        collective.all_gather(found, np.zeros(1, np.uint8), rows, "monitored_barrier")
-    finally:
-        found.timeout = before
+    rows = list(np.zeros((found.size, 1), np.uint8))
+    own = np.zeros(1, np.uint8)
+    within(found, timeout, lambda: collective.all_gather(found, own, rows, "monitored_barrier"))
 
 
 def check(op: ReduceOp, x: Array, name: str) -> None:

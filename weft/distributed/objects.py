@@ -10,7 +10,9 @@ import numpy as np
 
 from weft.checkpoint.structure import built, parts
 from weft.distributed.elements import array, settle
-from weft.distributed.process_group import index_of, member
+from weft.distributed.object_types import described, with_types
+from weft.distributed.process_group import for_members, member, root_of
+from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
@@ -21,10 +23,12 @@ from weft.transport.base import Array
 from weft.transport.group import Group
 
 
+@for_members
 def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
     """Overwrite the i-th item of the list with the object of rank i.
 
-    Objects are dicts, lists and tuples of tensors, arrays, numbers, strings, booleans and `None`.
+    Objects are dicts, lists and tuples of tensors, arrays, numbers, strings, booleans and `None`,
+    named tuples, and the dicts of `collections`; they arrive as what they were.
 
     Raises:
         DTypeError: an object contains something else.
@@ -46,45 +50,55 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     object_list[:] = [_decoded(d) for d in collective.all_gather_bytes(found, data, "objects")]
 
 
+@for_members
 def gather_object(
-    obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Group | None = None
-) -> None:
+    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None,
+    group: Group | None = None, group_dst: int | None = None,
+) -> None:  # fmt: skip
     """Overwrite the i-th item of rank `dst`'s list with the object of rank i."""
     found = member(group, "gather_object")
+    root = root_of(found, dst, group_dst, "gather_object", 0)
     data = _encoded(obj, "gather_object")
     settle()
     every = collective.all_gather_bytes(found, data, "objects")
-    if found.index == index_of(found, dst, "gather_object"):
+    if found.index == root:
         places = [] if object_gather_list is None else object_gather_list
         _check(places, found.size, "gather_object")
         places[:] = [_decoded(d) for d in every]
 
 
-def broadcast_object_list(object_list: list[Any], src: int = 0, group: Group | None = None) -> None:
+@for_members
+def broadcast_object_list(
+    object_list: list[Any], src: int | None = None, group: Group | None = None, device: Any = None,
+    group_src: int | None = None,
+) -> None:  # fmt: skip
     """Overwrite the list with that of rank `src`."""
     found = member(group, "broadcast_object_list")
-    root = index_of(found, src, "broadcast_object_list")
+    check_device(device)
+    root = root_of(found, src, group_src, "broadcast_object_list", 0)
     data = _encoded(object_list, "broadcast_object_list") if found.index == root else b""
     settle()
-    every = collective.all_gather_bytes(found, data, f"objects of rank {src}")
+    every = collective.all_gather_bytes(found, data, f"objects of rank {found.ranks[root]}")
     if found.index != root:
         objects = _decoded(every[root])
         _check(object_list, len(objects), "broadcast_object_list")
         object_list[:] = objects
 
 
+@for_members
 def scatter_object_list(
     scatter_object_output_list: list[Any], scatter_object_input_list: Sequence[Any] | None = None,
-    src: int = 0, group: Group | None = None,
+    src: int | None = None, group: Group | None = None, group_src: int | None = None,
 ) -> None:  # fmt: skip
     """Overwrite the first item of rank i's output list with the i-th input of rank `src`."""
     found = member(group, "scatter_object_list")
     objects = list(scatter_object_input_list or ())
-    if found.index == index_of(found, src, "scatter_object_list"):
+    root = root_of(found, src, group_src, "scatter_object_list", 0)
+    if found.index == root:
         _check(objects, found.size, "scatter_object_list")
     else:
         objects = [None] * found.size
-    broadcast_object_list(objects, src, found)
+    broadcast_object_list(objects, group=found, group_src=root)
     scatter_object_output_list[0] = objects[found.index]
 
 
@@ -104,12 +118,20 @@ def _array(x: Any) -> Array:
 def _encoded(obj: Any, name: str) -> bytes:
     """An object as bytes: the length of a header, the header, then arrays one after another."""
     arrays: dict[str, Array] = {}
+    forms: list[str] = []
+
+    def taken(x: Any) -> Array:
+        forms.append("tensor" if isinstance(x, Handle) else type(x).__name__)
+        return _array(x)
+
     try:
-        tree = list(parts(obj, _is_tensor, _array, arrays))
+        tree = list(parts(obj, _is_tensor, taken, arrays))
+        types = described(obj)
     except DTypeError as error:
         raise DTypeError(str(error).replace("save", name, 1)) from None
-    kinds = [(k, str(as_dtype(a.dtype)), a.shape) for k, a in arrays.items()]
-    header = json.dumps([tree, kinds]).encode()
+    pairs = zip(arrays.items(), forms, strict=True)
+    kinds = [(k, str(as_dtype(a.dtype)), a.shape, form) for (k, a), form in pairs]
+    header = json.dumps([tree, kinds, types]).encode()
     return b"".join(
         [len(header).to_bytes(8, "little"), header, *[a.tobytes() for a in arrays.values()]]
     )
@@ -117,12 +139,19 @@ def _encoded(obj: Any, name: str) -> bytes:
 
 def _decoded(data: bytes) -> Any:
     begin = 8 + int.from_bytes(data[:8], "little")
-    tree, kinds = json.loads(data[8:begin])
+    tree, kinds, types = json.loads(data[8:begin])
     tensors: dict[str, Any] = {}
-    for name, dtype, shape in kinds:
+    for name, dtype, shape, form in kinds:
         kind = NAMED[dtype].numpy
         count = int(np.prod(shape, dtype=np.int64))
         found = np.frombuffer(data, kind, count, begin).reshape(shape)
         begin += found.nbytes
-        tensors[name] = wrap(leaf(found.copy()))
-    return built(tree, tensors)
+        tensors[name] = _formed(found.copy(), form)
+    return with_types(built(tree, tensors), types)
+
+
+def _formed(x: Array, form: str) -> Any:
+    """An array as what was sent: a tensor, an array, or one of NumPy's numbers."""
+    if form == "tensor":
+        return wrap(leaf(x))
+    return x if form == "ndarray" else x[()]

@@ -8,37 +8,63 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.distributed.elements import array, kind, put
-from weft.distributed.process_group import index_of, member
+from weft.distributed.process_group import for_members, member, root_of, warn_outside
 from weft.distributed.work import Work
 from weft.eager.tensor.tensor import Tensor
 from weft.transport.group import Group
-from weft.transport.message import receive_from, send_to
+from weft.transport.message import receive_from, receive_from_any, send_to
 
 
-def send(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> None:
+@for_members
+def send(
+    tensor: Tensor, dst: int | None = None, group: Group | None = None, tag: int = 0,
+    group_dst: int | None = None,
+) -> None:  # fmt: skip
     """Send a tensor to rank `dst`, which calls `recv` with one of the same type and shape."""
-    isend(tensor, dst, group, tag).wait()
+    isend(tensor, dst, group, tag, group_dst).wait()
 
 
-def recv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> int:
-    """Receive a tensor from rank `src` in place; returns `src`."""
-    irecv(tensor, src, group, tag).wait()
-    return src
+def recv(
+    tensor: Tensor, src: int | None = None, group: Group | None = None, tag: int = 0,
+    group_src: int | None = None,
+) -> int:  # fmt: skip
+    """Receive a tensor in place from rank `src`, or from whoever sends first; returns the rank."""
+    if isinstance(group, Group) and group.index < 0:
+        warn_outside(group, "recv")
+        return -1
+    if src is not None or group_src is not None:
+        found = member(group, "recv")
+        irecv(tensor, src, group, tag, group_src).wait()
+        return found.ranks[root_of(found, src, group_src, "recv")]
+    found, out = member(group, "recv"), np.empty_like(array(tensor))
+    sender = receive_from_any(found, out, tag, f"recv from any rank of {kind(out)}")
+    put(tensor, out)
+    return sender
 
 
-def isend(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> Work:
+@for_members
+def isend(
+    tensor: Tensor, dst: int | None = None, group: Group | None = None, tag: int = 0,
+    group_dst: int | None = None,
+) -> Work:  # fmt: skip
     """Start to send; the tensor may be changed immediately."""
     found, x = member(group, "send"), array(tensor).copy()
-    peer = index_of(found, dst, "send")
-    future = send_to(found, x, peer, tag, f"send to rank {dst} of {kind(x)}")
+    peer = root_of(found, dst, group_dst, "send")
+    future = send_to(found, x, peer, tag, f"send to rank {found.ranks[peer]} of {kind(x)}")
     return Work(future, lambda: None)
 
 
-def irecv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> Work:
+@for_members
+def irecv(
+    tensor: Tensor, src: int | None = None, group: Group | None = None, tag: int = 0,
+    group_src: int | None = None,
+) -> Work:  # fmt: skip
     """Start to receive; the tensor changes in `Work.wait`."""
     found, out = member(group, "recv"), np.empty_like(array(tensor))
-    peer = index_of(found, src, "recv")
-    future = receive_from(found, out, peer, tag, f"recv from rank {src} of {kind(out)}")
+    peer = root_of(found, src, group_src, "recv")
+    future = receive_from(
+        found, out, peer, tag, f"recv from rank {found.ranks[peer]} of {kind(out)}"
+    )
     return Work(future, lambda: put(tensor, out))
 
 
@@ -48,11 +74,15 @@ class P2POp:
 
     op: Callable[..., Work]
     tensor: Tensor
-    peer: int
+    peer: int | None = None
     group: Group | None = None
     tag: int = 0
+    group_peer: int | None = None
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     """Start several messages; their order may differ between ranks."""
-    return [each.op(each.tensor, each.peer, each.group, each.tag) for each in p2p_op_list]
+    return [
+        each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer)
+        for each in p2p_op_list
+    ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -78,7 +81,7 @@ def init_process_group(
     if pin(int(config.get("threads"))):
         TEAM.stop()  # its threads start again on these cores
     native = Native(_meet, all_reduce_function, _stream)
-    joined = session.begin(_seconds(timeout), _exchange, native).transport
+    joined = session.begin(seconds_of(timeout), _exchange, native).transport
     wrong = (world_size not in (-1, joined.size), rank not in (-1, joined.rank))
     if any(wrong):
         name, given, found = [
@@ -122,7 +125,8 @@ def _stream() -> Any:
     return driver.entries().stream
 
 
-def _seconds(timeout: float | timedelta | None) -> float:
+def seconds_of(timeout: float | timedelta | None) -> float:
+    """A limit in seconds; the usual one if none is given."""
     if timeout is None:
         return TIMEOUT_SECONDS
     return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
@@ -143,7 +147,10 @@ def destroy_process_group(group: Group | None = None) -> None:
     joined = session.current()
     if joined is not None:
         found = joined.groups.pop(group.number, None)
-        if found is not None and found.channel is not None:
+        if found is None:
+            return
+        found.confirm()
+        if found.channel is not None:
             found.channel.close()
 
 
@@ -204,7 +211,7 @@ def get_group_rank(group: Group, global_rank: int) -> int:
     Raises:
         DistributedError: the rank is not a member.
     """
-    if global_rank not in group.ranks:
+    if global_rank not in _chosen(group, "get_group_rank").ranks:
         raise DistributedError(
             f"get_group_rank: rank {global_rank} is no member of the group of ranks "
             f"{list(group.ranks)}{at_user_line()}"
@@ -218,7 +225,7 @@ def get_global_rank(group: Group, group_rank: int) -> int:
     Raises:
         DistributedError: the rank is out of range.
     """
-    if not 0 <= group_rank < group.size:
+    if not 0 <= group_rank < _chosen(group, "get_global_rank").size:
         raise DistributedError(
             f"get_global_rank: expected a number from 0 to {group.size - 1}, got {group_rank}"
             f"{at_user_line()}"
@@ -228,17 +235,24 @@ def get_global_rank(group: Group, group_rank: int) -> int:
 
 def new_group(
     ranks: Sequence[int] | None = None, timeout: float | timedelta | None = None,
-    backend: str | None = None,
+    backend: str | None = None, pg_options: Any = None, use_local_synchronization: bool = False,
+    group_desc: str | None = None, device_id: Any = None,
 ) -> Group:  # fmt: skip
     """Make a group of some ranks; all ranks of the job have to call it, members or not.
 
     Args:
         ranks: global ranks; by default all.
         timeout: as for `init_process_group`, whose value is the default.
+        use_local_synchronization: whether its members alone call it. They exchange messages, also
+            on one host.
+        pg_options, group_desc: no effect.
+        device_id: must be the CPU, if it is given.
 
     Raises:
         DistributedError: a rank is out of range, or occurs twice.
     """
+    del backend, pg_options, group_desc
+    check_device(device_id)
     world = session.world()
     joined = session.current()
     assert joined is not None
@@ -246,7 +260,8 @@ def new_group(
     if not all(isinstance(rank, int | np.integer) for rank in chosen):  # pyright: ignore
         raise DistributedError(f"new_group: expected ranks, got {ranks!r}{at_user_line()}")
     chosen = sorted(chosen)
-    return joined.new_group(chosen, None if timeout is None else _seconds(timeout))
+    seconds = None if timeout is None else seconds_of(timeout)
+    return joined.new_group(chosen, seconds, use_local_synchronization)
 
 
 def _chosen(group: Group | None, name: str) -> Group:
@@ -272,7 +287,59 @@ def member(group: Group | None, name: str) -> Group:
     return found
 
 
-def index_of(group: Group, rank: int, name: str) -> int:
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def for_members(function: Callable[P, T]) -> Callable[P, T]:
+    """A collective that only warns where this process is no member of its `group`, as PyTorch's."""
+    place = list(inspect.signature(function).parameters).index("group")
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+        group = args[place] if len(args) > place else kwargs.get("group")
+        if isinstance(group, Group) and group.index < 0:
+            return warn_outside(group, function.__name__)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def warn_outside(group: Group, name: str) -> None:
+    """Warn that this process is no member."""
+    warnings.warn(
+        f"{name}: rank {group.transport.rank} is no member of the group of ranks "
+        f"{list(group.ranks)}: nothing is done",
+        stacklevel=3,
+    )
+
+
+def root_of(
+    group: Group, rank: int | None, group_rank: int | None, name: str, default: int | None = None
+) -> int:
+    """The index in a group of a root that is given by its global rank or by its rank in the group.
+
+    Raises:
+        DistributedError: both are given, or none, or it is no member.
+    """
+    if (rank is None) == (group_rank is None):
+        if rank is not None or default is None:
+            got = "neither" if rank is None else f"both, {rank} and {group_rank}"
+            raise DistributedError(
+                f"{name}: expected a global rank or one of the group, got {got}{at_user_line()}"
+            )
+        rank = default
+    if group_rank is None:
+        return index_of(group, rank, name)
+    if not 0 <= group_rank < group.size:
+        raise DistributedError(
+            f"{name}: expected a rank of the group from 0 to {group.size - 1}, got {group_rank}"
+            f"{at_user_line()}"
+        )
+    return group_rank
+
+
+def index_of(group: Group, rank: int | None, name: str) -> int:
     """The index in a group of a global rank.
 
     Raises:

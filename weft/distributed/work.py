@@ -53,6 +53,9 @@ def done(
     """Make a call, at once or asynchronously; `put` then writes the outputs on this thread."""
     if later:
         return Work(group.transport.submit(work), put)
-    work()
+    if group.transport.worker.busy:
+        group.transport.worker.drain()
+    with group.transport.lock:
+        work()
     put()
     return None

@@ -11,7 +11,6 @@ from weft.distributed.reduce_op import ReduceOp
 from weft.errors import DistributedError
 from weft.horovod import timeline
 from weft.horovod.process_set import ProcessSet, add_process_set
-from weft.ir.dtype import DType, float16
 from weft.ops.base import at_user_line
 from weft.placement import local_rank as _local_rank
 from weft.placement import local_size as _local_size
@@ -121,8 +120,11 @@ def nccl_built(verbose: bool = False) -> bool:
 gloo_built = gloo_enabled = ddl_built = ccl_built = cuda_built = rocm_built = nccl_built
 
 
-def join() -> int:
+def join(device: int = -1) -> int:
     """Declare that this rank has no more data; returns the last rank to join.
+
+    Args:
+        device: no effect; zeros are the CPU's.
 
     Until all ranks have joined, this rank contributes zeros to the others' sums and means. A
     mean is still divided by the number of all ranks.
@@ -137,6 +139,7 @@ def join() -> int:
         0
         >>> hvd.shutdown()
     """
+    del device
     settle()
     return join_all("hvd.join")
 
@@ -144,15 +147,3 @@ def join() -> int:
 def _check(name: str) -> None:
     if session.current() is None:
         raise DistributedError(f"{name}: call hvd.init() first{at_user_line()}")
-
-
-class Compression:
-    """The element type in which gradients are sent.
-
-    Attributes:
-        none: their own type.
-        fp16: float16, half the bytes; sums are taken in float32.
-    """
-
-    none: DType | None = None
-    fp16: DType | None = float16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from weft.errors import DistributedError
+from weft.errors import ArgumentError, DistributedError
 from weft.ops.base import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
@@ -54,8 +54,25 @@ class ProcessSet:
         joined = session.current()
         if joined is None:
             raise DistributedError(f"add_process_set: call hvd.init() first{at_user_line()}")
-        self._group = joined.new_group(self.ranks or [])
+        ranks = self.ranks or []
+        registered = [each for each in _registered if each.is_current]
+        equal = [each for each in registered if each.ranks == ranks and each is not self]
+        size = joined.transport.size
+        if equal or (size > 1 and ranks == list(range(size))):
+            raise ArgumentError(
+                f"add_process_set: expected ranks of no other process set, got {ranks}, those of "
+                f"{equal[0] if equal else 'all ranks: hvd.global_process_set'}{at_user_line()}"
+            )
+        self._group = joined.new_group(ranks)
         self.process_set_id = self._group.number
+        _registered[:] = [*[each for each in registered if each is not self], self]
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is registered in the job that goes on."""
+        joined = session.current()
+        own = None if self._group is None else self._group.transport
+        return joined is not None and own is joined.transport
 
     def forget(self) -> None:
         """Forget the group."""
@@ -80,6 +97,9 @@ class ProcessSet:
         return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
 
 
+_registered: Final[list[ProcessSet]] = []
+
+
 def _whole() -> ProcessSet:
     found = ProcessSet()
     found.process_set_id = 0
@@ -95,6 +115,7 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
 
     Raises:
         DistributedError: a rank is out of range, or `hvd.init` was not called.
+        ArgumentError: another process set has the same ranks.
     """
     found = process_set if isinstance(process_set, ProcessSet) else ProcessSet(process_set)
     found.register()

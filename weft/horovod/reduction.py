@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from weft.distributed.elements import kind
 from weft.distributed.reduce_op import ReduceOp
 from weft.errors import ArgumentError, DistributedError, ShapeError
 from weft.horovod.adasum import adasum
+from weft.horovod.compression import Compressor, NoneCompressor
 from weft.ir.dtype import DType, as_dtype
 from weft.ops.base import at_user_line
 from weft.ops.communication.collective import reduced
@@ -52,47 +53,75 @@ class Reduction:
     """How arrays are reduced.
 
     Attributes:
-        compression: the element type in which floating-point elements are sent.
         prescale, postscale: factors before and after the reduction.
+        compression: what graphs send instead of their tensors.
     """
 
     op: Op
-    compression: DType | None = None
     prescale: float = 1.0
     postscale: float = 1.0
+    compression: type[Compressor] = NoneCompressor
 
     def all(self, group: Group, xs: Sequence[Array]) -> list[Array]:
         """Reduce arrays over the group; arrays of one type travel together."""
         sent = [self.scaled(x, self.prescale) for x in xs]
-        low = [self._low(x) for x in sent]
         if isinstance(self.op, ReduceOp):
-            found = self._plain(group, low, self.op)
+            found = self._plain(group, sent, self.op)
         else:
-            found = [adasum(group, x) for x in low]
-        pairs = zip(found, xs, strict=True)
-        return [self.scaled(y.astype(x.dtype, copy=False), self.postscale) for y, x in pairs]
+            found = [adasum(group, x) for x in sent]
+        return [self.scaled(y, self.postscale) for y in found]
 
     def _plain(self, group: Group, xs: Sequence[Array], op: ReduceOp) -> list[Array]:
-        """Averages of integers are rounded down."""
+        """Means of integers are quotients of sums."""
         whole = op is ReduceOp.AVG and any([not as_dtype(x.dtype).is_inexact for x in xs])
         found = list(reduced(group, xs, "sum" if whole else op.value))
-        if not whole:
-            return found
-        return [
-            (y / y.dtype.type(group.size) if as_dtype(y.dtype).is_inexact else y // group.size)
-            for y in found
-        ]
+        return [quotient(y, group.size) for y in found] if whole else found
 
-    def _low(self, x: Array) -> Array:
-        low = self.compression
-        return x if low is None or not as_dtype(x.dtype).is_inexact else x.astype(low.numpy)
+    def on_integers(self, dtypes: Sequence[DType]) -> bool:
+        """Whether this divides or scales integers, which only arrays are for."""
+        divides = self.op is ReduceOp.AVG or (self.prescale, self.postscale) != (1.0, 1.0)
+        return divides and any([not kind.is_inexact for kind in dtypes])
 
     def scaled(self, x: Array, factor: float) -> Array:
-        """An array times a factor, of its own type."""
+        """An array times a factor, of its own type; integers are rounded towards zero."""
         return x if factor == 1.0 else (x * factor).astype(x.dtype)
 
 
-def gather(group: Group, x: Array) -> Array:
+def quotient(x: Array, divisor: int) -> Array:
+    """An array divided by a number, of its own type; integers are rounded towards zero.
+
+    Example:
+        >>> quotient(np.array([-3, 3]), 2).tolist()
+        [-1, 1]
+    """
+    if as_dtype(x.dtype).is_inexact:
+        return x / x.dtype.type(divisor)
+    return (
+        np.sign(x) * (np.abs(x) // x.dtype.type(divisor)) if x.dtype.kind == "i" else x // divisor
+    )
+
+
+class Gathered(NamedTuple):
+    """All ranks' rows, and how many each rank has."""
+
+    whole: Array
+    rows: list[int]
+
+    def own(self, group: Group) -> tuple[int, int]:
+        """Where the rows of this rank begin and end."""
+        return _place(self.rows, group)
+
+    def own_of_counts(self, group: Group) -> tuple[int, int]:
+        """The same where what was gathered is how many rows each rank has."""
+        return _place(self.whole.tolist(), group)
+
+
+def _place(rows: Sequence[int], group: Group) -> tuple[int, int]:
+    first = sum(rows[: group.index])
+    return first, first + rows[group.index]
+
+
+def gather(group: Group, x: Array) -> Gathered:
     """Concatenate all ranks' arrays along their first dimension, whose length may differ.
 
     Raises:
@@ -114,7 +143,7 @@ def gather(group: Group, x: Array) -> Array:
     parts = np.split(out, np.cumsum(rows)[:-1])
     what = f"allgather of {kinds[0][0]}{rows} rows of {kinds[0][1][1:]}"
     collective.all_gather(group, x, parts, what)
-    return out
+    return Gathered(out, rows)
 
 
 def _shown(each: Any) -> str:
@@ -164,8 +193,15 @@ def scatter(group: Group, x: Array, reduction: Reduction) -> Array:
     parts = np.array_split(reduction.scaled(x, reduction.prescale), group.size)
     out = np.empty_like(parts[group.index])
     what = f"reducescatter({reduction.op.value}) of {kind(x)}"
-    collective.reduce_scatter(group, parts, out, str(reduction.op.value), what)
-    return reduction.scaled(out, reduction.postscale)
+    whole = reduction.op is ReduceOp.AVG and not as_dtype(x.dtype).is_inexact
+    collective.reduce_scatter(group, parts, out, "sum" if whole else str(reduction.op.value), what)
+    return reduction.scaled(quotient(out, group.size) if whole else out, reduction.postscale)
+
+
+def scatter_scale(group: Group, reduction: Reduction) -> float:
+    """The factor of the gathered gradients in Horovod's gradient of `scatter`."""
+    size = group.size if reduction.op is ReduceOp.SUM else 1
+    return size * reduction.prescale * reduction.postscale
 
 
 def root_index(group: Group, root_rank: int, name: str) -> int:

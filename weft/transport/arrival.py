@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.placement import MARK
+from weft.transport.supervisor import FAILED, TOLD
 
 
 @contextlib.contextmanager
@@ -72,8 +73,21 @@ def _folder() -> Path | None:
     return Path(path) if path and whole and os.path.isdir(path) else None
 
 
+def tell(mark: bytes) -> None:
+    """Tell the process that watches over this rank where it stands; see `supervisor`."""
+    words = os.environ.get(TOLD, "").split(":")
+    if len(words) != 3 or int(words[2]) != os.getpid():  # a process that this rank has started
+        return
+    pipe = int(words[0])
+    with contextlib.suppress(OSError):  # closed: the watcher is gone
+        if os.fstat(pipe).st_ino == int(words[1]):
+            os.set_inheritable(pipe, False)  # another program in this process would not tell
+            os.write(pipe, mark)
+
+
 def note_failure(rank: int) -> None:
     """Write a file that tells `weft launch` that this rank has failed."""
+    tell(FAILED)
     path = os.environ.get(MARK)
     if path is not None and os.path.isdir(path):  # else the launcher is on another machine
         (Path(path) / f"failed-{rank}").touch()

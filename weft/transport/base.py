@@ -118,6 +118,30 @@ class Waiting:
         return f"{self.what}{self.line}"
 
 
+class CallLock:
+    """Held within a call. Another thread may not be in one: ranks' calls would meet in any order.
+
+    Raises:
+        DistributedError: on entry, another thread is.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            transport, name = self._transport, threading.current_thread().name
+            text = (
+                f"rank {transport.rank}: thread {name} calls a collective while another thread is "
+                f"in {transport.waiting or 'one'}: one thread of a rank calls them at a time"
+            )
+            raise DistributedError(transport.fail(text + at_user_line()).text)
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class Transport(abc.ABC):
     """The connection of this rank with all others.
 
@@ -137,7 +161,7 @@ class Transport(abc.ABC):
         self.waiting: Waiting | None = None
         self.left: set[int] = set()
         self.joined: dict[int, int] = {}
-        self.lock = threading.RLock()  # one call at a time, in the order of calls
+        self.lock = CallLock(self)
         self.words = Words()  # what native code is told, and counts
         self.worker = Worker(self.words)
         self.tally = Tally(self.words)
@@ -155,6 +179,10 @@ class Transport(abc.ABC):
 
         Memory that is sent must not change until all is done.
         """
+
+    @abc.abstractmethod
+    def source_of(self, tag: int) -> int | None:
+        """The rank from which a message with this tag has come that nobody has received yet."""
 
     def prepare(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Exchange:
         """Persistent messages; see `start`."""

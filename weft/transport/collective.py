@@ -49,9 +49,14 @@ def broadcast(group: Group, x: Array, root: int, what: str) -> None:
     with group.call(what) as tag:
         place = (group.index - root) % group.size
         step = 1
+        if not place:
+            steps = [1 << i for i in range((group.size - 1).bit_length())]
+            group.confirm_later(tag, [(group.index + s) % group.size for s in steps])
         while step < group.size:
             if step <= place < 2 * step:
                 group.exchange(tag, {}, {(group.index - step) % group.size: x})
+                if place == step:
+                    group.confirm_to(tag, root)
             elif place < step and place + step < group.size:
                 group.exchange(tag, {(group.index + step) % group.size: x}, {})
             step *= 2
@@ -108,8 +113,10 @@ def scatter(group: Group, xs: Sequence[Array] | None, out: Array, root: int, wha
     with group.call(what) as tag:
         if group.index != root:
             group.exchange(tag, {}, {root: out})
+            group.confirm_to(tag, root)
             return
         assert xs is not None
+        group.confirm_later(tag, _others(group))
         group.exchange(tag, {i: xs[i] for i in _others(group)}, {})
         out[...] = xs[root]
 

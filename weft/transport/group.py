@@ -47,6 +47,7 @@ class Group:
         self.index = self.ranks.index(transport.rank) if transport.rank in self.ranks else -1
         self.channel: Channel | None = None
         self._turn = 0
+        self._unconfirmed: list[tuple[Pending, Waiting]] = []
         self.prepared: dict[Any, Any] = {}  # see `weft.transport.small` and `shared`
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Group:
@@ -70,6 +71,7 @@ class Group:
         transport.worker.drain()
         with transport.lock:
             transport.check()
+            self.confirm()
             self._turn += 1
             place = at_user_line() if transport.place is None else transport.place
             outer, begin = transport.waiting, time.monotonic_ns()
@@ -79,6 +81,35 @@ class Group:
             finally:
                 transport.waiting = outer
                 self._count(what, begin)
+
+    def confirm_later(self, tag: int, members: Sequence[int]) -> None:
+        """Within a call that only sends: expect these members' confirmation before the next call.
+
+        Ranks that all send, as each takes another for the root, would not notice otherwise.
+        """
+        waiting = self.transport.waiting
+        if members and waiting is not None:
+            empty = np.zeros(0, np.uint8)
+            pending = self.start(tag ^ 1, {}, dict.fromkeys(members, empty))
+            self._unconfirmed.append((pending, waiting))
+
+    def confirm_to(self, tag: int, root: int) -> None:
+        """Confirm what the root has sent; see `confirm_later`."""
+        self.exchange(tag ^ 1, {root: np.zeros(0, np.uint8)}, {})
+
+    def confirm(self) -> None:
+        """Wait for confirmations of calls that have only sent.
+
+        Raises:
+            DistributedError: members make other calls, failed, ended or did not answer.
+        """
+        while self._unconfirmed:
+            pending, waiting = self._unconfirmed.pop(0)
+            outer, self.transport.waiting = self.transport.waiting, waiting
+            try:
+                self.wait(pending)
+            finally:
+                self.transport.waiting = outer
 
     def _count(self, what: str, begin: int) -> None:
         """Count a call and its time."""

@@ -59,6 +59,13 @@ class LocalTransport(Transport):
                 self._post.boxes[self.rank, peer, tag].append(data.copy())
         return _Arriving(self._post, self.rank, tag, receives)
 
+    def source_of(self, tag: int) -> int | None:
+        """See `Transport.source_of`."""
+        with self._post.lock:
+            own = [(peer, box) for (peer, to, t), box in self._post.boxes.items()
+                   if (to, t) == (self.rank, tag)]  # fmt: skip
+        return next((peer for peer, box in own if box), None)
+
     def note(self, peer: int, text: str) -> None:
         """See `Transport.note`."""
         with self._post.lock:

@@ -50,6 +50,41 @@ def receive_from(group: Group, out: Array, peer: int, tag: int, what: str) -> Fu
     return _Waited(group, group.transport.start([], [part], _tag(group, out, tag)), what)
 
 
+class _FromAny(Pending):
+    """A message whose sender is not known before it comes."""
+
+    def __init__(self, group: Group, out: Array, tag: int) -> None:
+        self._group, self._out, self._tag = group, out, tag
+        self._found: Pending | None = None
+        self.sender = -1
+
+    def done(self) -> bool:
+        if self._found is None:
+            source = self._group.transport.source_of(self._tag)
+            if source is None:
+                return False
+            self.sender = source
+            part = Part(source, bytes_of(self._out))
+            self._found = self._group.transport.start([], [part], self._tag)
+        return self._found.done()
+
+    def missing(self) -> list[int]:
+        if self._found is not None:
+            return self._found.missing()
+        return [rank for rank in self._group.ranks if rank != self._group.transport.rank]
+
+    def give_up(self) -> None:
+        if self._found is not None:
+            self._found.give_up()
+
+
+def receive_from_any(group: Group, out: Array, tag: int, what: str) -> int:
+    """Receive an array from whichever member sends first; returns its rank."""
+    pending = _FromAny(group, out, _tag(group, out, tag))
+    _Waited(group, pending, what).result()
+    return pending.sender
+
+
 def _tag(group: Group, x: Array, tag: int) -> int:
     """The tag; messages of different types or shapes do not match."""
     text = f"{group.number} {tag} {x.dtype} {x.shape}".encode()

@@ -76,6 +76,12 @@ class MpiTransport(Transport):
         peers = [part.peer for part in (*receives, *sends)]
         return Requests(self._mpi, requests, peers, (sends, receives), len(receives))
 
+    def source_of(self, tag: int) -> int | None:
+        """See `Transport.source_of`."""
+        status = self._mpi.Status()
+        found = self._world.Iprobe(self._mpi.ANY_SOURCE, tag, status)
+        return status.Get_source() if found else None
+
     def prepare(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Exchange:
         """See `Transport.prepare`."""
         if self._native is None:

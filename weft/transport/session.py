@@ -7,6 +7,7 @@ import itertools
 import os
 import sys
 import traceback
+import zlib
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Final
@@ -14,7 +15,7 @@ from typing import Any, Final
 from weft.errors import DistributedError
 from weft.ir.node import NOT_THE_USER, at_user_line
 from weft.placement import launched
-from weft.transport.arrival import note_failure
+from weft.transport.arrival import note_failure, tell
 from weft.transport.base import Transport, described
 from weft.transport.group import TIMEOUT_SECONDS, Group
 from weft.transport.local import LocalTransport
@@ -23,7 +24,10 @@ from weft.transport.mpi import MpiTransport
 from weft.transport.native import Native
 from weft.transport.sequence import CallSequence
 from weft.transport.shared_memory import share
+from weft.transport.supervisor import JOINED, LEFT
 
+LOCAL: Final = 1 << 24
+"""Numbers from here on are of groups that their members alone have made."""
 FAREWELL_SECONDS: Final = 2.0
 """How long a rank that has failed waits for the others to say so, too."""
 
@@ -41,7 +45,10 @@ class Session:
         self.world = Group(transport, range(transport.size), 0, timeout)
         self.groups = {0: self.world}
         self._numbers = itertools.count(1)
+        self._made: dict[tuple[int, ...], itertools.count[int]] = {}
         self.failed = False
+        if transport.size > 1:
+            tell(JOINED)
         self.monitor = Monitor(transport) if transport.size > 1 else None
         self.memory = share(transport, timeout, native) if native and transport.size > 1 else None
         self._join_memory(self.world)
@@ -50,8 +57,13 @@ class Session:
         """Let a group use shared memory, if all members have it."""
         group.channel = None if self.memory is None else self.memory.channel(group)
 
-    def new_group(self, ranks: Sequence[int], timeout: float | None = None) -> Group:
+    def new_group(
+        self, ranks: Sequence[int], timeout: float | None = None, local: bool = False
+    ) -> Group:
         """A group of these ranks; all ranks of the job make it, members or not.
+
+        Args:
+            local: whether its members alone make it; its number follows from them then.
 
         Raises:
             DistributedError: a rank is out of range, or occurs twice.
@@ -62,11 +74,16 @@ class Session:
                 f"new_group: expected different ranks from 0 to {self.transport.size - 1}, got "
                 f"{list(ranks)}{at_user_line()}"
             )
-        number = next(self._numbers)
+        number = self._local_number(tuple(ranks)) if local else next(self._numbers)
         group = Group(self.transport, ranks, number, self.timeout if timeout is None else timeout)
         self.groups[number] = group
         self._join_memory(group)
         return group
+
+    def _local_number(self, ranks: tuple[int, ...]) -> int:
+        """A number that all members find by themselves, beyond those of other groups."""
+        count = self._made.setdefault(ranks, itertools.count())
+        return LOCAL + (zlib.crc32(repr((ranks, next(count))).encode()) >> 8)
 
     def fail(self, error: BaseException) -> None:
         """Tell the other ranks of an exception that ends this one."""
@@ -101,6 +118,7 @@ class Session:
             raise DistributedError(text)
         monitor.stop()
         self.transport.close()
+        tell(LEFT)
 
 
 _current: Final[list[Session]] = []
@@ -194,6 +212,9 @@ def _finish(session: Session) -> None:
         work()
     if session.transport.failure is None:
         session.transport.worker.catch_up()
+    for group in session.groups.values():
+        if session.transport.failure is None:
+            group.confirm()
 
 
 _hooked: Final[list[Any]] = []

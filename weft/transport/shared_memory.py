@@ -24,6 +24,10 @@ from weft.transport.native import Native
 MOST_GROUPS: Final = 64
 """Later ones send messages. Memory that no group has written to is not there."""
 
+START: Final = (1 << 32) - 1
+"""The number of the group in which ranks meet at the start: its calls are not the job's own, and a
+rank that is late may still be told of them when the job makes its first."""
+
 
 class SharedMemory:
     """The mapped memory of other ranks, and which ranks can map which."""
@@ -46,7 +50,7 @@ class SharedMemory:
 
 def share(transport: Transport, timeout: float, native: Native) -> SharedMemory:
     """Make memory for the ranks of this host, and map theirs; all ranks call it."""
-    world = Group(transport, range(transport.size), 0, timeout)  # counts no calls of the job's own
+    world = Group(transport, range(transport.size), START, timeout)
     own = _file()
     told = json.dumps([_host(), os.getpid(), own]).encode()
     found = [json.loads(text) for text in all_gather_bytes(world, told, "hosts of ranks")]

@@ -6,6 +6,7 @@ Every random operation takes the next counter of its generator and draws numbers
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import reduce
 from threading import get_ident
 from typing import Any, Final
@@ -79,7 +80,15 @@ class Generator:
         return self._seed
 
     def next(self) -> int:
-        """The counter of the next call."""
+        """The counter of the next call, of this thread's `Streams` if there are any."""
+        if _inside:  # most programs have none
+            streams = _inside.get(get_ident())
+            if streams is not None:
+                return streams.next(self)
+        return self.advance()
+
+    def advance(self) -> int:
+        """The counter of the next call of the generator's own stream."""
         with self._lock:
             self._calls += 1
             return (self._start + self._calls) & _WORD
@@ -110,28 +119,40 @@ class Generator:
         self._seed, self._start, self._calls = state
 
 
-class DrawnApart:
-    """A block inside which this thread draws from a stream of its own, given by numbers.
+class Streams:
+    """A block inside which this thread draws from other streams than the generators' own."""
+
+    _before: Streams | None = None
+
+    def __enter__(self) -> None:
+        self._before = _inside.get(get_ident())
+        _inside[get_ident()] = self
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is None:
+            _inside.pop(get_ident(), None)
+        else:
+            _inside[get_ident()] = self._before
+
+    def next(self, generator: Generator) -> int:
+        """The counter of a generator's next call."""
+        raise NotImplementedError
+
+
+_inside: Final[dict[int, Streams]] = {}  # by thread
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_inside.clear)  # its threads are other ones
+
+
+class DrawnApart(Streams):
+    """Inside, the default generator of this thread is one of its own, given by numbers.
 
     So what a thread draws does not depend on the others, which share the default generator.
     """
 
-    __slots__ = ("_before", "_stream", "key")
-
     def __init__(self, *key: int) -> None:
         self.key = key
         self._stream: Generator | None = None
-        self._before: DrawnApart | None = None
-
-    def __enter__(self) -> None:
-        self._before = _apart.get(get_ident())
-        _apart[get_ident()] = self
-
-    def __exit__(self, *error: object) -> None:
-        if self._before is None:
-            _apart.pop(get_ident(), None)
-        else:
-            _apart[get_ident()] = self._before
 
     def restart(self) -> None:
         """Start from the seed again."""
@@ -144,16 +165,39 @@ class DrawnApart:
             self._stream = Generator().manual_seed(reduce(_joined, self.key, 0))
         return self._stream
 
+    def next(self, generator: Generator) -> int:
+        """The counter of a generator's next call."""
+        return (self.stream if generator is default_generator else generator).advance()
 
-_apart: Final[dict[int, DrawnApart]] = {}  # by thread
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_apart.clear)  # its threads are other ones
+
+class Branch(Streams):
+    """Inside, each generator draws from another stream: a part of a computation has its own.
+
+    Args:
+        start: gives the number with which a generator's stream begins, at its first draw.
+    """
+
+    def __init__(self, start: Callable[[Generator], int]) -> None:
+        self._start = start
+        self._streams: dict[Generator, int] = {}
+
+    def next(self, generator: Generator) -> int:
+        """The counter of a generator's next call."""
+        last = self._streams.get(generator)
+        found = splitmix64(self._start(generator)) if last is None else (last + 1) & _WORD
+        self._streams[generator] = found
+        return found
+
+
+def in_branch() -> bool:
+    """Whether this thread is inside of a `Branch`."""
+    return isinstance(_inside.get(get_ident()), Branch)
 
 
 def restart_stream() -> None:
     """Draw the numbers of this thread's innermost `DrawnApart` again, if there is one."""
-    block = _apart.get(get_ident())
-    if block is not None:
+    block = _inside.get(get_ident())
+    if isinstance(block, DrawnApart):
         block.restart()
 
 
@@ -161,8 +205,8 @@ class _DefaultGenerator(Generator):
     """The generator of the process; inside `DrawnApart`, that of the thread."""
 
     def _of_thread(self) -> Generator | None:
-        block = _apart.get(get_ident())
-        return None if block is None else block.stream
+        block = _inside.get(get_ident())
+        return block.stream if isinstance(block, DrawnApart) else None
 
     def manual_seed(self, seed: int) -> Generator:
         own = self._of_thread()
@@ -174,15 +218,6 @@ class _DefaultGenerator(Generator):
     def initial_seed(self) -> int:
         own = self._of_thread()
         return super().initial_seed() if own is None else own.initial_seed()
-
-    def next(self) -> int:
-        if _apart:  # most programs have none
-            own = self._of_thread()
-            if own is not None:
-                return own.next()
-        with self._lock:
-            self._calls += 1
-            return (self._start + self._calls) & _WORD
 
     def get_state(self) -> Any:
         own = self._of_thread()

@@ -29,8 +29,17 @@ class PartitionSpec:
     def __init__(self, *partitions: Entry | Iterable[str]) -> None:
         found: list[tuple[str, ...]] = []
         for each in partitions:
+            if not (each is None or isinstance(each, str | tuple | list)):
+                raise ArgumentError(
+                    "PartitionSpec: expected an axis, a tuple of axes or None for each dimension, "
+                    f"got {each!r}{at_user_line()}"
+                )
             found.append((each,) if isinstance(each, str) else tuple(each or ()))
         names = [n for each in found for n in each]
+        if not all(isinstance(n, str) for n in names):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(
+                f"PartitionSpec: expected names of axes, got {partitions}{at_user_line()}"
+            )
         if len(set(names)) != len(names):
             raise ArgumentError(
                 f"PartitionSpec: expected each axis once, got {partitions}{at_user_line()}"

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from weft.horovod.basics import (
     Average,
-    Compression,
     Sum,
     ccl_built,
     cross_rank,
@@ -56,6 +55,7 @@ from weft.horovod.process_set import (
     remove_process_set,
 )
 from weft.horovod.tensorflow.collective import allgather_object, broadcast_object
+from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.timeline import start_timeline, stop_timeline
 
 __all__ = [

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import weft.tf1 as tf
-from weft.horovod.basics import Average, Compression
+from weft.horovod.basics import Average
+from weft.horovod.compression import Compressor
 from weft.horovod.tensorflow import collective
-from weft.ir.dtype import DType
+from weft.horovod.tensorflow.compression import Compression
 from weft.tf1.keras import backend
 
 
@@ -19,7 +20,7 @@ def broadcast_global_variables(root_rank: int) -> None:
 def allreduce(
     value: Any, name: str | None = None, average: bool | None = None,
     prescale_factor: float = 1.0, postscale_factor: float = 1.0, op: Any = None,
-    compression: DType | None = Compression.none,
+    compression: type[Compressor] = Compression.none,
 ) -> Any:  # fmt: skip
     """The reduction of all ranks' values as an array; their mean unless `op` says otherwise.
 

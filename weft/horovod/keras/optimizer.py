@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from weft.errors import ArgumentError
-from weft.horovod.basics import Average, Compression
+from weft.horovod.basics import Average
+from weft.horovod.compression import Compressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.tensorflow.aggregation import Aggregation, checked_passes
 from weft.horovod.tensorflow.collective import reduced
+from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.tensorflow.optimizer import gradient_reduction
-from weft.ir.dtype import DType
 from weft.ops.base import at_user_line
 from weft.tf1.keras.engine.graph_state import graph_state
 from weft.tf1.keras.optimizers import Optimizer
@@ -56,7 +57,7 @@ class _Distributed:
 
 def DistributedOptimizer(
     optimizer: Optimizer, name: str | None = None, device_dense: str = "",
-    device_sparse: str = "", compression: DType | None = Compression.none,
+    device_sparse: str = "", compression: type[Compressor] = Compression.none,
     sparse_as_dense: bool = False, gradient_predivide_factor: float = 1.0, op: Any = Average,
     backward_passes_per_step: int = 1, average_aggregated_gradients: bool = False,
     num_groups: int = 0, groups: Any = None, process_set: ProcessSet = global_process_set,

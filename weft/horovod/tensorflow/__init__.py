@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from weft.horovod.basics import (
     Average,
-    Compression,
     Max,
     Min,
     Product,
@@ -64,10 +63,13 @@ from weft.horovod.tensorflow.collective import (
     broadcast_global_variables,
     broadcast_object,
     broadcast_variables,
+    grouped_allgather,
     grouped_allreduce,
+    grouped_reducescatter,
     join,
     reducescatter,
 )
+from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.tensorflow.optimizer import BroadcastGlobalVariablesHook, DistributedOptimizer
 from weft.horovod.timeline import start_timeline, stop_timeline
 
@@ -77,7 +79,8 @@ __all__ = [
     "allgather_object", "allreduce", "alltoall", "broadcast", "broadcast_global_variables",
     "broadcast_object", "broadcast_variables", "ccl_built", "cross_rank", "cross_size",
     "cuda_built", "ddl_built", "elastic", "global_process_set", "gloo_built", "gloo_enabled",
-    "grouped_allreduce", "init", "is_homogeneous", "is_initialized", "join", "local_rank",
+    "grouped_allgather", "grouped_allreduce", "grouped_reducescatter",
+    "init", "is_homogeneous", "is_initialized", "join", "local_rank",
     "local_size", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "rank",
     "reducescatter", "remove_process_set", "rocm_built", "shutdown", "size", "start_timeline",
     "stop_timeline",

@@ -11,17 +11,20 @@ from weft import ops
 from weft.distributed.objects import all_gather_object, broadcast_object_list
 from weft.distributed.reduce_op import ReduceOp
 from weft.eager.tensor.handle import Handle
+from weft.errors import ArgumentError
 from weft.func.tree import map_structure
 from weft.horovod import basics, reduction
-from weft.horovod.basics import Compression
+from weft.horovod.compression import Compressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Op, Reduction, reduction_of
-from weft.ir.dtype import DType
+from weft.horovod.tensorflow.compression import Compression
+from weft.horovod.tensorflow.movement import Movement, once
 from weft.ir.node import Value
-from weft.ops.communication.exchange_log import logged
+from weft.ops.base import at_user_line
 from weft.tf1.control.dependency import group
 from weft.tf1.control.py_func import host_function
 from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.graph import get_default_graph, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
@@ -33,7 +36,7 @@ Everyone = global_process_set
 
 def allreduce(
     tensor: Any, average: bool | None = None, device_dense: str = "", device_sparse: str = "",
-    compression: DType | None = Compression.none, op: Any = None, prescale_factor: float = 1.0,
+    compression: type[Compressor] = Compression.none, op: Any = None, prescale_factor: float = 1.0,
     postscale_factor: float = 1.0, name: str | None = None, process_set: ProcessSet = Everyone,
 ) -> Any:  # fmt: skip
     """The reduction of all ranks' tensors; their mean unless `op` says otherwise.
@@ -44,18 +47,18 @@ def allreduce(
         prescale_factor, postscale_factor: factors before and after the reduction.
         process_set: the ranks that take part.
     """
-    how = Reduction(reduction_of(op, average), compression, prescale_factor, postscale_factor)
+    how = Reduction(reduction_of(op, average), prescale_factor, postscale_factor, compression)
     return reduced([tensor], how, name, process_set)[0]
 
 
 def grouped_allreduce(
     tensors: Sequence[Any], average: bool | None = None, device_dense: str = "",
-    device_sparse: str = "", compression: DType | None = Compression.none, op: Any = None,
+    device_sparse: str = "", compression: type[Compressor] = Compression.none, op: Any = None,
     prescale_factor: float = 1.0, postscale_factor: float = 1.0, name: str | None = None,
     process_set: ProcessSet = Everyone,
 ) -> list[Any]:  # fmt: skip
     """`allreduce` of several tensors together."""
-    how = Reduction(reduction_of(op, average), compression, prescale_factor, postscale_factor)
+    how = Reduction(reduction_of(op, average), prescale_factor, postscale_factor, compression)
     return reduced(tensors, how, name, process_set)
 
 
@@ -63,30 +66,56 @@ def reduced(
     tensors: Sequence[Any], how: Reduction, name: str | None, process_set: ProcessSet
 ) -> list[Any]:
     """Reduce several tensors together; `IndexedSlices` become dense."""
-    dense = [convert_to_tensor(x) if isinstance(x, IndexedSlices) else x for x in tensors]
-    if not isinstance(how.op, ReduceOp):
-        return _on_arrays("HorovodAdasum", dense, lambda *xs: how.all(process_set.group, xs), name)
-    reduction_name, number = how.op.value, process_set.group.number
+    if any([_is_open(x) for x in tensors]):
+        return [_slices(x, how, process_set) if _is_open(x) else
+                reduced([x], how, name, process_set)[0] for x in tensors]  # fmt: skip
+    dense = [convert_to_tensor(x) for x in tensors]
+    if how.on_integers([x.dtype.ir for x in dense]) and len({x.dtype for x in dense}) > 1:
+        return [y for x in dense for y in reduced([x], how, name, process_set)]
+    pairs = [how.compression.compress(x) for x in dense]
+    found = _reduced([x for x, _ in pairs], how, name, process_set)
+    return [how.compression.decompress(y, c) for y, (_, c) in zip(found, pairs, strict=True)]
+
+
+def _is_open(x: Any) -> bool:
+    """Whether these are rows of a tensor of unknown size."""
+    return isinstance(x, IndexedSlices) and x.dense_shape is None
+
+
+def _slices(x: IndexedSlices, how: Reduction, process_set: ProcessSet) -> IndexedSlices:
+    """All ranks' rows, as rows."""
+    if how.op not in (ReduceOp.AVG, ReduceOp.SUM) or (how.prescale, how.postscale) != (1.0, 1.0):
+        raise ArgumentError(
+            "allreduce: expected hvd.Average or hvd.Sum without factors for IndexedSlices without "
+            f"a dense_shape, got {how.op}{at_user_line()}"
+        )
+    values, indices = (
+        allgather(x.values, None, process_set),
+        allgather(x.indices, None, process_set),
+    )
+    mean = how.op is ReduceOp.AVG
+    return IndexedSlices(values / process_set.size() if mean else values, indices)
+
+
+def _reduced(
+    tensors: Sequence[Tensor], how: Reduction, name: str | None, process_set: ProcessSet
+) -> list[Any]:
+    members = process_set.group
+    if not isinstance(how.op, ReduceOp) or how.on_integers([x.dtype.ir for x in tensors]):
+        kind = "HorovodAllreduce" if isinstance(how.op, ReduceOp) else "HorovodAdasum"
+        return _on_arrays(kind, tensors, lambda *xs: how.all(members, xs), name)
+    reduction_name, number = how.op.value, members.number
 
     def build(*values: Value) -> tuple[Value, ...]:
-        sent = [_low(_scaled(x, how.prescale), how.compression) for x in values]
+        sent = [_scaled(x, how.prescale) for x in values]
         found = ops.all_reduce.all(*sent, reduction=reduction_name, group=number)
-        pairs = zip(values, found, strict=True)
-        return tuple([_scaled(_typed(y, x.dtype), how.postscale) for x, y in pairs])
+        return tuple([_scaled(y, how.postscale) for y in found])
 
-    return _emitted("HorovodAllreduce", dense, build, name)
+    return _emitted("HorovodAllreduce", tensors, build, name)
 
 
 def _scaled(x: Value, factor: float) -> Value:
     return x if factor == 1.0 else x * ops.base.constant_of(factor, x.dtype)
-
-
-def _low(x: Value, kind: DType | None) -> Value:
-    return x if kind is None or not x.dtype.is_inexact else _typed(x, kind)
-
-
-def _typed(x: Value, kind: DType) -> Value:
-    return x if x.dtype is kind else ops.cast(x, dtype=kind)
 
 
 def _emitted(kind: str, tensors: Sequence[Any], build: Any, name: str | None) -> list[Any]:
@@ -102,7 +131,7 @@ def _on_arrays(
     """The outputs, shaped like the inputs, of a collective on arrays; without gradients."""
     given = [convert_to_tensor(t) for t in tensors]
     shapes = [_shape_of(x, i) for i, x in enumerate(given)]
-    found = host_function(kind, _once(work), given, [x.dtype for x in given], shapes, name)
+    found = host_function(kind, once(work), given, [x.dtype for x in given], shapes, name)
     return list(found.outputs)
 
 
@@ -113,37 +142,17 @@ def _shape_of(x: Tensor, position: int) -> Any:
     return [(position, axis) if n is None else n for axis, n in enumerate(x.shape.as_list())]
 
 
-def _once(work: Callable[..., Any]) -> Callable[..., tuple[Array, ...]]:
-    """A collective on arrays, called once while a step is computed several times."""
-
-    def call(*xs: Array) -> tuple[Array, ...]:
-        found = work(*xs)
-        return tuple(found) if isinstance(found, list | tuple) else (found,)
-
-    return logged(call, compared=True)
-
-
 def broadcast(
     tensor: Any, root_rank: int, name: str | None = None, process_set: ProcessSet = Everyone
 ) -> Any:
-    """The tensor of one rank."""
+    """The tensor of one rank; the gradient is the mean of all ranks', as in Horovod."""
     members = process_set.group
     root = reduction.root_index(members, root_rank, "broadcast")
 
     def build(x: Value) -> tuple[Value, ...]:
-        return ops.broadcast_from.all(x, root=root, group=members.number)
+        return ops.broadcast_from.all(x, root=root, group=members.number, gradient="mean")
 
     return _emitted("HorovodBroadcast", [tensor], build, name)[0]
-
-
-def _rows(
-    kind: str, tensor: Any, work: Callable[..., Any], name: str | None, more: Sequence[Any] = ()
-) -> Any:
-    """The output of a collective whose number of rows is known only when the graph runs."""
-    x = convert_to_tensor(tensor)
-    return _of_rows(
-        x, host_function(kind, _once(work), [x, *more], [x.dtype], [None], name, alike=False)
-    )[0]
 
 
 def _of_rows(x: Tensor, op: Operation) -> Sequence[Tensor]:
@@ -156,13 +165,21 @@ def _of_rows(x: Tensor, op: Operation) -> Sequence[Tensor]:
 def allgather(tensor: Any, name: str | None = None, process_set: ProcessSet = Everyone) -> Any:
     """Concatenate all ranks' tensors along their first dimension, whose length may differ.
 
-    It has no gradient.
+    The gradient is this rank's rows of the mean of all ranks', as in Horovod.
     """
+    x, rules = convert_to_tensor(tensor), Movement(process_set)
+    found = host_function(
+        "HorovodAllgather", rules.gather, [x], [x.dtype], [None], name, rules.gather_vjp,
+        alike=False,
+    )  # fmt: skip
+    return _of_rows(x, found)[0]
 
-    def work(x: Array) -> Array:
-        return reduction.gather(process_set.group, np.asarray(x, order="C"))
 
-    return _rows("HorovodAllgather", tensor, work, name)
+def grouped_allgather(
+    tensors: Sequence[Any], name: str | None = None, process_set: ProcessSet = Everyone
+) -> list[Any]:
+    """`allgather` of several tensors."""
+    return [allgather(x, name, process_set) for x in tensors]
 
 
 def alltoall(
@@ -170,49 +187,55 @@ def alltoall(
 ) -> Any:
     """The rows that the ranks send to this one; with `splits`, also their numbers.
 
-    It has no gradient.
+    The gradient of the rows goes back to where they came from.
 
     Args:
         splits: the number of rows for each rank; by default equal numbers.
     """
+    x, rules = convert_to_tensor(tensor), Movement(process_set)
+    given = [x] if splits is None else [x, convert_to_tensor(splits)]
+    kinds, shapes = [x.dtype, given[-1].dtype], [None, [process_set.size()]]
     if splits is None:
-        return _rows("HorovodAlltoall", tensor, lambda x: _exchanged(x, None, process_set)[0], name)
-    x, shares = convert_to_tensor(tensor), convert_to_tensor(splits)
-
-    def work(values: Array, counts: Array) -> list[Array]:
-        found, taken = _exchanged(values, counts, process_set)
-        return [found, np.array(taken, counts.dtype)]
-
-    kinds, shapes = [x.dtype, shares.dtype], [None, [process_set.size()]]
+        kinds[1] = as_dtype("int32")
     found = _of_rows(
         x,
         host_function(
-            "HorovodAlltoall", _once(work), [x, shares], kinds, shapes, name, alike=False
+            "HorovodAlltoall", rules.exchange(kinds[1].ir), given, kinds, shapes, name,
+            rules.exchange_vjp, alike=False,
         ),
-    )
-    return found[0], found[1]
-
-
-def _exchanged(x: Array, splits: Array | None, process_set: ProcessSet) -> tuple[Array, list[int]]:
-    shares = None if splits is None else [int(n) for n in splits]
-    return reduction.exchange(process_set.group, np.asarray(x, order="C"), shares)
+    )  # fmt: skip
+    return found[0] if splits is None else (found[0], found[1])
 
 
 def reducescatter(
-    tensor: Any, op: Any = None, name: str | None = None, prescale_factor: float = 1.0,
-    postscale_factor: float = 1.0, process_set: ProcessSet = Everyone,
+    tensor: Any, device_dense: str = "", compression: type[Compressor] = Compression.none,
+    op: Any = None, name: str | None = None, process_set: ProcessSet = Everyone,
+    prescale_factor: float = 1.0, postscale_factor: float = 1.0,
 ) -> Any:  # fmt: skip
     """This rank's rows of the reduction; the mean unless `op` is `hvd.Sum`.
 
-    It has no gradient.
+    The gradient gathers all ranks' rows, as in Horovod.
     """
     chosen: Op = reduction_of(op, None, "reducescatter")
-    how = Reduction(chosen, None, prescale_factor, postscale_factor)
+    how = Reduction(chosen, prescale_factor, postscale_factor)
+    x, ctx = compression.compress(convert_to_tensor(tensor))
+    rules = Movement(process_set)
+    found = host_function(
+        "HorovodReducescatter", rules.scatter(how), [x], [x.dtype], [None], name,
+        rules.scatter_vjp(how), alike=False,
+    )  # fmt: skip
+    return compression.decompress(_of_rows(x, found)[0], ctx)
 
-    def work(x: Array) -> Array:
-        return reduction.scatter(process_set.group, np.asarray(x, order="C"), how)
 
-    return _rows("HorovodReducescatter", tensor, work, name)
+def grouped_reducescatter(
+    tensors: Sequence[Any], device_dense: str = "",
+    compression: type[Compressor] = Compression.none, op: Any = None, name: str | None = None,
+    process_set: ProcessSet = Everyone, prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> list[Any]:  # fmt: skip
+    """`reducescatter` of several tensors."""
+    more = compression, op, name, process_set, prescale_factor, postscale_factor
+    return [reducescatter(x, device_dense, *more) for x in tensors]
 
 
 def join() -> Any:
@@ -224,7 +247,7 @@ def join() -> Any:
     def work() -> Array:
         return np.array(basics.join(), np.int32)
 
-    return host_function("HorovodJoin", _once(work), [], ["int32"], [[]]).outputs[0]
+    return host_function("HorovodJoin", once(work), [], ["int32"], [[]]).outputs[0]
 
 
 def broadcast_variables(variables: Sequence[Any], root_rank: int) -> Operation:

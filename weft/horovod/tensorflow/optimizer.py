@@ -7,14 +7,15 @@ from typing import Any
 
 from weft.distributed.reduce_op import ReduceOp
 from weft.errors import ArgumentError
-from weft.horovod.basics import Average, Compression
+from weft.horovod.basics import Average
+from weft.horovod.compression import Compressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Adasum, Reduction, reduction_of
 from weft.horovod.tensorflow.aggregation import Aggregation, checked_passes
 from weft.horovod.tensorflow.collective import broadcast_global_variables, reduced
+from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.tensorflow.sparse import reduced_gradients
 from weft.horovod.tensorflow.start import check_start
-from weft.ir.dtype import DType
 from weft.ops.base import at_user_line
 from weft.tf1.control.branch import cond
 from weft.tf1.control.dependency import group, identity, with_dependencies
@@ -78,7 +79,7 @@ class DistributedOptimizer(Optimizer):
     def __init__(
         self, optimizer: Optimizer, name: str | None = None, use_locking: bool = False,
         device_dense: str = "", device_sparse: str = "",
-        compression: DType | None = Compression.none, sparse_as_dense: bool = False,
+        compression: type[Compressor] = Compression.none, sparse_as_dense: bool = False,
         backward_passes_per_step: int = 1, op: Any = Average,
         gradient_predivide_factor: float = 1.0, average_aggregated_gradients: bool = False,
         num_groups: int = 0, groups: Any = None, process_set: ProcessSet = global_process_set,
@@ -194,7 +195,7 @@ class DistributedOptimizer(Optimizer):
 
 
 def gradient_reduction(
-    op: Any, compression: DType | None, predivide: float, process_set: ProcessSet
+    op: Any, compression: type[Compressor], predivide: float, process_set: ProcessSet
 ) -> Reduction:
     """The reduction that the arguments of a `DistributedOptimizer` name.
 
@@ -203,14 +204,14 @@ def gradient_reduction(
     """
     chosen = reduction_of(op, None, "DistributedOptimizer")
     if predivide == 1.0:
-        return Reduction(chosen, compression)
+        return Reduction(chosen, compression=compression)
     if chosen is not ReduceOp.AVG:
         raise ArgumentError(
             "DistributedOptimizer: expected op=hvd.Average with a gradient_predivide_factor, got "
             f"{chosen}{at_user_line()}"
         )
     behind = predivide / process_set.size()
-    return Reduction(ReduceOp.SUM, compression, 1.0 / predivide, behind)
+    return Reduction(ReduceOp.SUM, 1.0 / predivide, behind, compression)
 
 
 class BroadcastGlobalVariablesHook(SessionRunHook):

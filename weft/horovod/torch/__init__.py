@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from weft.horovod.basics import (
     Average,
-    Compression,
     Max,
     Min,
     Product,
@@ -78,6 +77,7 @@ from weft.horovod.torch.collective import (
     reducescatter_async,
     synchronize,
 )
+from weft.horovod.torch.compression import Compression
 from weft.horovod.torch.norm import SyncBatchNorm
 from weft.horovod.torch.optimizer import DistributedOptimizer
 from weft.horovod.torch.state import (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,14 +13,16 @@ from weft.distributed.recorded import buckets_of, reduce_all
 from weft.distributed.reduce_op import ReduceOp
 from weft.distributed.rows import reduce_rows
 from weft.eager.functions.api import Tensor, no_grad
+from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
 from weft.horovod import timeline
 from weft.horovod.adasum import adasum
-from weft.horovod.basics import Average, Compression
+from weft.horovod.basics import Average
+from weft.horovod.compression import Compressor, NoneCompressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Adasum, Op, reduction_of
-from weft.ir.dtype import DType
-from weft.nn.parallel.alike import make_alike
+from weft.horovod.torch.compression import Compression
+from weft.nn.parallel.alike import alike_or_told
 from weft.nn.parallel.large import Large
 from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
@@ -41,7 +44,7 @@ class _Setting:
     names: list[str]
     counts: list[int] | None
     op: Op
-    compression: DType | None
+    compression: type[Compressor]
     predivide: float
     process_set: ProcessSet
     by_rows: bool
@@ -50,15 +53,18 @@ class _Setting:
     _checked: bool = False
 
     def check_start(self) -> None:
-        """Check before the first update that all ranks have the same parameters.
+        """Warn before the first update if ranks have different parameters, as Horovod trains them.
 
         Raises:
-            DistributedError: they differ; call `broadcast_parameters` before.
+            DistributedError: their shapes differ.
         """
         if not self._checked and self.process_set.included():
             self._checked = True
             named = dict(zip(self.names, self.parameters, strict=True))
-            make_alike("DistributedOptimizer", named, self.process_set.group, take=False)
+            told = alike_or_told("DistributedOptimizer", named, self.process_set.group)
+            if told:
+                text = f"{told}; call broadcast_parameters before if they are to be the same"
+                warnings.warn(text, stacklevel=4)
 
     def reduce(self) -> None:
         """Reduce gradients; unused parameters contribute zeros, as in Horovod."""
@@ -99,15 +105,15 @@ class _Setting:
         if self.predivide != 1.0:  # divide before the sum and after it
             op, before, behind = "sum", 1.0 / self.predivide, self.predivide / group.size
         sent = [g if before == 1.0 else g * before for g in grads]
-        low = self.compression
-        sent = [g if low is None or not g.is_floating_point() else g.to(low) for g in sent]
+        compress = self.compression
+        pairs = [compress.compress(g) for g in sent]
+        sent = [g for g, _ in pairs]
         found = reduce_all([g.lazy for g in sent], op, group, BUCKET_BYTES, self._counts(grads))
-        if low is None and behind == 1.0:
+        if compress is NoneCompressor and behind == 1.0:
             return found
-        for g, y in zip(sent, found, strict=True):
-            g.replace(y)
-        pairs = zip(sent, grads, strict=True)
-        return [((g if behind == 1.0 else g * behind).to(x.dtype)).lazy for g, x in pairs]
+        ys = [compress.decompress(wrap(y), c) for y, (_, c) in zip(found, pairs, strict=True)]
+        scaled = [y if behind == 1.0 else y * behind for y in ys]
+        return [y.to(x.dtype).lazy for y, x in zip(scaled, grads, strict=True)]
 
     def _counts(self, grads: Sequence[Tensor]) -> list[int] | None:
         """A bucket for each group; `None`, for buckets by size, if some gradients are missing."""
@@ -173,11 +179,9 @@ class _DistributedAdasum(_Distributed):
         before = [array(p).copy() for p in setting.parameters]
         found = super(_Distributed, self).step(closure)  # pyright: ignore[reportAttributeAccessIssue]
         for p, old in zip(setting.parameters, before, strict=True):
-            change = array(p) - old
-            change = (
-                change if setting.compression is None else change.astype(setting.compression.numpy)
-            )
-            put(p, old + adasum(setting.process_set.group, change).astype(old.dtype))
+            change, ctx = setting.compression.compress(wrap(leaf(array(p) - old)))
+            whole = wrap(leaf(adasum(setting.process_set.group, array(change))))
+            put(p, old + array(setting.compression.decompress(whole, ctx)).astype(old.dtype))
         return found
 
 
@@ -191,7 +195,7 @@ def _check_passes(passes: int) -> None:
 
 def DistributedOptimizer(
     optimizer: Optimizer, named_parameters: Iterable[tuple[str, Any]] | None = None,
-    compression: DType | None = Compression.none, backward_passes_per_step: int = 1,
+    compression: type[Compressor] = Compression.none, backward_passes_per_step: int = 1,
     op: Any = Average, gradient_predivide_factor: float = 1.0,
     groups: int | Sequence[Sequence[Any]] | None = None, sparse_as_dense: bool = False,
     process_set: ProcessSet = global_process_set,
@@ -219,17 +223,10 @@ def DistributedOptimizer(
         OptimizerError: names occur twice, parameters are not the optimizer's, or a predivide
             factor without `hvd.Average`.
 
-    The first `step` raises `DistributedError` if ranks have different parameters; call
-    `broadcast_parameters` before.
+    The first `step` warns if ranks have different parameters; call `broadcast_parameters` before.
     """
     own = [p for group in optimizer.param_groups for p in group["params"]]
-    named = list(named_parameters or [(f"allreduce.noname.{i}", p) for i, p in enumerate(own)])
-    names = {id(p): name for name, p in named}
-    if len(set(names.values())) != len(named) or names.keys() - {id(p) for p in own}:
-        raise OptimizerError(
-            "DistributedOptimizer: expected parameters of the optimizer, each with a name of its "
-            f"own{at_user_line()}"
-        )
+    names = _names_of(own, named_parameters)
     _check_passes(backward_passes_per_step)
     reduction = reduction_of(op, None, "DistributedOptimizer")
     if gradient_predivide_factor != 1.0 and reduction is not ReduceOp.AVG:
@@ -239,7 +236,7 @@ def DistributedOptimizer(
         )
     ordered, counts = _grouped(own, groups)
     by_rows = reduction in (ReduceOp.AVG, ReduceOp.SUM) and gradient_predivide_factor == 1.0
-    by_rows = by_rows and compression is None and not sparse_as_dense
+    by_rows = by_rows and compression is NoneCompressor and not sparse_as_dense
     setting = _Setting(
         ordered, [names.get(id(p), f"parameter.{i}") for i, p in enumerate(ordered)], counts,
         reduction, compression, gradient_predivide_factor, process_set, by_rows,
@@ -250,6 +247,32 @@ def DistributedOptimizer(
     found.__dict__ = optimizer.__dict__
     found.__dict__["_hvd"] = setting
     return found
+
+
+def _names_of(own: Sequence[Any], named: Iterable[tuple[str, Any]] | None) -> dict[int, str]:
+    """The name of each parameter of an optimizer, by its id.
+
+    Raises:
+        OptimizerError: what is named is not the optimizer's, each parameter once.
+    """
+    if named is None:
+        return {id(p): f"allreduce.noname.{i}" for i, p in enumerate(own)}
+    pairs: list[Any] = list(named)
+    wrong = ""
+    if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):  # pyright: ignore
+        wrong = "something else than pairs of a name and a parameter: pass model.named_parameters()"
+    elif len({name for name, _ in pairs}) != len(pairs):
+        wrong = "a name twice"
+    elif {id(p) for _, p in pairs} - {id(p) for p in own}:
+        wrong = "parameters of another model"
+    elif missing := [i for i, p in enumerate(own) if id(p) not in {id(q) for _, q in pairs}]:
+        wrong = f"no name of its parameters {missing}"
+    if wrong:
+        raise OptimizerError(
+            "DistributedOptimizer: named_parameters: expected the optimizer's parameters, each "
+            f"with a name of its own, got {wrong}{at_user_line()}"
+        )
+    return {id(p): name for name, p in pairs}
 
 
 def _grouped(

@@ -7,10 +7,12 @@ from typing import Any
 
 from weft.distributed.process_group import member
 from weft.eager.tensor.dispatch import record, recorded, wrap
+from weft.eager.tensor.generator import in_branch
+from weft.errors import ArgumentError
 from weft.nn.functional.normalization import move_statistics
 from weft.nn.layer.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from weft.nn.module.module import Module
-from weft.ops.base import REGISTRY
+from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.declaration.fact import Autocast
 from weft.ops.layer import channel_normalization as norm
 from weft.transport import session
@@ -47,6 +49,12 @@ class SyncBatchNorm(BatchNorm2d):
         if not by_batch or session.current() is None:
             return super().forward(input)
         group = member(self.process_group, "SyncBatchNorm")
+        if in_branch():
+            raise ArgumentError(
+                "SyncBatchNorm: expected a DistributedDataParallel without shards, whose parts are "
+                "computed one by one, so that no statistics of the whole batch are there; use "
+                f"BatchNorm, which normalizes each part by itself{at_user_line()}"
+            )
         self._check(input)
         mean, count = _over_ranks(_totals(input), group)
         mean = mean / count

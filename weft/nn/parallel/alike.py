@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from weft.distributed.agreement import check_same, digests
+from weft.distributed.agreement import check_same, difference, digests
 from weft.distributed.elements import take_from_first
 from weft.distributed.recorded import settle
 from weft.eager.record.access import array_of
 from weft.eager.tensor.tensor import Tensor
+from weft.errors import DistributedError
 from weft.transport.group import Group
 
 
@@ -23,11 +24,27 @@ def make_alike(name: str, named: Mapping[str, Tensor], group: Group, take: bool 
     Raises:
         DistributedError: shapes or values differ between ranks.
     """
-    shapes = [f"{n} {t.dtype} {tuple(t.shape)}" for n, t in named.items()]
-    settle()
-    check_same(name, group, "models", shapes)
-    if take:
-        take_from_first(list(named.values()), group)
+    if not take:
+        told = alike_or_told(name, named, group)
+        if told:
+            raise DistributedError(told)
         return
+    _check_shapes(name, named, group)
+    take_from_first(list(named.values()), group)
+
+
+def alike_or_told(name: str, named: Mapping[str, Tensor], group: Group) -> str:
+    """How values differ between ranks; empty if they are the same.
+
+    Raises:
+        DistributedError: shapes differ.
+    """
+    _check_shapes(name, named, group)
     arrays = {n: array_of(t.lazy) for n, t in named.items()}
-    check_same(name, group, "parameters", digests(arrays))
+    return difference(name, group, "parameters", digests(arrays))
+
+
+def _check_shapes(name: str, named: Mapping[str, Tensor], group: Group) -> None:
+    settle()
+    shapes = [f"{n} {t.dtype} {tuple(t.shape)}" for n, t in named.items()]
+    check_same(name, group, "models", shapes)

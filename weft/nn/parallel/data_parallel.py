@@ -20,7 +20,7 @@ from weft.errors import ArgumentError, DistributedError
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.large import Exchanged, Large
-from weft.nn.parallel.shard import check_shards, in_shards
+from weft.nn.parallel.shard import Streams, check_shards, in_shards
 from weft.ops.base import at_user_line
 from weft.transport import collective
 from weft.transport.group import Group
@@ -51,7 +51,9 @@ class DistributedDataParallel(Module):
         shards: a power of two: in training the whole batch is split into this many parts, which are
             computed one by one; their gradients are added in a fixed tree. Then parameters are
             bitwise the same on 1, 2, 4, ... ranks, up to that number. Each rank's batch size must
-            be a multiple of its number of parts, and the loss must be a mean.
+            be a multiple of its number of parts, and the loss must be a mean. Random numbers of the
+            forward pass follow from the first rank's generators and the part. `SyncBatchNorm` is
+            refused.
 
     PyTorch's other arguments are accepted if they ask for nothing else: `device_ids`,
     `output_device`, `gradient_as_bucket_view`.
@@ -94,6 +96,7 @@ class DistributedDataParallel(Module):
         self._parameters_to_reduce = tuple([p for _, p in named])
         ranks = self.process_group.size
         self._shards = 0 if shards is None else check_shards(shards, ranks)
+        self._streams = Streams(self.process_group)
         self._bucket_bytes = int((BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb) * 2**20)
         self._expecting = False
         self._large = Large(self._parameters_to_reduce, self.process_group)
@@ -111,7 +114,8 @@ class DistributedDataParallel(Module):
             self._expecting = True
         if self._shards and self.training and is_grad_enabled():
             named = dict(zip(self._names, self._parameters_to_reduce, strict=True))
-            return in_shards(self.module, named, self._shards, args, kwargs)
+            first = self._shards * self.process_group.index
+            return in_shards(self.module, named, self._shards, args, kwargs, self._streams, first)
         return self.module(*args, **kwargs)
 
     @contextlib.contextmanager

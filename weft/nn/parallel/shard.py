@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from weft import config, func
+from weft.distributed.recorded import settle
 from weft.eager.functions.api import Tensor, cat, stack
 from weft.eager.tensor.dispatch import record, wrap
+from weft.eager.tensor.generator import Branch, Generator, splitmix64
 from weft.errors import ArgumentError, ShapeError
 from weft.nn.module.module import Module
 from weft.ops.base import REGISTRY, at_user_line
+from weft.transport import collective
+from weft.transport.group import Group
 
 
 def check_shards(shards: int, ranks: int) -> int:
@@ -28,14 +34,56 @@ def check_shards(shards: int, ranks: int) -> int:
     return shards // ranks
 
 
+class Streams:
+    """Random numbers of the parts of a batch, the same on any number of ranks.
+
+    Each forward pass takes one number of each generator that it uses, on all ranks that of the
+    group's first; a part's numbers follow from that and from its place in the whole batch.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._used: list[Generator] = []
+        self._starts: dict[Generator, int] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Streams:
+        return Streams(self._group)  # of a copy of the module
+
+    def begin(self) -> None:
+        """Begin a forward pass; agree at once on what the last one used."""
+        self._starts = {}
+        for generator in self._used:
+            self._start(generator)
+
+    def of_part(self, place: int) -> Branch:
+        """The streams of the part at this place in the whole batch."""
+        return Branch(lambda generator: splitmix64(self._start(generator)) + place)
+
+    def _start(self, generator: Generator) -> int:
+        if generator not in self._starts:
+            if generator not in self._used:
+                self._used.append(generator)
+            self._starts[generator] = self._agreed(generator.advance())
+        return self._starts[generator]
+
+    def _agreed(self, number: int) -> int:
+        if self._group.size == 1:
+            return number
+        settle()
+        found = np.array([number], np.uint64)
+        collective.broadcast(self._group, found, 0, "random numbers of shards")
+        return int(found[0])
+
+
 def in_shards(
     module: Module, parameters: Mapping[str, Tensor], count: int, args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    kwargs: Mapping[str, Any], streams: Streams, first: int,
 ) -> Any:  # fmt: skip
     """Call a module on each of `count` parts of a batch, and concatenate the outputs.
 
     Args:
         parameters: those that require gradients; their parts' gradients are added in a fixed tree.
+        first: the place of this rank's first part in the whole batch.
 
     Raises:
         ShapeError: the batch cannot be split into that many equal parts.
@@ -43,9 +91,11 @@ def in_shards(
     fans = {name: _fan(p, count) for name, p in parameters.items()}
     parts = [_part((tuple(args), dict(kwargs)), i, count) for i in range(count)]
     found: list[Any] = []
+    streams.begin()
     for i, (positional, named) in enumerate(parts):
         own = {name: fan[i] for name, fan in fans.items()}
-        found.append(func.functional_call(module, own, positional, named))
+        with streams.of_part(first + i):
+            found.append(func.functional_call(module, own, positional, named))
     return _joined(found)
 
 

@@ -12,22 +12,24 @@ from weft.ops.communication.collective import exchange, group_of
 from weft.transport import collective
 
 
-def _broadcast(x: Array, root: int, group: int) -> tuple[Array, ...]:
+def _broadcast(x: Array, root: int, group: int, gradient: str) -> tuple[Array, ...]:
+    del gradient
     found = np.array(x, order="C")
     what = f"broadcast from member {root} of {found.dtype}{list(found.shape)}"
     collective.broadcast(group_of(group), found, root, what)
     return (found,)
 
 
-def _vjp(gs: Any, ys: Any, x: Value, root: int, group: int) -> tuple[Value, ...]:
+def _vjp(gs: Any, ys: Any, x: Value, root: int, group: int, gradient: str) -> tuple[Value, ...]:
     """The gradient: all results depend on the root's input alone."""
-    total = catalogue.all_reduce.all(gs[0], reduction="sum", group=group)[0]
+    total = catalogue.all_reduce.all(gs[0], reduction=gradient, group=group)[0]
     return (catalogue.where_member.all(total, member=root, group=group)[0],)
 
 
 broadcast_from = exchange(
-    "broadcast_from", inputs="x", reference=_broadcast, vjp=_vjp, root=0, group=0
+    "broadcast_from", inputs="x", reference=_broadcast, vjp=_vjp, root=0, group=0, gradient="sum"
 )
+"""The value of one member on all; its gradient is the `gradient`, sum or mean, of theirs."""
 
 
 def _where_member(x: Array, member: int, group: int) -> tuple[Array, ...]:

@@ -18,11 +18,11 @@ from weft.eager.record.lazy import Drawn, Lazy, begun, serials
 from weft.eager.record.plan import intern
 from weft.eager.tensor.dispatch import lazy_of, recorded, wrap
 from weft.eager.tensor.dtype.dtype_info import check_held
-from weft.eager.tensor.generator import Generator, default_generator
+from weft.eager.tensor.generator import Generator, default_generator, in_branch
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import number
 from weft.eager.tensor.view.memory_format import check_place
-from weft.errors import DTypeError, ShapeError
+from weft.errors import DTypeError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype, int64, uint64
 from weft.ir.shape import broadcast, known
 from weft.ops.base import at_user_line
@@ -96,9 +96,24 @@ def next_counter(generator: Generator | None = None) -> Tensor:
 def _draw(generator: Generator) -> Drawn:
     lazy = begun(Drawn(), intern(uint64, ()))
     lazy.array = np.array(generator.next(), np.uint64)
-    lazy.again = partial(_draw, generator)
+    lazy.again = partial(_draw_in_branch if in_branch() else _draw, generator)
     lazy.serial = next(serials)
     return lazy
+
+
+def _draw_in_branch(generator: Generator) -> Drawn:
+    """Draw again in a traced function, as its first run drew.
+
+    Raises:
+        WeftError: the streams of that run have ended.
+    """
+    if not in_branch():
+        raise WeftError(
+            "DistributedDataParallel: expected no random numbers with shards in a traced function, "
+            f"whose later runs draw on each rank anew: call the model outside of func.jit"
+            f"{at_user_line()}"
+        )
+    return _draw(generator)
 
 
 # Functions of graph values
