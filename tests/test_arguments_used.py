@@ -91,7 +91,8 @@ CREATION = {
 }
 EXCEPTIONS |= {f"fft.py:{name}(pin_memory)": ONE_KIND for name in ("fftfreq", "rfftfreq")}
 for file, names in CREATION.items():
-    EXCEPTIONS |= {f"eager/functions/{file}:{name}(pin_memory)": ONE_KIND for name in names.split()}
+    for name in names.split():
+        EXCEPTIONS[f"eager/functions/{file}:{name}(pin_memory)"] = ONE_KIND
 for name in ("clip_grad_norm_", "clip_grad_value_", "get_total_norm"):
     EXCEPTIONS[f"nn/utils/gradient.py:{name}(foreach)"] = HINT
 for name in ("device_ids", "output_device", "dim", "gradient_as_bucket_view"):
