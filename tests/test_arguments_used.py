@@ -86,7 +86,9 @@ for name in (
 CREATION = {
     "creation/arange.py": "arange eye linspace logspace range tril_indices triu_indices",
     "creation/constructor.py": "scalar_tensor tensor",
-    "creation/window.py": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
+    "creation/window.py": " ".join(
+        f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
+    ),
     "random/generator.py": "normal rand rand_like randint randint_like randn randn_like randperm",
 }
 EXCEPTIONS |= {f"fft.py:{name}(pin_memory)": ONE_KIND for name in ("fftfreq", "rfftfreq")}
