@@ -58,7 +58,7 @@ def wants_parts(levels: Levels) -> bool:
     values = [p.value for p in (*levels.sums, *levels.full)]
     total = traffic(values, [s.buffer for s in levels.full])
     computed = size(levels.reduction.domain)  # also of numbers that are broadcast, and not read
-    if largest(total, computed) < 4 * CHUNK_BYTES:
+    if largest(int(total), computed) < 4 * CHUNK_BYTES:
         return False
     rows = size(levels.reduction.kept)
     if levels.order[-1] in levels.reduced:

@@ -64,7 +64,7 @@ def set_flush_denormal(mode: bool) -> bool:
         >>> (wf.tensor([1e-323], dtype=wf.float64) * 1).tolist()
         [1e-323]
     """
-    if not isinstance(mode, bool):
+    if type(mode) is not bool:
         raise ArgumentError(
             f"set_flush_denormal: expected True or False, got {mode!r}{at_user_line()}"
         )

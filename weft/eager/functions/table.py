@@ -7,7 +7,6 @@ class of a module.
 
 from __future__ import annotations
 
-import functools
 from enum import Flag, auto
 from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
@@ -348,8 +347,9 @@ def called(function: Any, name: str) -> Any:
     code, defaults, closure = function.__code__, function.__defaults__, function.__closure__
     found = FunctionType(code, function.__globals__, name, defaults, closure)
     found.__kwdefaults__ = function.__kwdefaults__
-    functools.update_wrapper(found, function, ("__module__", "__doc__", "__annotations__"))
-    del found.__wrapped__
+    found.__module__, found.__doc__ = function.__module__, function.__doc__
+    found.__annotations__ = function.__annotations__
+    vars(found).update(vars(function))
     found.__qualname__ = name
     return guarded(found) if is_guarded(function) else found
 

@@ -206,7 +206,7 @@ def set_grad_enabled(mode: bool) -> Setting:
     ...     wf.is_grad_enabled()
     False
     """
-    if not isinstance(mode, bool):
+    if type(mode) is not bool:
         text = f"set_grad_enabled: expected True or False, got {mode!r}"
         raise DTypeError(text + at_user_line())
     return _SwitchedRecording(mode)

@@ -44,7 +44,7 @@ class Tensor(Attributes, Hooked, Interchange, Printing):
             DTypeError: it is neither True nor False.
             GradientError: the tensor is no leaf, or cannot have a gradient.
         """
-        if not isinstance(requires_grad, bool):
+        if type(requires_grad) is not bool:
             text = f"requires_grad: expected True or False, got {requires_grad!r}"
             raise DTypeError(text + at_user_line())
         lazy = self.lazy

@@ -49,7 +49,7 @@ def reduction_of(
         ArgumentError: the name is unknown.
     """
     for option, given in (("size_average", size_average), ("reduce", reduce)):
-        if given is not None and not isinstance(given, bool):
+        if given is not None and type(given) is not bool:
             text = f"{name}: expected {option} of True or False, got {given!r}"
             raise ArgumentError(text + at_user_line())
     if size_average is not None or reduce is not None:

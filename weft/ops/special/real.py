@@ -141,7 +141,7 @@ def _times(b: Any, x: Any, constant: tuple[float, float]) -> Any:
 def _log2_rule(b: Any, x: Any) -> Any:
     """`k + log2(m)` for `x = m * 2**k` with `m` around 1, so that powers of 2 are exact."""
     width, root = _LAYOUT[x.dtype.size]
-    tiny = b.less(x, _number(b, finfo(x.dtype).smallest_normal, x))
+    tiny = b.less(x, _number(b, float(finfo(x.dtype).smallest_normal), x))
     bits = _bits(b, b.select(tiny, x * 2.0**width, x))
     shift = _number(b, width, bits)
     k = b.shift_right(bits - _number(b, root, bits), shift)

@@ -16,7 +16,7 @@ class DType:
     __slots__ = ("_is_ref", "ir", "name")
 
     def __init__(self, element: ir.DType, is_ref: bool = False) -> None:
-        if not isinstance(element, ir.DType):
+        if type(element) is not ir.DType:
             raise DTypeError(
                 f"DType: expected one of the types here, such as tf.float32, got {element!r}"
             )
