@@ -29,7 +29,6 @@ LEFT = {
     "eager/functions/linalg/solve.py:pinv": ADDED,
     "eager/functions/random/inplace.py:Methods.random_": NUMBERS,
     "eager/functions/reduction/norm.py:cond": ORDER,
-    "func/control/loop.py:fori_loop": NUMBERS,
     "linalg.py:_cheapest": NUMBERS,
     "metrics/aggregate.py:Mean.part": FIGURE,
     "numpy/searching.py:digitize": ORDER,

@@ -19,7 +19,7 @@ from weft.eager.record.structure import interpreted_seconds, needed
 from weft.interrupt import Uninterrupted
 from weft.ir.graph import Graph
 from weft.ir.node import Node
-from weft.ops.base import HOSTED, inner_nodes, op_of
+from weft.ops.base import inner_nodes, is_hosted, op_of
 
 LONG: Final = 0.1
 """Seconds that a record may take, as estimated, without being set aside."""
@@ -52,8 +52,8 @@ def _is_lengthy(record: Record) -> bool:
 
 def _may_wait(node: Node) -> bool:
     """Whether it runs as long as values decide, calls Python, or waits for others."""
-    op = op_of(node)
-    if op.name in ("while_loop", HOSTED) or op.facts.ordered:
+    facts = op_of(node).facts
+    if facts.unbounded or facts.ordered or is_hosted(node):
         return True
     return any(map(_may_wait, inner_nodes(node)))
 

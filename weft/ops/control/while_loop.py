@@ -125,6 +125,7 @@ while_loop = region(
     cases=_cases,
     normal=_normal,
     runs=_iterations,
+    unbounded=True,
 )
 """The final carry, once `condition(*carry, *captured)` is false, then stacks of other results.
 

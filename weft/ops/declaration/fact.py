@@ -116,6 +116,7 @@ class Facts:
             not kept until then.
         runs: how often each function among its attributes runs, from the attributes; about, where
             only the run will tell.
+        unbounded: values decide how long it runs, so it may not end.
         batching: how it takes many examples, where it is one of these ways. Without it, elementwise
             operations and reductions broadcast, composites go by what they are written in, and
             others by a rule of `weft.transform.batching` or once an example.
@@ -135,6 +136,7 @@ class Facts:
     late: bool = False
     again: Again | None = None
     runs: Callable[..., float] | None = None
+    unbounded: bool = False
     batching: Batching | None = None
     exported: bool = False
 
