@@ -28,8 +28,8 @@ REFUSED = [
     (lambda: wf.rand(2, layout=3), "layout: expected weft.strided, got 3"),
     (lambda: wf.randn(2, layout="sparse"), "layout: expected weft.strided"),
     (lambda: wf.randint(3, (2,), layout=1), "layout: expected weft.strided"),
-    (lambda: wf.linalg.svd(wf.eye(2), driver="gesvd"), "svd: expected driver=None"),
-    (lambda: wf.linalg.svdvals(wf.eye(2), driver="gesvd"), "svdvals: expected driver=None"),
+    (lambda: wf.linalg.svd(wf.eye(2), driver="gesvd"), "svd: expected no driver"),
+    (lambda: wf.linalg.svdvals(wf.eye(2), driver="gesvd"), "svdvals: expected no driver"),
     (
         lambda: wf.linalg.lu_factor_ex(wf.zeros(2, 2), check_errors=True),
         r"lu_factor_ex: expected factors that can be inverted, got U\[1,1\] of 0",

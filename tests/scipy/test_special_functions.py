@@ -211,6 +211,10 @@ def defined(name, args):
     wide = np.array([x.astype(np.float64) for x in args])
     if name.startswith("beta"):  # it has its own limits at poles and at infinity
         return np.all((wide > 0) & (wide < 1e100), axis=0)
+    if name == "log_ndtr":  # SciPy's is 0 where it is subnormal
+        return wide[0] < 37
     if name == "rgamma":  # its sign is lost far below
         return wide[0] > -1e10
-    return np.isfinite(wide[0]) if name in ("i0", "i1", "gammaln") else None
+    if name == "gammaln":  # SciPy's of some subnormal numbers is infinite
+        return np.isfinite(wide[0]) & (np.abs(wide[0]) >= 2.0**-1022)
+    return np.isfinite(wide[0]) if name in ("i0", "i1") else None

@@ -62,7 +62,7 @@ def compare(make: Callable[..., Any], n: int) -> None:
         y = make(count, x, w)
         found = gradients([ops.sum(y * y)], [x, w])
     assert any([node.op == "vjp" for node in graph.nodes])
-    arrays = [np.int32(n)[...], np.linspace(0.5, 1.5, 4), np.linspace(-1.0, 1.0, 4)]
+    arrays = [np.int32(n)[...], np.linspace(0.5, 1.5, 4), np.linspace(-1.0, 1.5, 4)]
     feeds = [count, x, w]
     compiled = Function(graph, found, feeds=feeds)(arrays, State())
     interpreted = evaluate(graph, found, dict(zip(feeds, arrays, strict=True)))

@@ -127,9 +127,12 @@ def _grown_series(x: float, order: int) -> float:
 _OVERFLOW: Final = 1400.0  # exp(|x| / 2) is finite up to here, and I(x) is infinite
 
 
+_HALF: Final = 1e-150  # below it, I1(x) / x is 1/2, and x or x * x may have few digits
+
+
 def _over_x(function: Callable[[float], float]) -> Callable[[float], float]:
     def quotient(x: float) -> float:
-        if not x:
+        if math.fabs(x) < _HALF:
             return 0.5
         return math.fabs(function(x) / x if math.isfinite(x) else function(x))
 

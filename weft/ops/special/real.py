@@ -14,7 +14,7 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, catalogue, constant_of, defop
-from weft.ops.declaration.fact import IN_FLOAT32, Autocast, autocasting
+from weft.ops.declaration.fact import IN_FLOAT32, Autocast, Facts, autocasting
 from weft.ops.declaration.numeric import FLOATS, binary, draw, elementwise, fitted, special, to_bool
 from weft.ops.declaration.rule import broadcast_shape, floating
 from weft.ops.elementwise.arithmetic import maximum, minimum, sign
@@ -244,12 +244,13 @@ def _logaddexp_reference(x: Array, y: Array) -> Any:
 
 
 logaddexp = binary(
-    "logaddexp", _logaddexp_rule, _logaddexp_reference, _logaddexp_vjp, "fc", rtol=4e-6
-)
+    "logaddexp", _logaddexp_rule, _logaddexp_reference, _logaddexp_vjp, "fc", rtol=4e-6,
+    facts=Facts(cancels=True),
+)  # fmt: skip
 """`log(exp(x) + exp(y))`."""
 logaddexp2 = binary(
     "logaddexp2", partial(_logaddexp_rule, base=2.0), np.logaddexp2,
-    partial(_logaddexp_vjp, base=2.0), "f", rtol=4e-6,
+    partial(_logaddexp_vjp, base=2.0), "f", rtol=4e-6, facts=Facts(cancels=True),
 )  # fmt: skip
 """`log2(2**x + 2**y)`."""
 
