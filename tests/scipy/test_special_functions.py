@@ -210,7 +210,7 @@ def defined(name, args):
     """Where the conventions of SciPy are not in question."""
     wide = np.array([x.astype(np.float64) for x in args])
     if name.startswith("beta"):  # it has its own limits at poles and at infinity
-        return np.all((wide > 0) & (wide < 1e100), axis=0)
+        return np.all((wide >= 2.0**-1022) & (wide < 1e100), axis=0)
     if name == "log_ndtr":  # SciPy's is 0 where it is subnormal
         return wide[0] < 37
     if name == "rgamma":  # its sign is lost far below
