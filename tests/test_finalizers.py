@@ -19,9 +19,13 @@ def in_child(work):
     """The exit status of a forked process that does some work and collects garbage."""
     pid = os.fork()
     if not pid:
-        work()
-        gc.collect()
-        os._exit(0)
+        status = 1
+        try:
+            work()
+            gc.collect()
+            status = 0
+        finally:  # never on to the other tests
+            os._exit(status)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
