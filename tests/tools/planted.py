@@ -186,6 +186,22 @@ def leaks_what_is_not_taken() -> None:
     region.confined = lambda function, mapped: False
 
 
+def forgets_changes() -> None:
+    """Every fifth change in place is lost."""
+    add, made = weft.Tensor.add_, []
+
+    def forgetful(self, *args):
+        made.append(None)
+        return add(self, *args) if len(made) % 5 else self
+
+    weft.Tensor.add_ = forgetful
+
+
+def keeps_what_is_given_up() -> None:
+    """Changes that wait for an interrupted loop are not undone, so reading them loops."""
+    weft.drop_interrupted = lambda: None
+
+
 def ends_late() -> None:
     """A job takes longer to end than it may."""
     ranks.ENDS_WITHIN = 0.01

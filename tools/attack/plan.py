@@ -39,7 +39,10 @@ ATTACKS = {
         Attack("memory", "programs short of memory or processes", 1_000, 50, 90, 16 * GIBIBYTE),
         Attack("graphs", "drawn programs", 6_000, 100, 90),
         Attack("trainers", "drawn trainer configurations", 2_000, 50, 90, 16 * GIBIBYTE),
-        Attack("control", "drawn programs with vmapped control flow", 400, 20, 300),
+        Attack("control", "drawn programs with vmapped control flow", 400, 20, 300, 1 << 46),
+        Attack("threads", "threads and finalizers that share tensors", 2_000, 100, 60),
+        Attack("loops", "Ctrl-C of endless loops", 500, 25, 60),
+        Attack("extremes", "extreme numbers in every operation", 2_000, 100, 90),
         Attack("ranks", "kills and stops of ranks", 100, 5, 150, 256 * GIBIBYTE),
     )
 }

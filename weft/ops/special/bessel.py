@@ -129,7 +129,7 @@ _OVERFLOW: Final = 1400.0  # exp(|x| / 2) is finite up to here, and I(x) is infi
 
 def _over_x(function: Callable[[float], float]) -> Callable[[float], float]:
     def quotient(x: float) -> float:
-        if not x:
+        if math.fabs(x) < 1e-300:  # where the function's value is rounded to few digits
             return 0.5
         return math.fabs(function(x) / x if math.isfinite(x) else function(x))
 

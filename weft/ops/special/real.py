@@ -243,12 +243,17 @@ def _logaddexp_reference(x: Array, y: Array) -> Any:
     return first + np.log1p(np.exp(np.where(x.real >= y.real, y, x) - first))
 
 
+def _logaddexp2_reference(x: Array, y: Array) -> Array:
+    """In float64: float32's is 0 where x and y are almost -1."""
+    return np.logaddexp2(x.astype(np.float64), y.astype(np.float64)).astype(x.dtype)
+
+
 logaddexp = binary(
     "logaddexp", _logaddexp_rule, _logaddexp_reference, _logaddexp_vjp, "fc", rtol=4e-6
 )
 """`log(exp(x) + exp(y))`."""
 logaddexp2 = binary(
-    "logaddexp2", partial(_logaddexp_rule, base=2.0), np.logaddexp2,
+    "logaddexp2", partial(_logaddexp_rule, base=2.0), _logaddexp2_reference,
     partial(_logaddexp_vjp, base=2.0), "f", rtol=4e-6,
 )  # fmt: skip
 """`log2(2**x + 2**y)`."""

@@ -1,0 +1,90 @@
+"""Threads that share tensors: no change is lost, and every value is one that there was."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from tools.attack.shared import KINDS, Shared, Size
+from tools.attack.verdict import PLAIN, WRONG, Case, Verdict
+from weft import config
+
+SWITCH_SECONDS = 1e-5  # threads take turns this often
+
+
+def begin() -> Case:
+    """Nothing to prepare."""
+    return case
+
+
+def case(random: np.random.Generator) -> Verdict:
+    """Some kinds at once; each thread goes through them in its own order."""
+    size = Size(*(int(random.integers(low, high)) for low, high in ((2, 5), (2, 16), (1, 40))))
+    chosen = random.choice(len(KINDS), int(random.integers(1, 4)), replace=False)
+    things = [KINDS[i](random, size) for i in chosen]
+    orders = [random.permutation(len(things)) for _ in range(size.threads)]
+    compiled = bool(random.random() < 0.3)
+
+    def work(thread: int) -> None:
+        with config.override(compile=compiled):
+            for number in range(size.steps):
+                for i in orders[thread]:
+                    things[i].step(thread, number)
+
+    told = f"{size}, {compiled=}: {', '.join(thing.about for thing in things)}"
+    with unraisable() as lost:
+        failed = together(work, size.threads)
+        found = [*failed, *lost] and f"raised {type([*failed, *lost][0]).__name__}"
+        if found:
+            return Verdict(PLAIN, found, f"{told}\n{[*failed, *lost]}"[:1500])
+        return _judged(things, told, lost)
+
+
+def _judged(things: list[Shared], told: str, lost: list[BaseException]) -> Verdict:
+    for thing in things:
+        if problem := thing.problem():
+            return Verdict(WRONG, thing.about.split(",")[0], f"{told}\n{problem}"[:1500])
+    if lost:
+        return Verdict(PLAIN, "a finalizer raised", f"{told}\n{lost}"[:1500])
+    return Verdict()
+
+
+@contextmanager
+def unraisable() -> Iterator[list[BaseException]]:
+    """What finalizers raise meanwhile."""
+    found: list[BaseException] = []
+    before, sys.unraisablehook = (
+        sys.unraisablehook,
+        lambda told: found.append(told.exc_value or told.exc_type()),
+    )
+    try:
+        yield found
+    finally:
+        sys.unraisablehook = before
+
+
+def together(work: Callable[[int], None], count: int) -> list[BaseException]:
+    """Runs `work(number)` in threads that often take turns; returns what they raised."""
+    failed: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(count)]
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(SWITCH_SECONDS)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    return failed
