@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import weft
-from tools.attack import caches, calls, kills, memory, ranks
+from tools.attack import caches, calls, kills, loops, memory, ranks
 from weft.runtime.engine import Function
 from weft.transform.batching import divergence, region
 
@@ -200,6 +200,7 @@ def forgets_changes() -> None:
 def keeps_what_is_given_up() -> None:
     """Changes that wait for an interrupted loop are not undone, so reading them loops."""
     weft.drop_interrupted = lambda: None
+    loops.PATIENCE = 6.0
 
 
 def ends_late() -> None:

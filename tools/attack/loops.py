@@ -60,12 +60,17 @@ def begin() -> Case:
 
 def drawn(random: np.random.Generator) -> Plan:
     """A random session."""
-    yes = [bool(x) for x in random.random(3) < (0.4, 0.8, 0.4)]
-    late = tuple(float(x) for x in random.random(3) ** 2 * SECONDS)
     return Plan(
-        str(random.choice(list(LOOPS))), str(random.choice(list(KINDS))),
-        int(random.choice([0, 0, 0, COUNT])), *yes, *map(int, random.integers(0, 4, 2)), late,
-    )  # fmt: skip
+        loop=str(random.choice(list(LOOPS))),
+        kind=str(random.choice(list(KINDS))),
+        count=int(random.choice([0, 0, 0, COUNT])),
+        behind=bool(random.random() < 0.4),
+        held=bool(random.random() < 0.8),
+        compiled=bool(random.random() < 0.4),
+        before=int(random.integers(4)),
+        after=int(random.integers(4)),
+        late=tuple(float(x) for x in random.random(3) ** 2 * SECONDS),
+    )
 
 
 def case(random: np.random.Generator) -> Verdict:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from tools.attack.shared import KINDS, Shared, Size
+from tools.attack.shared import KINDS, Size
 from tools.attack.verdict import PLAIN, WRONG, Case, Verdict
 from weft import config
 
@@ -38,19 +38,10 @@ def case(random: np.random.Generator) -> Verdict:
     told = f"{size}, {compiled=}: {', '.join(thing.about for thing in things)}"
     with unraisable() as lost:
         failed = together(work, size.threads)
-        found = [*failed, *lost] and f"raised {type([*failed, *lost][0]).__name__}"
-        if found:
-            return Verdict(PLAIN, found, f"{told}\n{[*failed, *lost]}"[:1500])
-        return _judged(things, told, lost)
-
-
-def _judged(things: list[Shared], told: str, lost: list[BaseException]) -> Verdict:
-    for thing in things:
-        if problem := thing.problem():
-            return Verdict(WRONG, thing.about.split(",")[0], f"{told}\n{problem}"[:1500])
-    if lost:
-        return Verdict(PLAIN, "a finalizer raised", f"{told}\n{lost}"[:1500])
-    return Verdict()
+        wrong = "" if failed else next(filter(None, (thing.problem() for thing in things)), "")
+    if raised := [*failed, *lost]:
+        return Verdict(PLAIN, f"raised {type(raised[0]).__name__}", f"{told}\n{raised}"[:1500])
+    return Verdict(WRONG, "another value", f"{told}\n{wrong}"[:1500]) if wrong else Verdict()
 
 
 @contextmanager
