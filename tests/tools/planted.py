@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import weft
-from tools.attack import caches, calls, kills, memory, ranks
+from tools.attack import caches, calls, kills, loops, memory, ranks
 from weft.runtime.engine import Function
 from weft.transform.batching import divergence, region
 
@@ -184,6 +184,23 @@ def leaks_what_is_not_taken() -> None:
     """Cotangents of examples that do not take a branch are not cut off."""
     divergence._cut_off = lambda active, x: x
     region.confined = lambda function, mapped: False
+
+
+def forgets_changes() -> None:
+    """Every fifth change in place is lost."""
+    add, made = weft.Tensor.add_, []
+
+    def forgetful(self, *args):
+        made.append(None)
+        return add(self, *args) if len(made) % 5 else self
+
+    weft.Tensor.add_ = forgetful
+
+
+def keeps_what_is_given_up() -> None:
+    """Changes that wait for an interrupted loop are not undone, so reading them loops."""
+    weft.drop_interrupted = lambda: None
+    loops.PATIENCE = 6.0
 
 
 def ends_late() -> None:

@@ -31,7 +31,8 @@ from weft import config
 
 SMALL = {
     "calls": 60, "files": 200, "kills": 10, "signals": 3, "caches": 6, "memory": 3, "graphs": 4,
-    "control": 3, "crowds": 1, "hosts": 1, "ranks": 1, "trainers": 4,
+    "control": 3, "crowds": 1, "extremes": 4, "hosts": 1, "loops": 3, "ranks": 1, "threads": 4,
+    "trainers": 4,
 }  # fmt: skip
 
 
@@ -101,6 +102,9 @@ def test_a_small_one_finds_nothing(name, kinds):
         ("memory", planted.raises_under_limits, 2, {PLAIN}),
         ("graphs", planted.computes_wrongly, 4, {WRONG}),
         ("control", planted.leaks_what_is_not_taken, 4, {WRONG}),
+        ("threads", planted.forgets_changes, 8, {WRONG}),
+        ("loops", planted.keeps_what_is_given_up, 3, {HANG}),
+        ("extremes", planted.computes_wrongly, 6, {WRONG}),
         ("ranks", planted.ends_late, 1, {HANG}),
         ("trainers", planted.loses_the_end, 12, {WRONG}),
     ],

@@ -7,8 +7,9 @@ verdict. From the bottom up:
 - `isolated`: a function in a forked process; `identity`: with fewer rights;
 - `mutation`: damaged bytes; `timer`: timed signals; `training`, `program`: what is disturbed;
 - `hostile`: random calls;
-- `calls`, `files`, `kills`, `signals`, `caches`, `memory`, `graphs`, `control`, `trainers`: the
-  attacks, and of ranks `ranks`, `crowds`, `hosts`;
+- `shared`, `endless`: what threads share, and what waits for endless loops;
+- `calls`, `files`, `kills`, `signals`, `caches`, `memory`, `graphs`, `trainers`, `control`,
+  `threads`, `loops`, `extremes`: the attacks, and of ranks `ranks`, `crowds`, `hosts`;
 - `worker`: a process that runs cases; `runner`: starts workers, and restarts them after a death;
 - `state`: the results of a run so far; `report`: the table and the findings.
 """

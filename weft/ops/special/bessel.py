@@ -117,11 +117,14 @@ def _series(x: float, order: int) -> float:
     return math.copysign(total, x) if order else total
 
 
-def _grown_series(x: float, order: int) -> float:
-    if math.fabs(x) > _OVERFLOW:
-        return math.copysign(math.inf, x) if order else math.inf
-    growth = math.exp(math.fabs(x) / 2)
-    return _series(x, order) * growth * growth
+def _grown(function: Callable[[float], float]) -> Callable[[float], float]:
+    """`exp(|x|)` times the function; the product may be finite where the factor is not."""
+
+    def grown(x: float) -> float:
+        y, growth = function(x), math.exp(min(math.fabs(x), _OVERFLOW) / 2)
+        return math.copysign(math.inf, y) if math.fabs(x) > _OVERFLOW else y * growth * growth
+
+    return grown
 
 
 _OVERFLOW: Final = 1400.0  # exp(|x| / 2) is finite up to here, and I(x) is infinite
@@ -229,13 +232,13 @@ def _bessel(
 
 
 i0 = _bessel(
-    "i0", lambda x: _grown_series(x, 0), lambda g, y, x: (g * i1(x),), _rule(0, grown=True)
+    "i0", _grown(lambda x: _series(x, 0)), lambda g, y, x: (g * i1(x),), _rule(0, grown=True)
 )
 """The modified Bessel function of the first kind, of order 0."""
-i1 = _bessel("i1", lambda x: _grown_series(x, 1), _i1_vjp, _rule(1, grown=True))
+i1 = _bessel("i1", _grown(lambda x: _series(x, 1)), _i1_vjp, _rule(1, grown=True))
 """The modified Bessel function of the first kind, of order 1."""
 i1_over_x = _bessel(
-    "i1_over_x", _over_x(lambda x: _grown_series(x, 1)), _i1_over_x_vjp,
+    "i1_over_x", _grown(_over_x(lambda x: _series(x, 1))), _i1_over_x_vjp,
     _rule(1, grown=True, over_x=True),
 )  # fmt: skip
 """`i1(x) / x`, and 1/2 at 0."""
