@@ -2,11 +2,15 @@
 
 `make soak` draws others. A shell that starts the suite in the background has Ctrl-C ignored;
 here it is heard, as the tests of it need. Pytest's hook for what finalizers raise is not the last.
+A child that a test has forked, and that does not end there, is ended before it runs other tests.
 """
 
+import os
 import signal
 import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 from weft.interrupt import AgainBehindFinalizers
@@ -17,5 +21,18 @@ settings.load_profile("same")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+OWNER = os.getpid()
+
+
 def pytest_sessionstart() -> None:
     sys.unraisablehook = AgainBehindFinalizers(sys.unraisablehook)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    try:
+        return (yield)
+    finally:
+        if os.getpid() != OWNER:
+            os.write(2, f"{item.nodeid}: a forked child left its test\n".encode())
+            os._exit(70)
