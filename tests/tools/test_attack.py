@@ -101,7 +101,7 @@ def test_a_small_one_finds_nothing(name, kinds):
         ("caches", planted.believes_the_cache, 6, {DEATH, WRONG}),
         ("memory", planted.raises_under_limits, 2, {PLAIN}),
         ("graphs", planted.computes_wrongly, 4, {WRONG}),
-        ("control", planted.leaks_what_is_not_taken, 4, {WRONG}),
+        ("control", planted.leaks_what_is_not_taken, 16, {WRONG}),
         ("threads", planted.forgets_changes, 8, {WRONG}),
         ("loops", planted.keeps_what_is_given_up, 3, {HANG}),
         ("extremes", planted.computes_wrongly, 6, {WRONG}),
