@@ -35,7 +35,7 @@ from weft.checkpoint.folder.manifest import Manifest, best_first, write_manifest
 from weft.checkpoint.folder.reader import readable
 from weft.checkpoint.folder.state import check_part
 from weft.checkpoint.structure import TREE
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, DataError
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -119,7 +119,7 @@ class FolderWriter:
             self._tell(temporary, save, f"{type(error).__name__}: {error}")
             if self._place.rank == 0:
                 remove_folder(temporary)
-            elif isinstance(error, FileNotFoundError):  # rank 0 has just done that
+            elif isinstance(error, FileNotFoundError | DataError):  # rank 0 has just done that
                 self._check_first(save)
             raise
 
