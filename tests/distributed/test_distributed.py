@@ -69,7 +69,7 @@ FAILURES = {
     ),
     "threads": (
         2, "[0] weft.errors.DistributedError: rank 0: thread second calls a collective while "
-        "another thread is in all_reduce(sum) of float32[3] (created at job_failures.py", 1,
+        "another thread is in all_reduce(sum) of float32[3] (created at ", 1,
     ),
 }  # fmt: skip
 
