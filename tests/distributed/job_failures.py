@@ -13,7 +13,7 @@ from weft import func
 way = sys.argv[1]
 if way == "late" and os.environ["PMI_RANK"] == "1":
     time.sleep(60)
-dist.init_process_group(timeout=2)
+dist.init_process_group(timeout=2 if way == "late" else 6)
 rank = dist.get_rank()
 dist.barrier()
 if way == "step":
