@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 120.0
+SECONDS = 300.0
 
 
 class Ended(NamedTuple):
