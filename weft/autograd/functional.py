@@ -23,6 +23,7 @@ from weft.func.level import is_inside
 from weft.func.tree import flatten, map_structure
 from weft.ops.base import at_user_line, op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.refusal import check_function
 from weft.ops.shape.broadcast import broadcast_to
 
 Function = Callable[..., Any]
@@ -75,8 +76,10 @@ class _Point:
         """The function, checked to return tensors.
 
         Raises:
-            DTypeError: it returns something else.
+            DTypeError: it is no function, or returns something else.
         """
+
+        check_function(function, self.what)
 
         @functools.wraps(function)
         def tensors(*args: Any) -> Any:

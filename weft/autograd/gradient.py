@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.eager.tensor.autograd import autograd
 from weft.eager.tensor.handle import Handle
-from weft.errors import ShapeError
+from weft.errors import GradientError, ShapeError
 from weft.func.vmap import vmap
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
@@ -56,7 +56,16 @@ def grad(
         )  # fmt: skip
     ys: list[Any] = [outputs] if isinstance(outputs, Handle) else list(outputs)
     given: Any = grad_outputs
+    if given is None:
+        raise GradientError(
+            "grad: is_grads_batched: expected grad_outputs with a leading batch axis, got None"
+            f"{at_user_line()}"
+        )
     cotangents: list[Any] = [given] if isinstance(given, Handle) else list(given)
+    if len(cotangents) != len(ys):
+        raise GradientError(
+            f"grad: expected {len(ys)} cotangents, got {len(cotangents)}{at_user_line()}"
+        )
     for y, g in zip(ys, cotangents, strict=True):
         if g is not None and tuple(g.shape[1:]) != tuple(y.shape):
             raise ShapeError(

@@ -25,7 +25,7 @@ def checkpoint(fun: Function) -> Function:
     >>> checkpoint(lambda x: wf.exp(wf.tanh(x)))(x).sum().backward()
     """
 
-    @transformed(fun)
+    @transformed(fun, "checkpoint")
     def again(*args: Any, **kwargs: Any) -> Any:
         apart = take_apart((args, kwargs))
         traced = trace_function(fun, apart)

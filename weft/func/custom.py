@@ -20,6 +20,7 @@ from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
 from weft.ops.base import at_user_line, constant_of
 from weft.ops.call import Subgraph, inline
+from weft.ops.refusal import check_function
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class CustomVjp:
     __name__: str
 
     def __init__(self, function: Function) -> None:
+        check_function(function, "custom_vjp")
         functools.update_wrapper(self, function)
         self.function = function
         self._forward: Function | None = None

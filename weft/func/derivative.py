@@ -52,7 +52,7 @@ def rows_of(
 ) -> Function:  # fmt: skip
     """`jacobian`; unless `real` is required, complex numbers give the `vjp` of ones."""
 
-    @transformed(fun)
+    @transformed(fun, "jacobian")
     def matrix(*args: Any, **kwargs: Any) -> Any:
         run = Run(fun, args, kwargs, argnums, has_aux, "jacobian")
         if real:
@@ -127,7 +127,7 @@ def columns_of(
 ) -> Function:  # fmt: skip
     """`jacfwd`; unless `real` is required, complex numbers give the `jvp` of ones."""
 
-    @transformed(fun)
+    @transformed(fun, "jacfwd")
     def matrix(*args: Any, **kwargs: Any) -> Any:
         columns = _Columns(fun, args, kwargs, argnums, has_aux)
         if real:

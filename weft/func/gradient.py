@@ -22,6 +22,7 @@ from weft.func.transformed import transformed
 from weft.func.tree import flatten, leaves_like
 from weft.ir.shape import show, size
 from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.refusal import check_function
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
@@ -46,6 +47,7 @@ class Run:
         has_aux: bool,
         what: str,
     ) -> None:
+        check_function(function, what)
         count = len(args)
         chosen = range(count) if argnums is None else positions(argnums, count, what)
         self.variables = Variables([args[i] for i in chosen], what)
@@ -215,9 +217,9 @@ def grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function
     >>> grad(grad(lambda x: x * x * x))(wf.tensor(2.0)).item()
     12.0
     """
-    both = value_and_grad(fun, argnums, has_aux)
+    both = _value_and_grad(fun, argnums, has_aux, "grad")
 
-    @transformed(fun)
+    @transformed(fun, "grad")
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, found = both(*args, **kwargs)
         return (found, value[1]) if has_aux else found
@@ -233,8 +235,11 @@ def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
     >>> y.item(), g.tolist()
     (5.0, [2.0, 4.0])
     """
+    return _value_and_grad(fun, argnums, has_aux, "value_and_grad")
 
-    @transformed(fun)
+
+def _value_and_grad(fun: Function, argnums: Argnums, has_aux: bool, what: str) -> Function:
+    @transformed(fun, what)
     def both(*args: Any, **kwargs: Any) -> Any:
         run = Run(fun, args, kwargs, argnums, has_aux, "grad")
         _scalar(run, "grad")
@@ -247,9 +252,9 @@ def value_and_grad(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
 
 def grad_and_value(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """PyTorch's form of `value_and_grad`: the gradient comes first."""
-    both = value_and_grad(fun, argnums, has_aux)
+    both = _value_and_grad(fun, argnums, has_aux, "grad_and_value")
 
-    @transformed(fun)
+    @transformed(fun, "grad_and_value")
     def turned(*args: Any, **kwargs: Any) -> Any:
         value, found = both(*args, **kwargs)
         return found, value
@@ -260,7 +265,7 @@ def grad_and_value(fun: Function, argnums: Argnums = 0, has_aux: bool = False) -
 def elementwise_grad(fun: Function, argnums: Argnums = 0) -> Function:
     """The derivative of an elementwise function: the gradient of its sum."""
 
-    @transformed(fun)
+    @transformed(fun, "elementwise_grad")
     def derivative(*args: Any, **kwargs: Any) -> Any:
         run = Run(fun, args, kwargs, argnums, False, "elementwise_grad")
         return run.arguments(run.pull([None] * len(run.ys)))
@@ -293,7 +298,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 def make_vjp(fun: Function, argnum: Argnums = 0) -> Function:
     """autograd's form of `vjp`: a function that returns (pull, result) for one argument."""
 
-    @transformed(fun)
+    @transformed(fun, "make_vjp")
     def made(*args: Any, **kwargs: Any) -> Any:
         run = Run(fun, args, kwargs, argnum, False, "make_vjp")
 

@@ -21,7 +21,7 @@ from weft.errors import TracerError
 from weft.func.function import Arguments, Function, finished, take_apart, trace_function
 from weft.ir.node import TensorType
 from weft.ops.base import at_user_line
-from weft.ops.refusal import REFUSABLE, refuse
+from weft.ops.refusal import REFUSABLE, check_function, refuse
 
 
 @dataclass
@@ -92,6 +92,7 @@ class Jitted:
     """
 
     def __init__(self, function: Function, positions: Sequence[int], names: Sequence[str]) -> None:
+        check_function(function, "jit")
         functools.update_wrapper(self, function)
         self.function = function
         self._positions = frozenset(positions)

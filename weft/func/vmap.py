@@ -80,7 +80,7 @@ def vmap(
     taken = in_axes if in_dims is _UNSAID else in_dims
     placed = out_axes if out_dims is _UNSAID else out_dims
 
-    @transformed(fun)
+    @transformed(fun, "vmap")
     def mapped(*args: Any, **kwargs: Any) -> Any:
         apart = take_apart((args, kwargs), numbers=False)
         axes = _axes(taken, args, kwargs, None if torch else 0)

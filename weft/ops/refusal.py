@@ -34,6 +34,18 @@ from weft.ops.base import at_user_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+def check_function(function: object, what: str) -> None:
+    """Raises DTypeError if it is no function or other callable object.
+
+    >>> check_function(3, "grad")
+    Traceback (most recent call last):
+    weft.errors.DTypeError: grad: expected a function, got 3
+    """
+    if not callable(function):
+        raise DTypeError(f"{what}: expected a function, got {function!r}{at_user_line()}")
+
+
 REFUSALS: Final[tuple[tuple[type[Exception], type[WeftError]], ...]] = (
     (KeyError, UnknownKeyError),
     (IndexError, OutOfRangeError),

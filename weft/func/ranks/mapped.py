@@ -90,7 +90,7 @@ def shard_map(
         )
     groups: Groups = {name: mesh.get_group(name) for name in names}
 
-    @transformed(f)
+    @transformed(f, "shard_map")
     def mapped(*args: Any) -> Any:
         def enter(xs: Sequence[Any], given: Sequence[PartitionSpec | None]) -> list[Any]:
             places = [spec or NOWHERE for spec in given]
@@ -133,7 +133,7 @@ def pmap(
         >>> dist.destroy_process_group()
     """
 
-    @transformed(fun)
+    @transformed(fun, "pmap")
     def mapped(*args: Any) -> Any:
         group = session.world()
         groups = {axis_name: group}

@@ -16,6 +16,7 @@ from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir.shape import show
 from weft.ops.base import at_user_line
+from weft.ops.refusal import check_function
 
 
 def _mapped(x: Handle, name: str, others: tuple[Any, ...], function: Callable[..., Any]) -> Any:
@@ -26,8 +27,7 @@ def _mapped(x: Handle, name: str, others: tuple[Any, ...], function: Callable[..
         ShapeError: others that do not broadcast to the shape of `x`.
         GradientError: a tensor requires grad, which would be lost.
     """
-    if not callable(function):
-        raise DTypeError(f"{name}: expected a function, got {function!r}{at_user_line()}")
+    check_function(function, name)
     if any([isinstance(y, Handle) and y.lazy.tracked for y in (x, *others)]):
         raise GradientError(
             f"{name}: no gradients flow through functions of Python; detach() the tensors"
