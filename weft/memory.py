@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import resource
@@ -14,8 +15,24 @@ _GROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 
 def capacity() -> int:
     """Maximum bytes that this process can have, however little others take."""
+    limit = _address_limit()
+    return _installed() if limit is None else min(limit, _installed())
+
+
+def addresses_left() -> int | None:
+    """Bytes of addresses that this process may still map, if there is a limit (`ulimit -v`)."""
+    limit = _address_limit()
+    if limit is None:
+        return None
+    with contextlib.suppress(OSError):
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+        return max(0, limit - int(pages) * resource.getpagesize())
+    return limit
+
+
+def _address_limit() -> int | None:
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return _installed() if limit == resource.RLIM_INFINITY else min(limit, _installed())
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 @functools.cache

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -98,6 +100,27 @@ def test_too_many_iterations_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         slope_of_loop(1 << 30, x).numpy()
     assert slope_of_loop(1000, x).tolist() == wanted
+
+
+LIMITED = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+import numpy as np
+import weft as wf
+from weft import func
+def power(x, n):
+    return func.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x), (wf.tensor(0), x))[1]
+slope = func.jit(func.grad(lambda x, n: power(x, n).sum()))
+for size in range(20, 24):  # a program each
+    for _ in range(3):
+        assert slope(wf.ones(size), wf.tensor(10))[0].item() == 11
+np.ones(1 << 28, np.uint8)
+"""
+
+
+def test_a_limit_of_addresses_leaves_some_for_all_else() -> None:
+    found = subprocess.run([sys.executable, "-c", LIMITED], check=False, stderr=subprocess.PIPE)
+    assert found.returncode == 0, found.stderr
 
 
 def test_an_endless_gradient_is_stopped() -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import OutOfMemoryError
-from weft.memory import available, capacity
+from weft.memory import addresses_left, available, capacity
 from weft.passes.blueprint import Stack
 from weft.runtime.execution import driver
 from weft.runtime.memory.arena import HUGE, advise
@@ -30,6 +30,8 @@ LEAST: Final = 1 << 26
 """If less address space than this is available, none is reserved."""
 ADDRESSES: Final = 1 << 37
 """Maximum bytes of addresses of a tape: a process has some 1,000 times as many."""
+SHARE: Final = 8
+"""Under a limit of addresses a tape reserves one part in so many of those left for all else."""
 _NO_RESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE
 
 
@@ -171,7 +173,9 @@ class _Tape:
 
 def _reserved(stacks: int) -> tuple[mmap.mmap, int]:
     """Reserves address space, as near to the machine's memory as possible."""
-    size = min(capacity(), ADDRESSES) + LINE * (stacks + 1)
+    left = addresses_left()
+    most = ADDRESSES if left is None else max(LEAST, left // SHARE)
+    size = min(capacity(), most) + LINE * (stacks + 1)
     while True:
         try:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
