@@ -152,6 +152,17 @@ def test_only_its_own_names_are_removed(tmp_path):
     assert sum(f"{key}.o" in left for key in keys) == 4
 
 
+def test_one_process_an_hour_looks_for_what_is_too_much(tmp_path):
+    for name in "abc":
+        Cache(str(tmp_path), limit=10).store({digest(name): b"code"})
+        assert (tmp_path / f"{digest(name)}.o").exists()
+    mark = tmp_path / MARK
+    os.utime(mark, (time.time() - 3601,) * 2)
+    Cache(str(tmp_path), limit=10).store({A: b"code"})
+    assert [path.name for path in tmp_path.iterdir()] == [MARK]
+    assert mark.stat().st_mtime > time.time() - 60
+
+
 def test_what_killed_processes_left_goes(tmp_path):
     cache = Cache(str(tmp_path))
     cache.store({A: b"code"})

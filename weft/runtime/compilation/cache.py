@@ -54,7 +54,7 @@ class Cache:
 
     Args:
         folder: created if missing; an empty string for none.
-        limit: bytes.
+        limit: bytes; one process an hour looks whether there are more.
     """
 
     def __init__(self, folder: str, limit: int = LIMIT_BYTES) -> None:
@@ -63,7 +63,6 @@ class Cache:
         self._named = bool(folder)
         self._usable: bool | None = None
         self._full = False
-        self._trimmed = False
         self._lock = threading.Lock()
 
     def load(self, key: str) -> bytes | None:
@@ -105,11 +104,22 @@ class Cache:
             self._full = True
             self._tell(str(error))
             return
-        with self._lock:
-            if self._trimmed:
-                return
-            self._trimmed = True  # once per process: listing a full folder takes milliseconds
-        self.trim()
+        if self._is_due():
+            self.trim()
+
+    def _is_due(self) -> bool:
+        """Whether no process has trimmed the folder for an hour; if so, this one is to do it.
+
+        Listing a full folder of 80,000 entries takes a second.
+        """
+        mark = self.folder / MARK
+        try:
+            if time.time() - mark.stat().st_mtime < _HOUR:
+                return False
+            os.utime(mark)
+        except OSError:
+            return False
+        return True
 
     def trim(self) -> None:
         """Removes the least recently used entries, down to nine tenths of the limit.
