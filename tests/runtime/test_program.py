@@ -300,6 +300,6 @@ EXIT = """
 
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_the_interpreter_ends_in_the_middle_of_a_daemon_threads_steps(threads):
-    for _ in range(5):
+    for _ in range(2):
         result = in_child(EXIT, threads)
         assert result.returncode == 0 and result.stderr == ""

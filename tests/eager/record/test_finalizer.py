@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import weft as wf
+from weft.eager.record import program
 
 SEEN: list[Any] = []
 
@@ -66,6 +67,32 @@ def test_a_finalizer_reads_values(name: str) -> None:
         Cycle(make(), end)
         gc.collect(0)
     assert [wanted] * 4 == SEEN
+
+
+@pytest.mark.parametrize("stage", ["structure_of", "settle"])
+def test_no_finalizer_computes_what_is_being_computed(
+    stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A collection that comes in the middle of a computation would begin it again."""
+    inner = getattr(program, stage)
+
+    def collecting(*args: Any) -> Any:
+        if gc.isenabled():
+            gc.collect()
+        return inner(*args)
+
+    monkeypatch.setattr(program, stage, collecting)
+    SEEN.clear()
+    for _ in range(2):
+        x = wf.zeros(3)
+        Cycle(x.add_(1.0), read)
+        Cycle(two().reshape(3, 1)[1:].t(), read)
+        x.add_(2.0)
+        assert x.tolist() == [3.0] * 3
+        Cycle(two(), read)
+        wf.synchronize()
+    gc.collect()
+    assert sorted(map(str, SEEN)) == sorted(map(str, [[3.0] * 3, [[2.0] * 2], [2.0] * 3] * 2))
 
 
 def test_a_finalizer_may_run_a_backward_pass() -> None:

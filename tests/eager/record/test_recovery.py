@@ -72,6 +72,7 @@ def _check(before: Any, behind: Any, which: int) -> None:
     wf.synchronize()
 
 
+@settings(max_examples=40)
 @given(st.lists(LINES, max_size=6), st.lists(LINES, max_size=6), st.integers(0, 9))
 def test_values_are_those_of_a_program_that_runs_line_by_line(before, behind, which):
     _check(before, behind, which)

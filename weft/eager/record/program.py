@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from weft.collection import collection_waits
 from weft.eager.record.access import refuse
 from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.first_step import made_once
@@ -31,7 +32,7 @@ def flush(wanted: Lazy | None = None) -> None:
     What Ctrl-C has interrupted, and what depends on it, stays pending until it is read.
     """
     now, made = trace.now, exchanges_made()
-    with computing:
+    with computing, collection_waits():  # no finalizer computes what is being computed
         pending = now.waiting()
         try:
             now.take()
@@ -84,7 +85,7 @@ def compute_part(lazies: Sequence[Lazy]) -> None:
     Raises:
         WeftError: one cannot be computed.
     """
-    with computing:
+    with computing, collection_waits():
         for lazy in lazies:
             if lazy.array is None and lazy.record is None:
                 refuse(lazy)
