@@ -384,3 +384,54 @@ def test_callbacks_of_keras_on_graphs_change_the_model(kind, options):
     model.set_weights(before)
     for found, expected in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+class Stream:
+    """Batches without a number, of a loader that may keep its place."""
+
+    def __init__(self, count):
+        self.count, self.next = count, 0
+
+    def __iter__(self):
+        while self.next < self.count:
+            self.next += 1
+            yield X[self.next - 1]
+        self.next = 0
+
+
+class Resumable(Stream):
+    def state_dict(self):
+        return {"next": self.next}
+
+    def load_state_dict(self, state):
+        self.next = state["next"]
+
+
+class Halving(Figures):
+    def configure_optimizers(self):
+        optimizer = super().configure_optimizers()
+        schedule = wf.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule}}
+
+
+@pytest.mark.parametrize("kind", [Stream, Resumable])
+@pytest.mark.parametrize("steps", [3, 4, 5, 8])
+def test_the_last_step_may_end_an_epoch_of_unknown_length(kind, steps, tmp_path):
+    """Its schedule and validation come, and a later run goes on as if there had been no stop."""
+    runs = []
+    for limits in ([steps, 10], [10]):
+        wf.manual_seed(0)
+        module, folder, before = Halving(), tmp_path / str(len(limits)), None
+        for number, limit in enumerate(limits):
+            save = c.ModelCheckpoint(folder / str(number))
+            trainer = quiet(
+                max_steps=limit, max_epochs=-1, callbacks=[save], enable_checkpointing=True
+            )
+            trainer.fit(module, kind(4), [X[0]], ckpt_path=before)
+            rate = trainer.optimizers[0].param_groups[0]["lr"]
+            assert rate == 0.1 * 0.5 ** (limit // 4)
+            before = save.last_model_path
+            if not number:
+                assert trainer.fit_loop.validations == -(-limit // 4) - (limit % 4 > 0)
+        runs.append(weights(module))
+    np.testing.assert_array_equal(*runs)

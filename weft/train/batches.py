@@ -156,6 +156,7 @@ class Batches:
         self._random = RandomState()
         self._begin: Mapping[str, Any] | None = None
         self._resume: Mapping[str, Any] | None = None
+        self._place: Mapping[str, Any] | None = None  # of the loader, before a look ahead
         self._keeps_its_place = hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict")
 
     def epoch(self, number: int, taken: int) -> Iterator[Any]:
@@ -166,7 +167,7 @@ class Batches:
         ):
             if callable(set_epoch := getattr(owner, "set_epoch", None)):
                 set_epoch(number)
-        self.exhausted = False
+        self.exhausted, self._place = False, None
         self._iterator = self._opened(taken)
         return self._taken_from(self._iterator, taken)
 
@@ -178,6 +179,16 @@ class Batches:
                 return
             taken += 1
             yield batch
+
+    def ends_here(self) -> bool:
+        """Whether the last batch was the loader's last, which one of unknown length reveals only
+        when asked for more; nothing is taken from the epoch after that.
+        """
+        if self.most == math.inf and not self.exhausted and self._place is None:
+            if self._keeps_its_place:
+                self._place = self.loader.state_dict()
+            self.exhausted = next(self._iterator, _END) is _END
+        return self.exhausted
 
     def _opened(self, taken: int) -> Iterator[Any]:
         state, self._resume = self._resume, None
@@ -220,7 +231,9 @@ class Batches:
             is_over: whether all its batches were used.
             is_closed: whether the next epoch comes next.
         """
-        own = self.loader.state_dict() if self._keeps_its_place else None
+        own = self._place
+        if self._keeps_its_place and (own is None or self.exhausted):
+            own = self.loader.state_dict()
         begin = self._random.state_dict() if self._begin is None else self._begin
         return {
             "begin": begin,

@@ -200,8 +200,10 @@ class FitLoop:
         """Train on the rest of the epoch; returns whether it was left early."""
         progress = self._progress
         for batch in self.batches.epoch(progress.epoch, progress.batch):
-            if self._batch(batch) or self._stops_here():
+            if self._batch(batch):
                 return True
+            if self._stops_here():
+                return self._trainer.interruption.came or not self.batches.ends_here()
         if not progress.batch:
             raise DataError(
                 f"Trainer.fit: expected batches, got an empty loader: {self.batches.loader!r:.80}"
