@@ -54,7 +54,8 @@ class _Point:
 
     def __init__(self, inputs: Any, create_graph: bool, strict: bool, what: str) -> None:
         self.single = _is_one(inputs)
-        self.inputs: tuple[Any, ...] = (inputs,) if self.single else tuple(inputs)
+        several = isinstance(inputs, tuple | list)
+        self.inputs: tuple[Any, ...] = tuple(cast("Any", inputs)) if several else (inputs,)
         self.create_graph = create_graph
         self.strict = strict
         self.what = what

@@ -160,8 +160,8 @@ class Interchange(Handle):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         lazy = _leaf_only(self, "deepcopy").lazy
         found: Any = type(self).__new__(type(self))
-        memo[id(self)] = found
         found.adopt(copied(lazy))
+        memo[id(self)] = found
         found.requires_grad_(lazy.tracked)
         if getattr(self, "lasting", False):
             found.lasting = True
