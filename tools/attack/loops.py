@@ -78,7 +78,7 @@ def case(random: np.random.Generator) -> Verdict:
     plan = drawn(random)
     ended = forked(lambda: Session(plan).run(), PATIENCE)
     if ended.hung:
-        return Verdict(HANG, plan.kind, f"{plan}\n{HUNG.read_text()}"[:1500])
+        return Verdict(HANG, plan.kind, f"{plan}\n{HUNG.read_text()}"[:6000])
     if ended.signal:
         return Verdict(DEATH, f"{plan.kind}: {signal.Signals(ended.signal).name}", f"{plan}")
     if ended.value is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -40,7 +41,8 @@ def case(random: np.random.Generator) -> Verdict:
         failed = together(work, size.threads)
         wrong = "" if failed else next(filter(None, (thing.problem() for thing in things)), "")
     if raised := [*failed, *lost]:
-        return Verdict(PLAIN, f"raised {type(raised[0]).__name__}", f"{told}\n{raised}"[:1500])
+        where = "".join(traceback.format_exception(raised[0]))[-3000:]
+        return Verdict(PLAIN, f"raised {type(raised[0]).__name__}", f"{told}\n{where}")
     return Verdict(WRONG, "another value", f"{told}\n{wrong}"[:1500]) if wrong else Verdict()
 
 

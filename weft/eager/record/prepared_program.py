@@ -129,10 +129,11 @@ class Prepared:
             and self._is_hot(self._sample(structure))
         ):
             with contextlib.suppress(NoCompilerError):
-                self.executable = self._compile(structure)
-                self.ahead = Ahead(self.executable, self.keys, self.homes)
-                if self.executable.prelude:
-                    self.watch = Watch(self.lasting, self.executable.forget)
+                executable = self._compile(structure)
+                self.ahead = Ahead(executable, self.keys, self.homes)
+                if executable.prelude:
+                    self.watch = Watch(self.lasting, executable.forget)
+                self.executable = executable  # last: Ctrl-C may come before
         if self.executable is not None:
             return None
         land()
