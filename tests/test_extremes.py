@@ -120,6 +120,10 @@ def build(
     return graph, results, feeds
 
 
+class UncoveredError(Exception):
+    """A program for many sizes is not for this one."""
+
+
 def for_many_sizes(
     group: list[Call], length: int = MOST**2, order: int = 0
 ) -> tuple[list[Call], list[Array]]:
@@ -137,7 +141,8 @@ def for_many_sizes(
         samples.append(((size,), optimize(storing(step, keys, {}))))
     program = DynamicProgram(samples, 2)
     case = program.at((length,), [x.type for x in build(group, length)[2]])
-    assert case is not None
+    if case is None:
+        raise UncoveredError(f"not for {length} elements")
     found = [np.zeros(*kind) for kind in case.types]
     arrays = [x for call in vectors for x in call.inputs]
     program.run(case, arrays, {str(i): x for i, x in enumerate(found)})

@@ -435,3 +435,19 @@ def test_the_last_step_may_end_an_epoch_of_unknown_length(kind, steps, tmp_path)
                 assert trainer.fit_loop.validations == -(-limit // 4) - (limit % 4 > 0)
         runs.append(weights(module))
     np.testing.assert_array_equal(*runs)
+
+
+def test_a_metric_belongs_to_the_weights_until_the_next_update(tmp_path):
+    """The epoch that is left after a batch without an update has the metric of the one before."""
+    module = Figures((5.0, 4.0, 3.0))
+    module.on_train_batch_start = lambda batch, i: -1 if (module.current_epoch, i) == (1, 1) else 0
+    save = c.ModelCheckpoint(
+        tmp_path, monitor="vl", every_n_epochs=2, save_on_train_epoch_end=True, save_top_k=-1
+    )
+    trainer = quiet(
+        max_epochs=4, accumulate_grad_batches=3, callbacks=[save], enable_checkpointing=True,
+        val_check_interval=0.5,
+    )  # fmt: skip
+    trainer.fit(module, X, [X[0]])
+    assert sorted(path.name for path in tmp_path.glob("step-*")) == ["step-2", "step-6"]
+    assert save.best_model_score == 3.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -54,8 +55,9 @@ def begin() -> Case:
             floor = 1.0 if order or (elementwise and ordinary) else 0.0
             strict = elementwise and not floor
             differing = library.differing if strict else partial(loosely, floor)
-            found = _found(library, group, tier, order, size)
-            library.compare(group, found, tier, order, differing)
+            with suppress(library.UncoveredError):  # which has a program of its own
+                found = _found(library, group, tier, order, size)
+                library.compare(group, found, tier, order, differing)
 
         names = ", ".join(f"{c.op.name} of {c.inputs[0].dtype}" for c in group)
         return judged(check, f"{tier}, derivatives up to {order}, {names}")

@@ -80,9 +80,8 @@ class Ends(Callback):
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Note one."""
-        done, leaves = trainer.progress.batch, self._plan.leaves
-        whole = done == self._plan.batches
-        left = leaves == (trainer.current_epoch, done)
+        whole = trainer.progress.batch == self._plan.batches
+        left = trainer.current_epoch == self._seen.left
         self._seen.epochs.append("whole" if whole else "left" if left else "stopped")
 
 

@@ -101,11 +101,13 @@ class Seen:
         validated: updates and the metric's value, of each validation.
         rates: the learning rate after each batch.
         epochs: how each epoch ended: `"whole"`, `"left"` by the hook, or `"stopped"`.
+        left: the epoch that the hook ended.
     """
 
     validated: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
     rates: list[float] = field(default_factory=list[float])
     epochs: list[str] = field(default_factory=list[str])
+    left: int = -1
 
 
 class Unsized:
@@ -138,7 +140,10 @@ def module_of(library: Any, base: type, plan: Plan, seen: Seen) -> Any:
             return plan.values[(self.trainer.global_step + shift) % len(plan.values)]
 
         def on_train_batch_start(self, batch: Any, batch_idx: int) -> int | None:
-            return -1 if plan.leaves == (self.trainer.current_epoch, batch_idx) else None
+            if plan.leaves != (self.trainer.current_epoch, batch_idx):
+                return None
+            seen.left = self.trainer.current_epoch
+            return -1
 
         def training_step(self, batch: Any, batch_idx: int) -> Any:
             self.log("ts", self.now(7), on_step=True, on_epoch=False, batch_size=1)

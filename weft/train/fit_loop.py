@@ -222,12 +222,15 @@ class FitLoop:
                 self._step_schedules(self._by_epoch, progress.epoch + 1)
                 return True
         self.is_consistent = False
+        before = progress.global_step
         output = self._step(batch, index, is_last)
         closed = self._step.window.is_empty
         progress.batch = index + 1
         progress.total_batches += 1
         if closed:
             progress.windows += 1
+        if progress.global_step != before:
+            progress.updated = progress.total_batches
         self.is_consistent = True
         if closed and self._by_step:
             self._step_schedules(self._by_step, progress.windows)

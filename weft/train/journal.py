@@ -127,7 +127,7 @@ class Journal:
 
     def is_fresh(self, name: str) -> bool:
         """Whether a metric's last value is that of the weights as they are now."""
-        return self.stamp_of(name) >= self.progress.total_batches
+        return self.stamp_of(name) >= self.progress.updated
 
     def write_epoch(self) -> None:
         """Send the epoch's metrics to loggers."""

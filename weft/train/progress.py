@@ -17,6 +17,7 @@ class Progress:
         batch: finished batches of this epoch.
         total_batches: finished batches of all epochs.
         windows: updates of automatic optimization, including skipped ones.
+        updated: finished batches of all epochs when the weights last changed.
     """
 
     global_step: int = 0
@@ -24,6 +25,7 @@ class Progress:
     batch: int = 0
     total_batches: int = 0
     windows: int = 0
+    updated: int = 0
 
     def count(self, updates: int) -> None:
         """Count updates; -1 if one is undone."""
@@ -43,5 +45,6 @@ class Progress:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the counts."""
+        known = {"updated": state["total_batches"], **state}  # earlier versions lack it
         for name in asdict(self):
-            setattr(self, name, int(state[name]))
+            setattr(self, name, int(known[name]))
