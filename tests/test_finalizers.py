@@ -2,11 +2,13 @@
 
 import gc
 import os
+import threading
 
 import numpy as np
 import pytest
 
-from weft.collection import finalize_here
+from weft.collection import FirstRead, finalize_here
+from weft.eager.record import state
 from weft.formats.event.file import EventFile
 from weft.pipeline import Pipeline
 
@@ -60,3 +62,38 @@ def test_a_child_that_drops_a_running_object_leaves_the_parents_alone(kind, tmp_
     if kind == "cache":
         assert len(list(source.cache(tmp_path / "cache"))) == 40
         assert (tmp_path / "cache").exists()
+
+
+class Reading:
+    def __init__(self, read):
+        self.me, self.read = self, read
+
+    def __del__(self):
+        self.read()
+
+
+def test_a_finalizer_may_read_a_threads_attribute_that_is_being_made(monkeypatch):
+    found, made = [], state.State
+
+    def collected():
+        gc.collect()
+        return made()
+
+    class Own(threading.local):
+        values = FirstRead(lambda: [gc.collect()])
+
+    own = Own()
+    Reading(lambda: found.append(own.values))
+    found.append(own.values)
+    assert found[0] is found[1]
+
+    def work():
+        Reading(lambda: found.append(state.trace.now))
+        found.append(state.trace.now)
+
+    monkeypatch.setattr(state, "State", collected)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert len(found) == 4 and found[2] is found[3]
+    assert found[3] is not state.trace.now

@@ -1,4 +1,6 @@
-"""Garbage collection: pauses of Python's cyclic collector, and finalizers of one process alone."""
+"""Garbage collection: pauses of Python's cyclic collector, finalizers of one process alone, and
+attributes of threads that a finalizer may read while they are made.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import ContextDecorator
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
 
 
 class _Waits(ContextDecorator):
@@ -73,3 +77,26 @@ def finalize_here(obj: Any, function: Callable[..., Any], *args: Any) -> Any:
 def _in_process(owner: int, function: Callable[..., Any], *args: Any) -> None:
     if os.getpid() == owner:
         function(*args)
+
+
+class FirstRead(Generic[T]):
+    """An attribute of a `threading.local`, made when a thread first reads it.
+
+    Making it may start a collection, whose finalizers may read it, too. In `__init__` they would
+    find that it is not there.
+
+    >>> class Stack(threading.local):
+    ...     values = FirstRead[list[int]](list)
+    >>> Stack().values
+    []
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> T:
+        return vars(instance).setdefault(self._name, self._make())

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
+from weft.collection import FirstRead
 from weft.eager.record.lazy import Lazy, Tracer
 from weft.eager.record.mode import Setting
 from weft.eager.record.plan import Plan, recall, remember
@@ -24,8 +25,7 @@ _IDENTITY: Final = REGISTRY["identity"]
 
 
 class _Levels(threading.local):
-    def __init__(self) -> None:
-        self.open: list[Collection[Lazy]] = []
+    open = FirstRead[list[Collection[Lazy]]](list)
 
 
 _levels: Final = _Levels()
@@ -38,7 +38,7 @@ def opened(values: Collection[Lazy]) -> None:
 
 def closed(values: Collection[Lazy]) -> None:
     """End it."""
-    _levels.open = [level for level in _levels.open if level is not values]
+    _levels.open[:] = [level for level in _levels.open if level is not values]
 
 
 def variable(x: Any, what: str) -> tuple[Any, Lazy]:

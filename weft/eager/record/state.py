@@ -11,6 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
+from weft.collection import FirstRead
 from weft.eager.record.lazy import Lazy, Record, begun, entry, in_package, serials
 from weft.eager.record.loop_cut import FEW, LoopStart
 from weft.eager.record.pending import Change, Interrupted, Pending, Replaced
@@ -224,13 +225,18 @@ class State:
         return found
 
 
+def _begun() -> State:
+    """The state of another thread."""
+    now = State()
+    key = id(now)
+    _states[key] = ref(now, partial(_forget, key))
+    return now
+
+
 class Trace(threading.local):
     """`trace.now` is the state of the current thread; read it once if you need it often."""
 
-    def __init__(self) -> None:
-        self.now = now = State()
-        key = id(now)
-        _states[key] = ref(now, partial(_forget, key))
+    now = FirstRead(_begun)
 
 
 def _forget(key: int, _: ref[State], states: dict[int, ref[State]] = _states) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from weft.collection import FirstRead
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError
@@ -33,9 +34,8 @@ M = TypeVar("M", bound=Module)
 class _Cache(threading.local):
     """Values inside `cached()`; each one is computed once."""
 
-    def __init__(self) -> None:
-        self.depth = 0
-        self.values: dict[tuple[int, str], Any] = {}
+    depth: int = 0
+    values = FirstRead[dict[tuple[int, str], Any]](dict)
 
 
 _CACHE = _Cache()

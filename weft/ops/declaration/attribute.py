@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from weft.collection import FirstRead
 from weft.ir.dtype import DType
 from weft.ir.node import Literal, Node, Value
 from weft.ir.shape import Shape
@@ -71,9 +72,8 @@ outputs, a list with one for each."""
 class _Knowledge(threading.local):
     """Results of the current call of `known_value`, so that shared nodes are visited once."""
 
-    def __init__(self) -> None:
-        self.found: dict[Node, Any] = {}
-        self.depth = 0
+    found = FirstRead[dict[Node, Any]](dict)
+    depth: int = 0
 
 
 _knowledge = _Knowledge()

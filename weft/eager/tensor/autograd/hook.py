@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, Final, Protocol, Self
 
+from weft.collection import FirstRead
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.handle import Handle, Retain
 from weft.errors import DTypeError, GradientError, ShapeError
@@ -70,8 +71,7 @@ class BackwardPass:
 
 
 class _Passes(threading.local):
-    def __init__(self) -> None:
-        self.open: list[BackwardPass] = []
+    open = FirstRead[list[BackwardPass]](list)
 
 
 _passes: Final = _Passes()

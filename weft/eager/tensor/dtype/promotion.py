@@ -21,8 +21,7 @@ _KINDS: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
 class _Default(threading.local):
-    def __init__(self) -> None:
-        self.dtype = types.float32
+    dtype: DType = types.float32
 
 
 _default: Final = _Default()
