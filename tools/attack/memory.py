@@ -51,6 +51,9 @@ def begin() -> Case:
     return case
 
 
+NO_ROOM = "failed to map segment"  # the system's loader, of a module of Python's own
+
+
 class Unusable(Exception):
     """A missing resource still fails, with all that needs it."""
 
@@ -65,7 +68,9 @@ def _short(
         relieve = shorten()
         try:
             found = measured(name, size, threads=threads, **settings)
-        except (WeftError, MemoryError):
+        except (WeftError, MemoryError, ImportError) as error:
+            if isinstance(error, ImportError) and NO_ROOM not in str(error):
+                raise
             relieve()
             found = _again(name, size, threads=threads, **settings)
         finally:
