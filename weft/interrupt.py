@@ -21,13 +21,21 @@ _plain: Final[Any] = sys.modules.get("_signal", signal)
 _set: Final[Any] = _plain.signal
 _get: Final[Any] = _plain.getsignal
 
-_NAMES = ("SIGINT", "SIGALRM", "SIGTERM")
-SIGNALS: Final = tuple([int(getattr(signal, name)) for name in _NAMES if hasattr(signal, name)])
+
+def _numbers(*names: str) -> tuple[int, ...]:
+    return tuple([int(getattr(signal, name)) for name in names if hasattr(signal, name)])
+
+
+SIGNALS: Final = _numbers("SIGINT", "SIGALRM", "SIGTERM")
 """Signals whose handlers usually raise exceptions: Ctrl-C, time limits, termination."""
+NOTICES: Final = _numbers(
+    "SIGUSR1", "SIGUSR2", "SIGHUP", "SIGCHLD", "SIGPROF", "SIGVTALRM", "SIGQUIT", "SIGCONT"
+)
+"""Signals whose handlers usually return, after they have saved or reported something."""
 
 
 class Uninterrupted:
-    """A block that defers Ctrl-C to its end; for the main thread.
+    """A block that defers Ctrl-C and handlers of signals to its end; for the main thread.
 
     >>> with Uninterrupted():
     ...     signal.raise_signal(signal.SIGINT)
@@ -37,13 +45,14 @@ class Uninterrupted:
     """
 
     __slots__ = ("_before", "_came")
+    signals = SIGNALS + NOTICES
 
     def __enter__(self) -> None:
         self._came: list[int] = []
         self._before: list[tuple[int, Any]] = []
         if threading.get_ident() == threading.main_thread().ident:
             try:
-                for number in SIGNALS:
+                for number in self.signals:
                     handler = _get(number)
                     if callable(handler):  # else the process ignores it, or ends
                         self._before.append((number, handler))
@@ -89,6 +98,16 @@ class Uninterrupted:
         if came:
             self._came.remove(number)
         return came, dict(self._before)[number]
+
+
+class NoticesWait(Uninterrupted):
+    """A block that defers the handlers of NOTICES to its end; for the main thread.
+
+    They may read values, which must not be computed in the middle of a computation.
+    """
+
+    __slots__ = ()
+    signals = NOTICES
 
 
 def have_effect() -> None:

@@ -20,7 +20,7 @@ from weft.eager.record.state import computing, trace
 from weft.eager.record.structure import Structure, needed, structure_of
 from weft.eager.record.traced_call import CapturedState
 from weft.errors import WeftError
-from weft.interrupt import Uninterrupted
+from weft.interrupt import NoticesWait, Uninterrupted
 from weft.ops.communication.exchange_log import exchanges_made
 from weft.runtime.flight import land
 from weft.transport import session
@@ -32,7 +32,8 @@ def flush(wanted: Lazy | None = None) -> None:
     What Ctrl-C has interrupted, and what depends on it, stays pending until it is read.
     """
     now, made = trace.now, exchanges_made()
-    with computing, collection_waits():  # no finalizer computes what is being computed
+    # No finalizer and no handler of a signal computes what is being computed.
+    with computing, collection_waits(), NoticesWait():
         pending = now.waiting()
         try:
             now.take()
@@ -85,7 +86,7 @@ def compute_part(lazies: Sequence[Lazy]) -> None:
     Raises:
         WeftError: one cannot be computed.
     """
-    with computing, collection_waits():
+    with computing, collection_waits(), NoticesWait():
         for lazy in lazies:
             if lazy.array is None and lazy.record is None:
                 refuse(lazy)

@@ -77,7 +77,7 @@ class ModelCheckpoint(Callback):
         self.best_model_score: float | None = None
         self._checkpointer: Checkpointer | None = None
         self._seen = 0  # updates when it was decided last whether to save
-        self._saved = -1  # batches before the last save
+        self._saved = (-1, -1)  # batches and updates before the last save
         self._is_deferred = False  # saves once the validation of this step is over
         self._is_unranked = False  # the last save lacked the metric
         self._was_unranked = False  # in the run that goes on
@@ -107,7 +107,7 @@ class ModelCheckpoint(Callback):
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Count updates from here on."""
-        self._seen, self._saved = trainer.global_step, -1
+        self._seen, self._saved = trainer.global_step, (-1, -1)
         self._is_deferred = self._has_warned = self._is_last = False
         self._is_unranked, self._was_unranked = self._was_unranked, False
 
@@ -163,7 +163,7 @@ class ModelCheckpoint(Callback):
             tolerant: whether states of callbacks that cannot be saved are left out.
         """
         self._is_last = True
-        if self._saved != trainer.progress.total_batches:
+        if self._saved != _place_of(trainer):
             self._save(trainer, tolerant)
         elif not tolerant:
             self._check_monitor(trainer)
@@ -184,7 +184,7 @@ class ModelCheckpoint(Callback):
         self._is_deferred = False
         state = snapshot(trainer, self.save_weights_only, tolerant)
         self._open(trainer).save(trainer.global_step, state, figures)
-        self._saved = trainer.progress.total_batches
+        self._saved = _place_of(trainer)
         if not tolerant:
             self._check_monitor(trainer)
 
@@ -264,3 +264,8 @@ class ModelCheckpoint(Callback):
         """Restore the state."""
         self.best_model_score = state_dict["best_model_score"]
         self._was_unranked = bool(state_dict.get("is_unranked"))
+
+
+def _place_of(trainer: Any) -> tuple[int, int]:
+    """How many batches and updates there were: an update may follow the last batch."""
+    return trainer.progress.total_batches, trainer.progress.global_step
