@@ -95,7 +95,7 @@ def test_parallel(run: Any) -> None:
     assert printed(text, "test accuracy") == pytest.approx(accuracy, abs=1e-3)
 
 
-@pytest.mark.parametrize("options", [(), ("--bfloat16",)])
+@pytest.mark.parametrize("options", [(), pytest.param(("--bfloat16",), marks=pytest.mark.slow)])
 def test_gpt(run: Any, options: tuple[str, ...]) -> None:
     bits, text = run("gpt", "--steps", "50", "--sample", "20", *options)
     assert bits < 4.5  # 7 before training
@@ -103,6 +103,7 @@ def test_gpt(run: Any, options: tuple[str, ...]) -> None:
     assert text.count("def ") >= 1  # the sample's beginning
 
 
+@pytest.mark.slow
 def test_bert(run: Any) -> None:
     (accuracy, spaces), text = run("bert", "--steps", "300")
     assert accuracy > spaces + 0.03
@@ -110,6 +111,7 @@ def test_bert(run: Any) -> None:
     assert printed(text, "only spaces") == pytest.approx(spaces, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_translation(run: Any) -> None:
     (exact, letters), text = run("translation", "--steps", "200")
     assert letters > 0.5  # 0.44 without a look at the source

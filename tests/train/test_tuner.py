@@ -49,7 +49,12 @@ class Sized(Classifier):
 
 
 @pytest.mark.parametrize(
-    ("mode", "most", "expected"), [("power", 21, 16), ("binsearch", 21, 21), ("power", 999, 32)]
+    ("mode", "most", "expected"),
+    [
+        ("power", 21, 16),
+        pytest.param("binsearch", 21, 21, marks=pytest.mark.slow),
+        ("power", 999, 32),
+    ],
 )
 def test_the_largest_batch(mode, most, expected):
     module = Sized(most)
