@@ -54,17 +54,21 @@ class _Body:
 
     def __init__(self, function: ast.FunctionDef, constants: set[str]) -> None:
         self.plain = set(constants)
-        inner = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef)]
+        nodes = list(ast.walk(function))
+        inner = [n for n in nodes if isinstance(n, ast.FunctionDef)]
         for arguments in [n.args for n in inner]:
             for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
                 if a.annotation is not None and _is_plain_type(a.annotation):
                     self.plain.add(a.arg)
         for _ in range(3):  # names of names of names
-            self._learn(function)
+            known = len(self.plain)
+            self._learn(nodes)
+            if len(self.plain) == known:
+                break
 
-    def _learn(self, function: ast.FunctionDef) -> None:
+    def _learn(self, nodes: list[ast.AST]) -> None:
         found: dict[str, list[bool]] = {}
-        for node in ast.walk(function):
+        for node in nodes:
             match node:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
