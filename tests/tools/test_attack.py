@@ -53,7 +53,7 @@ def kinds(tmp_path):
         return [f"{v.kind} {v.what} {v.detail}".strip() for v in found]
 
     def isolated(*given: Any) -> list[str]:
-        ended = forked(lambda: run(*given), 120)
+        ended = forked(lambda: run(*given), 300)
         assert ended.value is not None, ended.text
         return ended.value
 
