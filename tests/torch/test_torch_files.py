@@ -76,6 +76,7 @@ def test_a_model_and_its_optimizer_are_taken_over(tmp_path):
 OLD = {"_use_new_zipfile_serialization": False}
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CS")
 @pytest.mark.filterwarnings("ignore:Sparse CSR")
 @pytest.mark.filterwarnings("ignore:ComplexHalf")
 @pytest.mark.parametrize("how", [{}, {"pickle_protocol": 5}, OLD], ids=["zip", "zip5", "old"])
