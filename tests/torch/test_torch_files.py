@@ -77,7 +77,6 @@ OLD = {"_use_new_zipfile_serialization": False}
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CS")
-@pytest.mark.filterwarnings("ignore:Sparse CSR")
 @pytest.mark.filterwarnings("ignore:ComplexHalf")
 @pytest.mark.parametrize("how", [{}, {"pickle_protocol": 5}, OLD], ids=["zip", "zip5", "old"])
 def test_what_is_read_is_what_pytorch_reads(tmp_path, how):
