@@ -451,3 +451,14 @@ def test_a_metric_belongs_to_the_weights_until_the_next_update(tmp_path):
     trainer.fit(module, X, [X[0]])
     assert sorted(path.name for path in tmp_path.glob("step-*")) == ["step-2", "step-6"]
     assert save.best_model_score == 3.0
+
+
+def test_an_update_after_the_last_batch_is_saved(tmp_path):
+    save = c.ModelCheckpoint(tmp_path)
+    module = Figures()
+    trainer = quiet(
+        max_epochs=1, accumulate_grad_batches=3, callbacks=[save], enable_checkpointing=True,
+        val_check_interval=2, check_val_every_n_epoch=None,
+    )  # fmt: skip
+    trainer.fit(module, Stream(2), [X[0]])
+    check_last(save, trainer, module)
