@@ -46,7 +46,7 @@ test-torch: .venv/torch
 soak: .venv/torch
 	$(PYTEST) --hypothesis-profile=fresh
 
-# Hostile calls, files, kills, signals, caches, limits, drawn programs: an hour on two cores.
+# Hostile calls, files, kills, signals, caches, limits, drawn programs: five hours on two cores.
 attack: .venv/torch
 	$(BIN)/python -m tools.attack --folder build/attack
 

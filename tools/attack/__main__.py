@@ -1,4 +1,4 @@
-"""The command: `python -m tools.attack`, an hour on two cores; it exits with 1 on a finding."""
+"""The command: `python -m tools.attack`, five hours on two cores; it exits with 1 on a finding."""
 
 from __future__ import annotations
 
