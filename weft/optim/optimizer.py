@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from weft.checkpoint.slices import own_part, sliced
-from weft.collection import collection_waits
+from weft.collection import uncollected
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
@@ -228,14 +228,13 @@ class Optimizer(GuardedMaking):
             with enable_grad():
                 loss = closure()
         trace.now.make_room()  # before the part that Ctrl-C must not interrupt, as it may take long
-        # Parameters, their state and step counts change together, whatever handlers and finalizers
-        # read.
-        with Uninterrupted(), collection_waits():
+        with Uninterrupted():  # parameters, their state and step counts change together
             self._update()
         trace.now.keep_up()
         end_program()
         return loss
 
+    @uncollected  # what finalizers read is not computed before parameters have their values
     def _update(self) -> None:
         buckets = self._buckets()
         if buckets:

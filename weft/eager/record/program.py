@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from weft.collection import collection_waits
+from weft.collection import uncollected
 from weft.eager.record.access import refuse
 from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.first_step import made_once
@@ -26,14 +26,14 @@ from weft.runtime.flight import land
 from weft.transport import session
 
 
+@uncollected
 def flush(wanted: Lazy | None = None) -> None:
     """Compute every pending value of this thread that a tensor holds.
 
     What Ctrl-C has interrupted, and what depends on it, stays pending until it is read.
     """
     now, made = trace.now, exchanges_made()
-    # No finalizer and no handler of a signal computes what is being computed.
-    with computing, collection_waits(), NoticesWait():
+    with computing, NoticesWait():  # no handler of a signal computes what is being computed
         pending = now.waiting()
         try:
             now.take()
@@ -79,6 +79,7 @@ def _compute_again(records: Sequence[Record], wanted: Lazy | None) -> bool:
     return True
 
 
+@uncollected
 def compute_part(lazies: Sequence[Lazy]) -> None:
     """Compute values that are pending in other threads, were interrupted, or are pending outside of
     a function that is being traced; with them what tensors hold of all that they depend on.
@@ -86,7 +87,7 @@ def compute_part(lazies: Sequence[Lazy]) -> None:
     Raises:
         WeftError: one cannot be computed.
     """
-    with computing, collection_waits(), NoticesWait():
+    with computing, NoticesWait():
         for lazy in lazies:
             if lazy.array is None and lazy.record is None:
                 refuse(lazy)
