@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from bench.single import Bench, wanted
 from weft import ops
 from weft.codegen import target as targets
-from weft.codegen.family.matmul import matmul
+from weft.codegen.contraction.matmul import matmul
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.passes.group import Group

@@ -17,7 +17,8 @@ from weft.ir.dtype import DType, as_dtype, float64
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import compatible
-from weft.ops.base import (
+from weft.ops.boundary.state import constant
+from weft.ops.declaration import (
     NO_GRADIENT,
     Array,
     Boundary,
@@ -28,7 +29,6 @@ from weft.ops.base import (
     Pull,
     catalogue,
 )
-from weft.ops.boundary.state import constant
 from weft.ops.declaration.attribute import freeze
 from weft.ops.shape.creation import zeros_like
 from weft.runtime.engine import Function, State

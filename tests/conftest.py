@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from weft.interrupt import AgainBehindFinalizers
+from weft.host.interrupt import AgainBehindFinalizers
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("fresh", deadline=None, print_blob=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.dtype import DType, as_dtype, bool_, float32
-from weft.ops.base import Array, Elementwise, Op, Pull
+from weft.ops.declaration import Array, Elementwise, Op, Pull
 from weft.ops.elementwise.convert import cast as cast_op
 
 HALVES = ("float16", "bfloat16")

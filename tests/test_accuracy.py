@@ -17,7 +17,7 @@ from weft import config
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ir.node import Value
-from weft.ops.base import REGISTRY, Array, Composite, Op, Opaque, Reduce, catalogue
+from weft.ops.declaration import REGISTRY, Array, Composite, Op, Opaque, Reduce, catalogue
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.rule import boolean
 from weft.runtime.engine import Function, State

@@ -20,7 +20,7 @@ from catalogue import (
     distinct,
 )
 
-from weft.ops.base import REGISTRY, Case, Op
+from weft.ops.declaration import REGISTRY, Case, Op
 
 OPS = [pytest.param(op, id=name) for name, op in REGISTRY.items()]
 PROGRAM = 24  # cases compiled as one program

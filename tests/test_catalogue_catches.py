@@ -22,7 +22,7 @@ from catalogue import (
 
 import weft.ops
 from weft.errors import MismatchError
-from weft.ops.base import REGISTRY, Case, Composite, Elementwise, Op, catalogue
+from weft.ops.declaration import REGISTRY, Case, Composite, Elementwise, Op, catalogue
 
 X = np.array([[0.5, -1.25, 2.0], [0.75, 1.5, -0.25]])
 GOOD = Op(

@@ -14,7 +14,7 @@ import weft.tf1
 from weft.config import KNOBS
 from weft.eager.functions.elementwise.from_op import of_op
 from weft.eager.tensor.tensor import Tensor
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -20,7 +20,7 @@ from weft.eager.record.dynamic_program import DynamicProgram
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Value
-from weft.ops.base import NO_GRADIENT, REGISTRY, Array, Case, Elementwise, Op, catalogue
+from weft.ops.declaration import NO_GRADIENT, REGISTRY, Array, Case, Elementwise, Op, catalogue
 from weft.passes.pipeline import optimize
 from weft.passes.specialize import specialize
 from weft.passes.step import Request, storing

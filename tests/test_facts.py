@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tools.imports import texts
-from weft.collection import collection_waits
 from weft.errors import GraphError
-from weft.ops.base import NO_GRADIENT, REGISTRY, Composite, Op, Opaque, Reduce, defop
+from weft.host.garbage_collection import collection_waits
+from weft.ops.declaration import NO_GRADIENT, REGISTRY, Composite, Op, Opaque, Reduce, defop
 from weft.ops.declaration.fact import AS_GIVEN, Autocast
 from weft.ops.declaration.rule import floating, same_shape
 

@@ -12,7 +12,7 @@ import weft as wf
 import weft.numpy as wnp
 from weft import signal
 from weft.errors import OutOfMemoryError, OutOfRangeError
-from weft.memory import capacity
+from weft.host.memory import capacity
 from weft.nn import functional as F
 from weft.ops.declaration.memory_check import check_room, check_table
 from weft.scipy import special

@@ -16,7 +16,7 @@ from weft.datasets.digits import load_digits
 from weft.ir.dtype import DType, bfloat16, float16, float32, int32
 from weft.ir.graph import Graph
 from weft.ir.node import Value
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.autocast import cast_inputs
 from weft.runtime.engine import Function, State
 from weft.transform.gradient import gradients

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from weft.collection import collection_waits
+from weft.host.garbage_collection import collection_waits
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 

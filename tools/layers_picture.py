@@ -12,38 +12,18 @@ from tools.imports import ROOT, imported, modules
 
 PAGE: Final = ROOT / "docs" / "ARCHITECTURE.md"
 BLOCK: Final = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
-ABOVE_TENSORS: Final = ("checkpointer", "random_state", "restoring", "slices")
-"""Of `weft.checkpoint`; its other modules know arrays only, and lie below tensors."""
-
-APART: Final = (
-    "distributed.checkpoint",
-    "distributed.fsdp",
-    "distributed.pipelining",
-    "distributed.tensor",
-    "horovod.keras",
-    "tf1.keras",
-)
-"""Parts of packages that lie above these."""
-
-ELSEWHERE: Final = {"horovod.tensorflow.keras": "horovod.keras"}
-"""Modules that belong to another package than their folder's."""
-
 Arrows = dict[str, set[str]]
 """For each package those that it imports."""
 
 
 def package_of(module: str) -> str:
-    """`ops` for `weft.ops.base`; parts of `eager`, and files of arrays, count as packages."""
-    parts = module.split(".")[1:]
-    if parts[:1] == ["checkpoint"] and parts[1:2] and parts[1] not in ABOVE_TENSORS:
-        return "checkpoint.arrays"
-    if ".".join(parts) in ELSEWHERE:
-        return ELSEWHERE[".".join(parts)]
-    if ".".join(parts[:2]) in APART:
-        return ".".join(parts[:2])
-    if parts[:1] != ["eager"]:
-        return "".join(parts[:1])
-    return ".".join(["eager", *parts[1:2]]) if parts[1:] else "eager.functions"
+    """`ops` for `weft.ops.declaration`; `tf1.keras` and the parts of `eager` are packages."""
+    first, *rest = module.split(".")[1:]
+    if (first, *rest[:1]) == ("tf1", "keras"):
+        return "tf1.keras"
+    if first != "eager":
+        return first
+    return f"eager.{rest[0]}" if rest else "eager.functions"
 
 
 def arrows() -> Arrows:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from weft import ops
-from weft.ops.base import REGISTRY, Alias, Pull
+from weft.ops.declaration import REGISTRY, Alias, Pull
 
 ROOT: Final = Path(ops.__file__).parents[2]
 FRONT_ENDS: Final = (

@@ -117,7 +117,7 @@ def __getattr__(name: str) -> Any:
             value = outlet.with_outlet(getattr(api, name), name=name, rule=rule)
             globals()[name] = value
             return value
-        op = importlib.import_module("weft.ops.base").exported(name)
+        op = importlib.import_module("weft.ops.declaration").exported(name)
         if op is not None:
             return importlib.import_module("weft.eager.functions.elementwise.from_op").of_op(op)
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
@@ -125,5 +125,5 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     elsewhere = [name for names in _ELSEWHERE.values() for name in names]
-    elsewhere += importlib.import_module("weft.ops.base").exports()
+    elsewhere += importlib.import_module("weft.ops.declaration").exports()
     return sorted({*__all__, *_MODULES, *elsewhere, *_api().__all__})

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from weft.errors import ConfigError
-from weft.placement import core_count
+from weft.host.cores import core_count
 
 Setting = int | str | bool
 

@@ -23,8 +23,8 @@ from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, bfloat16, float16, float64
+from weft.ir.node import at_user_line
 from weft.numpy import fft as transforms
-from weft.ops.base import at_user_line
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.signal import piece
 from weft.ops.warning import warn

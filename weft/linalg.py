@@ -57,7 +57,7 @@ from weft.eager.functions.shape.reshape import reshape
 from weft.eager.tensor.argument import axis_of, dims_of, integer
 from weft.eager.tensor.dispatch import lazy_of
 from weft.errors import DTypeError, ShapeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.boundary.state import LinAlgError
 
 if TYPE_CHECKING:

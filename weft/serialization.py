@@ -13,20 +13,20 @@ from typing import IO, Any, Final, TypeGuard, cast
 
 import numpy as np
 
-from weft.checkpoint.arrays import read_arrays, write_arrays
-from weft.checkpoint.file import open_file
-from weft.checkpoint.folder.state import nested
-from weft.checkpoint.header import METADATA
-from weft.checkpoint.pytorch import old_file, zip_file
-from weft.checkpoint.pytorch.objects import Makers
-from weft.checkpoint.pytorch.storage import Sparse
-from weft.checkpoint.structure import TREE, parts
 from weft.eager.record.lazy import Array
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor, tensor_of
 from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view.memory_format import memory_format, strided
 from weft.errors import ArgumentError
+from weft.formats.atomic_file import open_file
+from weft.formats.checkpoint_folder.state import nested
+from weft.formats.nested_arrays import TREE, parts
+from weft.formats.pytorch import old_file, zip_file
+from weft.formats.pytorch.objects import Makers
+from weft.formats.pytorch.storage import Sparse
+from weft.formats.safetensors import read_arrays, write_arrays
+from weft.formats.safetensors_header import METADATA
 from weft.nn.parameter import Parameter
 from weft.ops.refusal import guard
 from weft.sparse import SparseCSR

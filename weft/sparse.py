@@ -19,9 +19,8 @@ from weft.eager.functions.creation.constructor import tensor
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.declaration.fact import Autocast
 from weft.ops.refusal import guard
 

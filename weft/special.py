@@ -37,7 +37,8 @@ from weft.eager.tensor.dispatch import kind_of, recorded, wrap
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError
 from weft.ir.dtype import float64
-from weft.ops.base import at_user_line, catalogue
+from weft.ir.node import at_user_line
+from weft.ops.declaration import catalogue
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

@@ -18,9 +18,6 @@ import weft as wf
 from tests.checkpoint.kill_saves import attack
 from tests.mutation import WAYS
 from weft.checkpoint import Checkpointer, PerRank, RandomState, Slice
-from weft.checkpoint.folder import manifest as manifest_module
-from weft.checkpoint.folder import writer as writer_module
-from weft.checkpoint.folder.layout import MANIFEST, remove_folder
 from weft.errors import (
     ArgumentError,
     CheckpointError,
@@ -30,6 +27,9 @@ from weft.errors import (
     NewerFormatError,
     ShapeError,
 )
+from weft.formats.checkpoint_folder import manifest as manifest_module
+from weft.formats.checkpoint_folder import writer as writer_module
+from weft.formats.checkpoint_folder.layout import MANIFEST, remove_folder
 
 
 def state(step: int) -> dict[str, object]:

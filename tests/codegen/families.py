@@ -13,7 +13,7 @@ from weft import config, ops
 from weft.codegen import target as targets
 from weft.codegen.lower import Family
 from weft.ir.graph import Graph
-from weft.ops.base import REGISTRY, Case
+from weft.ops.declaration import REGISTRY, Case
 from weft.passes.group import Group
 
 TARGETS = ("native", "x86-64-v3")

@@ -17,7 +17,7 @@ from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.base import op_of
+from weft.ops.declaration import op_of
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, SYMBOL, Kernel, Launch, Scratch
 from weft.runtime.compilation.cache import Cache, digest

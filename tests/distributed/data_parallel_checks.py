@@ -9,13 +9,13 @@ import numpy as np
 
 import weft as wf
 import weft.distributed as dist
+from weft.collectives.recorded import settle
 from weft.datasets import load_digits
-from weft.distributed.recorded import settle
 from weft.eager.record import dynamic_program, prepared_program
 from weft.eager.tensor import lookup
 from weft.eager.tensor.dispatch import call
 from weft.errors import DistributedError, OptimizerError
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.transport import collective, session
 from weft.transport.native import CALLS
 

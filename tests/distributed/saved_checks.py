@@ -12,8 +12,6 @@ import weft as wf
 import weft.distributed as dist
 import weft.distributed.checkpoint as dcp
 from weft.checkpoint import Checkpointer, PerRank, Slice
-from weft.checkpoint.arrays import ArrayFile, read_arrays
-from weft.checkpoint.folder import writer
 from weft.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
@@ -28,6 +26,8 @@ from weft.distributed.fsdp import fully_shard
 from weft.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from weft.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from weft.errors import ArgumentError
+from weft.formats.checkpoint_folder import writer
+from weft.formats.safetensors import ArrayFile, read_arrays
 
 FULL = StateDictOptions(full_state_dict=True)
 

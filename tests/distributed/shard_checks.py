@@ -12,7 +12,7 @@ import pytest
 import weft as wf
 import weft.distributed as dist
 from weft.checkpoint import Checkpointer
-from weft.distributed.elements import settle
+from weft.collectives.elements import settle
 from weft.distributed.fsdp import (
     CPUOffloadPolicy,
     FSDPModule,

@@ -7,7 +7,7 @@ import pytest
 import weft as wf
 import weft.horovod.torch as hvd
 from weft.horovod import elastic
-from weft.placement import KEPT
+from weft.host.cores import KEPT
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import os
 import pytest
 from distributed.launching import HERE, launch
 
-from weft import placement
+from weft.host import cores
 
 
 def places(ranks, *options):
@@ -27,18 +27,18 @@ def test_hosts_are_reached_by_the_remote_shell(monkeypatch):
     assert all(p["told"] == "to every host" and p["sum"] == 3 for p in found)
     wanted = [[0, 3, 0, 2], [1, 3, 1, 2], [2, 3, 0, 1]]
     assert [p["as torchrun"] for p in found] == wanted
-    cores = placement.cores()
-    half = max(1, len(cores) // 2)
-    assert [p["threads"] for p in found] == [half, half, len(cores)]
-    if len(cores) > 1:  # each rank of the first host has cores of its own
-        assert found[0]["cores"] == sorted(cores[:half])
-        assert found[1]["cores"] == sorted(cores[half : 2 * half])
-    assert found[2]["cores"] == sorted(cores)
+    own = cores.cores()
+    half = max(1, len(own) // 2)
+    assert [p["threads"] for p in found] == [half, half, len(own)]
+    if len(own) > 1:  # each rank of the first host has cores of its own
+        assert found[0]["cores"] == sorted(own[:half])
+        assert found[1]["cores"] == sorted(own[half : 2 * half])
+    assert found[2]["cores"] == sorted(own)
 
 
 def test_more_threads_than_the_share_are_not_pinned():
-    found = places(2, "--threads", str(len(placement.cores()) + 1))
-    assert all(p["cores"] == sorted(placement.cores()) for p in found)
+    found = places(2, "--threads", str(len(cores.cores()) + 1))
+    assert all(p["cores"] == sorted(cores.cores()) for p in found)
 
 
 @pytest.mark.parametrize(
@@ -58,15 +58,15 @@ def test_more_threads_than_the_share_are_not_pinned():
     ],
 )  # fmt: skip
 def test_launchers_say_where_a_process_is(env, rank, size, alone):
-    assert placement.local_rank(env) == rank
-    assert placement.local_size(env) == size
-    assert placement.tasks_without_mpi(env) == alone
+    assert cores.local_rank(env) == rank
+    assert cores.local_size(env) == size
+    assert cores.tasks_without_mpi(env) == alone
 
 
 def test_cores_are_shared_where_nobody_has_divided_them(monkeypatch):
     count = len(os.sched_getaffinity(0))
-    for name in ("MPI_LOCALNRANKS", placement.MARK):
+    for name in ("MPI_LOCALNRANKS", cores.MARK):
         monkeypatch.setenv(name, "2")
-    assert placement.core_count() == max(1, count // 2)
-    monkeypatch.setenv(placement.PINNED, placement.DONE)
-    assert placement.core_count() == count
+    assert cores.core_count() == max(1, count // 2)
+    monkeypatch.setenv(cores.PINNED, cores.DONE)
+    assert cores.core_count() == count

@@ -23,7 +23,7 @@ from weft.errors import DTypeError
 from weft.ir.dtype import DTYPES, DType, bfloat16, float16, float32, float64, int32
 from weft.ir.graph import Graph
 from weft.ir.node import Value
-from weft.ops.base import REGISTRY, Case
+from weft.ops.declaration import REGISTRY, Case
 from weft.ops.declaration.autocast import cast_inputs, declared, input_dtypes
 from weft.ops.declaration.fact import Autocast
 from weft.runtime.engine import Function, State

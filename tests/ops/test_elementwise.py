@@ -15,7 +15,7 @@ from weft import config, ops
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, float32, float64
 from weft.ir.graph import Graph
-from weft.ops.base import REGISTRY, Elementwise
+from weft.ops.declaration import REGISTRY, Elementwise
 from weft.runtime.engine import Function, State
 from weft.transform.gradient import gradients
 from weft.transform.interpreter import evaluate

@@ -12,7 +12,7 @@ from weft import ops
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
-from weft.ops.base import REGISTRY, Composite
+from weft.ops.declaration import REGISTRY, Composite
 from weft.runtime.engine import Function, State
 from weft.transform.check import check_gradients
 from weft.transform.gradient import gradients

@@ -15,7 +15,7 @@ from weft import config, ops
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.runtime.engine import Function, State
 from weft.transform.interpreter import evaluate
 

@@ -10,11 +10,11 @@ import pytest
 
 import weft.tf1 as tf
 from tests.tf1.tensorflow_files import GOLDEN, content, unpack
-from weft.checkpoint.tensorflow.bundle import Bundle, write_bundle
-from weft.checkpoint.tensorflow.first_version import FirstVersion
-from weft.checkpoint.tensorflow.slice_key import slice_key
-from weft.checkpoint.tensorflow.table import read_table, table_bytes
 from weft.errors import ArgumentError, DataError, DTypeError
+from weft.formats.tensorflow.bundle import Bundle, write_bundle
+from weft.formats.tensorflow.first_version import FirstVersion
+from weft.formats.tensorflow.slice_key import slice_key
+from weft.formats.tensorflow.table import read_table, table_bytes
 
 VALUES = {
     "a/w": np.array([[1.5, -2], [3, 4]], np.float32), "a/b": np.array(7),

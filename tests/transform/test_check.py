@@ -11,7 +11,7 @@ import pytest
 
 from weft import ops
 from weft.errors import GraphError, MismatchError
-from weft.ops.base import REGISTRY, Case
+from weft.ops.declaration import REGISTRY, Case
 from weft.transform.check import check_gradients
 
 X = np.array([[0.5, -1.25], [2.0, 0.75]])

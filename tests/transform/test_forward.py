@@ -15,8 +15,8 @@ from weft.errors import DTypeError, GraphError, NotDifferentiableError, ShapeErr
 from weft.ir.dtype import as_dtype, float64
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
-from weft.ops.base import NO_GRADIENT, REGISTRY, Op
 from weft.ops.call import trace
+from weft.ops.declaration import NO_GRADIENT, REGISTRY, Op
 from weft.passes.pipeline import optimize
 from weft.passes.specialize import specialize
 from weft.passes.step import Request

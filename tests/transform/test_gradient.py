@@ -15,7 +15,7 @@ from weft import ops
 from weft.errors import DTypeError, GraphError, NotDifferentiableError, ShapeError
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, Value
-from weft.ops.base import REGISTRY, Op, defop
+from weft.ops.declaration import REGISTRY, Op, defop
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpreter import evaluate

@@ -15,7 +15,7 @@ from weft import ops
 from weft.errors import FeedError, GraphError, OutOfMemoryError, OutOfRangeError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.numeric import HALVES
 from weft.transform import interpretation
 from weft.transform.gradient import dense, gradients

@@ -8,7 +8,7 @@ import pytest
 from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ir.graph import Graph
-from weft.ops.base import REGISTRY, Elementwise, defop
+from weft.ops.declaration import REGISTRY, Elementwise, defop
 from weft.transform.interpreter import evaluate
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from weft import ops
 from weft.ir.graph import Graph
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpretation import Interpretation
 from weft.transform.resize import Fit, Form, Template, UnfitError

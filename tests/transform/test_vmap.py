@@ -16,8 +16,8 @@ from weft.errors import GraphError, OutOfRangeError, ShapeError, UserOpError
 from weft.ir.dtype import as_dtype, float64
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
-from weft.ops.base import NO_GRADIENT, REGISTRY, Boundary, Case, Op
 from weft.ops.call import Subgraph, inline, trace, trace_closure
+from weft.ops.declaration import NO_GRADIENT, REGISTRY, Boundary, Case, Op
 from weft.runtime.engine import Function, State
 from weft.transform.forward import pushforward
 from weft.transform.gradient import dense, gradients

@@ -18,7 +18,7 @@ import numpy as np
 from tools.attack.graphs import TESTS, judged
 from tools.attack.verdict import Case, Verdict
 from weft.ir.dtype import as_dtype
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.runtime.engine import Function, State
 from weft.transform.interpretation import Interpretation
 

@@ -32,8 +32,8 @@ from tools.attack.training_plan import (
     module_of,
 )
 from tools.attack.verdict import PLAIN, WRONG, Case, Verdict
-from weft.checkpoint.folder.layout import step_of
 from weft.errors import WeftError
+from weft.formats.checkpoint_folder.layout import step_of
 from weft.train import Module, Trainer
 from weft.train.callbacks import Callback, EarlyStopping, ModelCheckpoint
 from weft.train.saving import read

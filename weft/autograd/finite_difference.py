@@ -21,7 +21,7 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import GradcheckError, GradientError, WeftError
 from weft.func.vmap import vmap
 from weft.ir.dtype import DType, complex128, float64
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 Function = Callable[..., Any]
 ROUNDING = 64 * np.finfo(np.float64).eps

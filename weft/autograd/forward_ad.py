@@ -21,8 +21,8 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, GradientError, ShapeError
 from weft.func.gradient import same, untracked
 from weft.func.level import closed, has_gradient, is_differentiated, opened, variable
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 __all__ = [
     "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",

@@ -21,8 +21,9 @@ from weft.errors import DTypeError, GradientError, ShapeError, TracerError
 from weft.func.derivative import columns_of, rows_of
 from weft.func.level import is_inside
 from weft.func.tree import flatten, map_structure
-from weft.ops.base import at_user_line, op_of
+from weft.ir.node import at_user_line
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import op_of
 from weft.ops.refusal import check_function
 from weft.ops.shape.broadcast import broadcast_to
 

@@ -10,7 +10,7 @@ from weft.autograd.finite_difference import Comparison, Function, positions, ten
 from weft.autograd.gradient import grad
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import GradcheckError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 def gradcheck(

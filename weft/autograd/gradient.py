@@ -9,8 +9,8 @@ from weft.eager.tensor.autograd import autograd
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError, ShapeError
 from weft.func.vmap import vmap
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 
 def grad(

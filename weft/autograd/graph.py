@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.eager.tensor.autograd.grad_fn import Node
 from weft.eager.tensor.autograd.hook import RemovableHandle, RemovableHandles, this_pass
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 __all__ = ["Node", "register_multi_grad_hook"]
 

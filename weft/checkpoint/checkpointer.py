@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from weft.checkpoint.folder.background import Background
-from weft.checkpoint.folder.manifest import Manifest, best_first
-from weft.checkpoint.folder.reader import Damaged, readable
-from weft.checkpoint.folder.snapshot import Snapshot
-from weft.checkpoint.folder.state import read_state
-from weft.checkpoint.folder.writer import FolderWriter, Place, Policy
 from weft.checkpoint.restoring import Restored, has_state, put_back
 from weft.checkpoint.slices import unfolding
-from weft.checkpoint.structure import parts
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor, tensor_of
 from weft.errors import ArgumentError, DataError
+from weft.formats.checkpoint_folder.background import Background
+from weft.formats.checkpoint_folder.manifest import Manifest, best_first
+from weft.formats.checkpoint_folder.reader import Damaged, readable
+from weft.formats.checkpoint_folder.snapshot import Snapshot
+from weft.formats.checkpoint_folder.state import read_state
+from weft.formats.checkpoint_folder.writer import FolderWriter, Place, Policy
+from weft.formats.nested_arrays import parts
 from weft.ops.refusal import guard_making, guard_methods
 
 Array = np.ndarray[Any, Any]

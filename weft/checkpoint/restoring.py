@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.checkpoint.folder.state import ABSENT
 from weft.checkpoint.slices import PerRank, Slice, piece_of
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import CheckpointError
+from weft.formats.checkpoint_folder.state import ABSENT
 from weft.ir.shape import show
 
 MOST_NAMED: Final = 20  # errors of each kind that a message lists

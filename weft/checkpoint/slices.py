@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.checkpoint.folder.state import PIECE, RANK, SLICE
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor, tensor_of
 from weft.errors import ShapeError
+from weft.formats.checkpoint_folder.state import PIECE, RANK, SLICE
 from weft.ir.shape import show
 from weft.ops.refusal import guard_making
 from weft.transport.division import division_of

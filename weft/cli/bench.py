@@ -23,7 +23,7 @@ from weft.cli import bench_ranks as ranks
 from weft.cli.launch import Job, launch
 from weft.cli.workload import inference_step, training_step, workload
 from weft.errors import ConfigError
-from weft.placement import launched
+from weft.host.cores import launched
 from weft.runtime.measurement.peak import Meter, Peak
 from weft.runtime.measurement.profile import (
     Profile,

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.checkpoint.any_file import Content, read_any, write_any
-from weft.checkpoint.folder.layout import MANIFEST, step_folders
-from weft.checkpoint.folder.manifest import read_manifest
-from weft.checkpoint.folder.reader import read_parts, readable
 from weft.cli.argument import sentence
 from weft.errors import DataError
+from weft.formats.any_file import Content, read_any, write_any
+from weft.formats.checkpoint_folder.layout import MANIFEST, step_folders
+from weft.formats.checkpoint_folder.manifest import read_manifest
+from weft.formats.checkpoint_folder.reader import read_parts, readable
 from weft.ir.shape import show as shape_text
 
 Array = np.ndarray[Any, Any]

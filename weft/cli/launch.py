@@ -26,8 +26,8 @@ from typing import Any, Final
 from weft.cli.argument import MOST_OF_A_HOST
 from weft.cli.output import News, pass_on
 from weft.errors import ConfigError, DistributedError
-from weft.memory import capacity
-from weft.placement import ASKED, KEPT, MARK, PINNED
+from weft.host.cores import ASKED, KEPT, MARK, PINNED
+from weft.host.memory import capacity
 from weft.transport import supervisor
 
 END_SECONDS: Final = 5.0

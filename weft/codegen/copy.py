@@ -12,7 +12,7 @@ from weft.codegen.builder import integer, kernel_builder
 from weft.ir.extent import largest
 from weft.ir.node import Node
 from weft.ir.shape import known, size
-from weft.ops.base import op_of
+from weft.ops.declaration import op_of
 from weft.ops.indexing.slicing import slice_
 from weft.passes.launch import Argument, Kernel, Launch
 

@@ -8,7 +8,7 @@ from weft.codegen.copy import copy
 from weft.codegen.loop.scalar import scalar_kernel
 from weft.codegen.lower import lower
 from weft.codegen.target import Target
-from weft.ops.base import is_hosted, writes_into
+from weft.ops.declaration import is_hosted, writes_into
 from weft.passes.group import Group
 from weft.passes.launch import Argument, Kernel, Launch, ScalarLoop
 

@@ -14,7 +14,7 @@ import llvmlite.binding as binding
 
 from weft.codegen.half import with_conversions
 from weft.errors import CompileError
-from weft.interrupt import Uninterrupted
+from weft.host.interrupt import Uninterrupted
 
 FOLDER: Final = Path(llvmlite.__file__).resolve().parent.parent
 """Where llvmlite is installed, for another interpreter."""

@@ -9,15 +9,15 @@ from typing import Final
 from weft.codegen.attention.backward import flash_attention_grad
 from weft.codegen.attention.forward import flash_attention
 from weft.codegen.attention.single import query_attention
+from weft.codegen.contraction.matmul import matmul
+from weft.codegen.convolution.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.copy import slice_as_copy
 from weft.codegen.extents import extents_of, with_extents
 from weft.codegen.family.argreduce import argreduce
 from weft.codegen.family.check import check
-from weft.codegen.family.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.family.cumulative import cumulative
 from weft.codegen.family.gather import gather
 from weft.codegen.family.lag import lag_gather, lag_update
-from weft.codegen.family.matmul import matmul
 from weft.codegen.family.moments import column_moments
 from weft.codegen.family.scatter import scatter
 from weft.codegen.family.sort import sort, top_k
@@ -30,8 +30,8 @@ from weft.codegen.sparse.index import csr_indptr, csr_order, csr_rows
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.node import Value
-from weft.ops.base import Opaque, op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import Opaque, op_of
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Argument, Launch, Scratch
 

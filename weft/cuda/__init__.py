@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from weft.cuda import amp
 from weft.errors import ConfigError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 __all__ = [
     "amp", "device_count", "empty_cache", "get_rng_state_all", "is_available", "is_bf16_supported",

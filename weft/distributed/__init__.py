@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Final
 
-from weft.distributed.collective import (
+from weft.collectives.collective import (
     all_gather,
     all_gather_into_tensor,
     all_reduce,
@@ -23,14 +23,13 @@ from weft.distributed.collective import (
     reduce_scatter_tensor,
     scatter,
 )
-from weft.distributed.device_mesh import DeviceMesh, init_device_mesh
-from weft.distributed.objects import (
+from weft.collectives.objects import (
     all_gather_object,
     broadcast_object_list,
     gather_object,
     scatter_object_list,
 )
-from weft.distributed.point_to_point import (
+from weft.collectives.point_to_point import (
     P2POp,
     batch_isend_irecv,
     irecv,
@@ -38,7 +37,7 @@ from weft.distributed.point_to_point import (
     recv,
     send,
 )
-from weft.distributed.process_group import (
+from weft.collectives.process_group import (
     ProcessGroup,
     destroy_process_group,
     get_backend,
@@ -54,10 +53,11 @@ from weft.distributed.process_group import (
     is_mpi_available,
     new_group,
 )
-from weft.distributed.profile import CommunicationProfile, RankProfile, communication_profile
-from weft.distributed.reduce_op import ReduceOp
-from weft.distributed.work import Work
-from weft.placement import name_ranks
+from weft.collectives.profile import CommunicationProfile, RankProfile, communication_profile
+from weft.collectives.reduce_op import ReduceOp
+from weft.collectives.work import Work
+from weft.distributed.device_mesh import DeviceMesh, init_device_mesh
+from weft.host.cores import name_ranks
 
 __all__ = [
     "CommunicationProfile",

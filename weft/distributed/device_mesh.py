@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.distributed.process_group import init_process_group
+from weft.collectives.process_group import init_process_group
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, DistributedError, ShapeError, UnknownKeyError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 

@@ -16,10 +16,10 @@ from weft.eager.tensor.dispatch import cast, lazy_of
 from weft.errors import GradientError
 from weft.func.function import Arguments, Function, take_apart, trace_function
 from weft.func.tree import Tree, flatten
-from weft.ir.node import TensorType, Value
+from weft.ir.node import TensorType, Value, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import at_user_line, constant_of
 from weft.ops.call import Subgraph, inline
+from weft.ops.declaration import constant_of
 from weft.ops.refusal import check_function
 
 

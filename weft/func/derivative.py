@@ -19,8 +19,8 @@ from weft.func.level import kind_of_leaf
 from weft.func.transformed import transformed
 from weft.func.tree import LEAF, flatten
 from weft.func.vmap import vmap
+from weft.ir.node import at_user_line
 from weft.ir.shape import known, size
-from weft.ops.base import at_user_line
 
 
 def jacobian(

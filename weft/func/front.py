@@ -8,9 +8,10 @@ from weft.eager.record.lazy import Lazy, begun
 from weft.eager.record.plan import intern
 from weft.eager.tensor.dispatch import record
 from weft.errors import ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import known
 from weft.ir.shape import show as listed
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 
 _TRANSPOSE: Final = REGISTRY["transpose"]
 

@@ -16,7 +16,7 @@ from weft.eager.tensor.view.inplace import rewrite
 from weft.eager.tensor.view.view import Lens
 from weft.func.each import lenses_from
 from weft.func.tree import Tree, flatten
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 
 Function = Callable[..., Any]
 _IDENTITY: Final = REGISTRY["identity"]

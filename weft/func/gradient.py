@@ -20,8 +20,9 @@ from weft.errors import DTypeError, GradientError, ShapeError, TreeError
 from weft.func.level import Variables, is_differentiated, kind_of_leaf
 from weft.func.transformed import transformed
 from weft.func.tree import flatten, leaves_like
+from weft.ir.node import at_user_line
 from weft.ir.shape import show, size
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.ops.refusal import check_function
 
 Function = Callable[..., Any]

@@ -19,8 +19,7 @@ from weft.eager.tensor.dtype.promotion import get_default_dtype
 from weft.eager.tensor.handle import Handle
 from weft.errors import TracerError
 from weft.func.function import Arguments, Function, finished, take_apart, trace_function
-from weft.ir.node import TensorType
-from weft.ops.base import at_user_line
+from weft.ir.node import TensorType, at_user_line
 from weft.ops.refusal import REFUSABLE, check_function, refuse
 
 

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
-from weft.collection import FirstRead
 from weft.eager.record.lazy import Lazy, Tracer
 from weft.eager.record.mode import Setting
 from weft.eager.record.plan import Plan, recall, remember
@@ -18,8 +17,9 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
 from weft.func.function import changed
 from weft.func.tree import Tree, flatten
-from weft.ir.node import TensorType
-from weft.ops.base import REGISTRY, at_user_line
+from weft.host.garbage_collection import FirstRead
+from weft.ir.node import TensorType, at_user_line
+from weft.ops.declaration import REGISTRY
 
 _IDENTITY: Final = REGISTRY["identity"]
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from weft.eager.functions.shape.joining import stack
 from weft.errors import ArgumentError, GradientError, ShapeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 class NormModule(Protocol):

@@ -19,9 +19,9 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError, TracerError, UndefinedRuleError
 from weft.func.function import take_apart
 from weft.ir.dtype import as_dtype
-from weft.ir.node import TensorType, Value
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ir.node import TensorType, Value, at_user_line
 from weft.ops.call import inline
+from weft.ops.declaration import REGISTRY
 
 VjpMaker = Callable[..., Callable[[Any], Any]]
 _HOST: Final = REGISTRY["host_call"]

@@ -20,7 +20,7 @@ from weft.func.front import example, to_front
 from weft.func.function import DATA, Arguments, Function, take_apart, trace_function
 from weft.func.level import is_begun_since
 from weft.func.tree import prefix
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.call import Subgraph
 from weft.transform.vmap import batch
 

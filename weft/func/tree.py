@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.errors import TreeError, nameless
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 @dataclasses.dataclass(frozen=True)

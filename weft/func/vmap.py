@@ -24,9 +24,10 @@ from weft.func.function import DATA, Arguments, Function, Result, take_apart
 from weft.func.rule import Given, Mapping
 from weft.func.transformed import transformed
 from weft.func.tree import Tree, flatten, prefix
+from weft.ir.node import at_user_line
 from weft.ir.shape import known
 from weft.ir.shape import show as listed
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.transform.vmap import batch
 
 _BROADCAST: Final = REGISTRY["broadcast_to"]

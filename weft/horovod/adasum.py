@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import as_dtype
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import weft.distributed as dist
-from weft.distributed.elements import settle
-from weft.distributed.reduce_op import ReduceOp
+from weft.collectives.elements import settle
+from weft.collectives.reduce_op import ReduceOp
 from weft.errors import DistributedError
 from weft.horovod import timeline
 from weft.horovod.process_set import ProcessSet, add_process_set
-from weft.ops.base import at_user_line
-from weft.placement import local_rank as _local_rank
-from weft.placement import local_size as _local_size
+from weft.host.cores import local_rank as _local_rank
+from weft.host.cores import local_size as _local_size
+from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.join import join_all
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from weft.checkpoint.checkpointer import Checkpointer
-from weft.distributed.objects import broadcast_object_list
+from weft.collectives.objects import broadcast_object_list
 from weft.horovod import basics
-from weft.placement import KEPT
+from weft.host.cores import KEPT
 from weft.transport import session
 
 COMMITS = "commits"

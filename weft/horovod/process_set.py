@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.errors import ArgumentError, DistributedError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 

@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.distributed.elements import kind
-from weft.distributed.reduce_op import ReduceOp
+from weft.collectives.elements import kind
+from weft.collectives.reduce_op import ReduceOp
 from weft.errors import ArgumentError, DistributedError, ShapeError
 from weft.horovod.adasum import adasum
 from weft.horovod.compression import Compressor, NoneCompressor
 from weft.ir.dtype import DType, as_dtype
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.communication.collective import reduced
 from weft.transport import collective
 from weft.transport.base import Array

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 from weft.transport.tally import Span

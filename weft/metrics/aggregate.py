@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from weft.eager.functions.api import ones_like
 from weft.errors import ShapeError
 from weft.ir.dtype import float64
+from weft.ir.node import at_user_line
 from weft.ir.shape import broadcast
 from weft.metrics.metric import Merge, Metric, Totals, given, number
-from weft.ops.base import at_user_line
 
 
 class Mean(Metric):

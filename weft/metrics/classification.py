@@ -10,6 +10,7 @@ import numpy as np
 from weft.eager.functions.api import Tensor, arange, cat, ones_like, sigmoid, where, zeros
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
+from weft.ir.node import at_user_line
 from weft.metrics.metric import (
     Array,
     Merge,
@@ -20,7 +21,6 @@ from weft.metrics.metric import (
     quotient,
     whole,
 )
-from weft.ops.base import at_user_line
 
 Average = Literal["binary", "micro", "macro", "weighted"] | None
 _AVERAGES: Final = ("binary", "micro", "macro", "weighted", None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.eager.functions.api import Tensor, as_tensor, no_grad, tensor
 from weft.errors import ArgumentError, StateError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 Array = np.ndarray[Any, Any]
 Totals = Mapping[str, Array]

@@ -9,8 +9,8 @@ import numpy as np
 
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
+from weft.ir.node import at_user_line
 from weft.metrics.metric import Array, Merge, Metric, Totals, given, number, quotient
-from weft.ops.base import at_user_line
 
 
 class AUROC(Metric):

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from weft.eager.functions.api import Tensor
 from weft.errors import ShapeError
 from weft.ir.dtype import float64
+from weft.ir.node import at_user_line
 from weft.metrics.metric import Merge, Metric, Totals, given
-from weft.ops.base import at_user_line
 
 
 def _difference(name: str, preds: Any, target: Any) -> Tensor:

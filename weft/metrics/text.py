@@ -12,8 +12,8 @@ import numpy as np
 from weft.eager.functions.api import log_softmax, ones_like, where
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float64, int64
+from weft.ir.node import at_user_line
 from weft.metrics.metric import Array, Merge, Metric, Totals, given
-from weft.ops.base import at_user_line
 
 Tokens = str | Sequence[Any]
 

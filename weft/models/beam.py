@@ -10,8 +10,8 @@ from weft.eager.functions.api import Tensor
 from weft.errors import ArgumentError
 from weft.func.control.loop import while_loop
 from weft.ir.dtype import bool_, float32, float64, int32, int64
+from weft.ir.node import at_user_line
 from weft.models.decoding import Cache, Decodable, check_request, ends, prepared, stops
-from weft.ops.base import at_user_line
 
 
 class Search(NamedTuple):

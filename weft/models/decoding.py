@@ -31,7 +31,7 @@ from weft.errors import ArgumentError, ShapeError
 from weft.func.control.loop import while_loop
 from weft.func.jit import jit
 from weft.ir.dtype import bool_, int32, int64
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 Cache = Sequence[Tensor]
 Stream = Callable[[Tensor], Any]

@@ -9,6 +9,7 @@ from weft import nn
 from weft.eager.functions.api import Tensor
 from weft.eager.tensor.generator import Generator
 from weft.errors import ShapeError
+from weft.ir.node import at_user_line
 from weft.models.beam import beam_search
 from weft.models.decoding import (
     Cache,
@@ -22,7 +23,6 @@ from weft.models.decoding import (
     stops,
 )
 from weft.models.transformer import Block
-from weft.ops.base import at_user_line
 
 
 class GPT(nn.Module):

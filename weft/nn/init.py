@@ -19,8 +19,8 @@ from weft.eager.functions.random.generator import Generator, default_generator
 from weft.eager.record import memory_pool
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, ShapeError, WeftError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.refusal import refusing
 from weft.ops.warning import warn
 

@@ -20,7 +20,7 @@ from weft.eager.tensor.size import Size
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import UnknownShapeError
 from weft.ir.dtype import DType
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 def own(data: Any) -> Lazy:

@@ -32,8 +32,8 @@ from weft.numpy.promotion import *  # noqa: F403
 from weft.numpy.searching import *  # noqa: F403
 from weft.numpy.statistical import *  # noqa: F403
 from weft.numpy.subscript import *  # noqa: F403
-from weft.ops.base import exported as _exported
-from weft.ops.base import exports as _exports
+from weft.ops.declaration import exported as _exported
+from weft.ops.declaration import exports as _exports
 from weft.ops.refusal import guard as _guard
 
 bool = bool_ = _types.bool_

@@ -15,8 +15,8 @@ import numpy as np
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import DTypeError
+from weft.ir.node import at_user_line
 from weft.numpy.promotion import NUMPY
-from weft.ops.base import at_user_line
 
 
 class ndarray(Tensor):

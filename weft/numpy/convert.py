@@ -15,9 +15,10 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import array_from, copied
 from weft.errors import DTypeError, ShapeError, nameless
 from weft.ir.dtype import DType, as_dtype
+from weft.ir.node import at_user_line
 from weft.ir.shape import known, show
 from weft.numpy.promotion import NUMPY, promote
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.ops.refusal import shown
 
 if TYPE_CHECKING:

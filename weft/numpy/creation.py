@@ -16,6 +16,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange import conversion, interchange
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
+from weft.ir.node import at_user_line
 from weft.numpy.convert import (
     NEW,
     NUMBERS,
@@ -27,7 +28,6 @@ from weft.numpy.convert import (
     own,
     typed,
 )
-from weft.ops.base import at_user_line
 from weft.ops.declaration.memory_check import check_table
 
 if TYPE_CHECKING:

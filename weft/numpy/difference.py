@@ -10,10 +10,10 @@ from weft.eager.functions.reduction import numerical_gradient, statistic
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.ir.dtype import bool_
+from weft.ir.node import at_user_line
 from weft.numpy.convert import array_like, floats
 from weft.numpy.manipulation import axis_within, concat
 from weft.numpy.statistical import axes_within, sum
-from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray

@@ -15,9 +15,9 @@ from weft.eager.record.state import trace
 from weft.eager.tensor.handle import Handle
 from weft.errors import AliasError, ArgumentError
 from weft.ir.dtype import DType, as_dtype
+from weft.ir.node import at_user_line
 from weft.numpy.convert import NUMBERS, array_like, floats, operands
 from weft.ops import angle as angle_of
-from weft.ops.base import at_user_line
 from weft.ops.refusal import REFUSABLE, guarded, refuse
 
 if TYPE_CHECKING:

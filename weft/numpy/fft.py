@@ -13,10 +13,10 @@ from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import as_dtype
+from weft.ir.node import at_user_line
 from weft.numpy.convert import array_like, floats, new, typed
 from weft.numpy.elementwise import conj
 from weft.numpy.manipulation import roll
-from weft.ops.base import at_user_line
 from weft.ops.signal.fourier import OTHER_NORM, complex_of
 
 if TYPE_CHECKING:

@@ -15,14 +15,13 @@ from weft.eager.functions.linalg.solve import SlogDet
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
 from weft.numpy import manipulation, product
 from weft.numpy.convert import alike, array_like, floats, typed
 from weft.numpy.manipulation import matrix_transpose, moveaxis
 from weft.numpy.product import matmul, outer, tensordot, vecdot
 from weft.numpy.statistical import axes_within
-from weft.ops.base import at_user_line
 from weft.ops.boundary.state import LinAlgError
 from weft.ops.linalg import factorization, inversion, solution
 from weft.ops.linalg.matrix import H

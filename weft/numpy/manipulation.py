@@ -17,10 +17,10 @@ from weft.eager.tensor.dispatch import recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
 from weft.numpy.convert import alike, array_like, typed
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.declaration.rule import concrete
 

@@ -12,11 +12,11 @@ from weft.eager.functions.shape import joining, movement
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import int64, uint64
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.numpy.convert import alike, typed
 from weft.numpy.elementwise import conj
 from weft.numpy.manipulation import axis_within, moveaxis, ravel
-from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray

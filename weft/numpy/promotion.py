@@ -18,8 +18,7 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
-from weft.ir.node import TensorType
-from weft.ops.base import at_user_line
+from weft.ir.node import TensorType, at_user_line
 
 __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 

@@ -17,9 +17,9 @@ from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import kind_of, lazy_of
 from weft.errors import ArgumentError, DTypeError, OutOfRangeError
 from weft.ir.dtype import bool_, int64
+from weft.ir.node import at_user_line
 from weft.numpy.convert import alike, array_like, hosted, operands, typed
 from weft.numpy.manipulation import axis_within, broadcast_arrays, ravel
-from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray

@@ -14,10 +14,11 @@ from weft.eager.tensor.argument import axes_of
 from weft.eager.tensor.dispatch import cast, record, recorded, wrap
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, bool_, int64, uint64
+from weft.ir.node import at_user_line
 from weft.numpy.convert import alike, array_like, floats, hosted, typed
 from weft.numpy.elementwise import isnan
 from weft.numpy.manipulation import axis_within, concat, ravel
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.fact import Autocast
 from weft.ops.reduction import spread
 

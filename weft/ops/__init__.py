@@ -11,7 +11,7 @@ import importlib
 import pkgutil
 from typing import Any
 
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.ops.refusal import guard
 
 

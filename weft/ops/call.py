@@ -26,22 +26,21 @@ from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float64
 from weft.ir.function import BUILDERS, Function
 from weft.ir.graph import Graph, current_graph, toposort
-from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value
+from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value, at_user_line
 from weft.ir.shape import Shape, compatible, merge, show, size
-from weft.ops.base import (
+from weft.ops.control.function_reference import prepared
+from weft.ops.declaration import (
     BY_EXPANSION,
     NO_GRADIENT,
     Alias,
     Array,
     Case,
     Composite,
-    at_user_line,
     catalogue,
     constant_of,
     defop,
     op_of,
 )
-from weft.ops.control.function_reference import prepared
 from weft.ops.declaration.attribute import KINDS, REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import AS_GIVEN, Facts

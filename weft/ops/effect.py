@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.ir.node import Node
-from weft.ops.base import inner_nodes, op_of
+from weft.ops.declaration import inner_nodes, op_of
 
 
 def is_ordered(node: Node) -> bool:

@@ -28,9 +28,8 @@ from weft.errors import (
     UnknownKeyError,
     WeftError,
 )
-from weft.ir.node import PACKAGE, PLACE
+from weft.ir.node import PACKAGE, PLACE, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 

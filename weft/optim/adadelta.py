@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from weft.errors import OptimizerError
-from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue
+from weft.ir.node import Value, at_user_line
+from weft.ops.declaration import catalogue
 from weft.optim.check import nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
 from weft.optim.start import start

@@ -12,8 +12,8 @@ from weft.eager.tensor.dispatch import Recorded, leaf, wrap
 from weft.eager.tensor.scalar import number
 from weft.errors import OptimizerError
 from weft.ir.dtype import float32
-from weft.ir.node import Value
-from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ir.node import Value, at_user_line
+from weft.ops.declaration import REGISTRY, catalogue
 
 
 def _average(rest: Value, *values: Value) -> list[Value]:

@@ -20,8 +20,8 @@ from weft.eager.tensor.scalar import number
 from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue
 from weft.ops.call import Subgraph
+from weft.ops.declaration import catalogue
 from weft.ops.indexing.lagged_table import NEVER, PERIOD, is_elementwise, traced_rule
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.ops.shape.creation import iota

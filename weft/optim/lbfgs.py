@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from weft.eager.functions.api import Tensor, cat, enable_grad, no_grad, zeros_like
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.optim.optimizer import Optimizer
 
 _LISTS: Final = ("old_dirs", "old_stps", "ro")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.optim.check import decays, nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update
 

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from weft.checkpoint.slices import own_part, sliced
-from weft.collection import uncollected
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
@@ -24,9 +23,10 @@ from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, pays
 from weft.eager.tensor.scalar import number
 from weft.errors import DTypeError, OptimizerError
-from weft.interrupt import Uninterrupted
+from weft.host.garbage_collection import uncollected
+from weft.host.interrupt import Uninterrupted
 from weft.ir.dtype import DType
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.refusal import GuardedMaking
 from weft.optim.carried import Known, Scalars, advance, joined
 from weft.optim.lag import Lagged, rule_of

@@ -7,8 +7,8 @@ from typing import Any
 
 from weft.eager.functions.api import Tensor
 from weft.errors import OptimizerError
-from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue
+from weft.ir.node import Value, at_user_line
+from weft.ops.declaration import catalogue
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.optim.check import nonnegative
 from weft.optim.optimizer import Group, Hyper, Optimizer, Update

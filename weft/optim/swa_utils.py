@@ -16,9 +16,9 @@ from weft.eager.functions.creation.constructor import tensor
 from weft.eager.tensor.device import check_device
 from weft.errors import OptimizerError
 from weft.ir.dtype import int64
+from weft.ir.node import at_user_line
 from weft.nn.layer.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer

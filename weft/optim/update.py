@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from weft.eager.tensor.dispatch import Recorded
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.transform.gradient import dense
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from weft import distributed as dist
-from weft.distributed.elements import array, fill, room_of, settle
-from weft.distributed.process_group import member
+from weft.collectives.elements import array, fill, room_of, settle
+from weft.collectives.objects import gather_object
+from weft.collectives.process_group import member
 from weft.errors import OptimizerError
+from weft.ir.node import at_user_line
 from weft.nn.parallel.alike import make_alike
-from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
 from weft.transport import collective
 from weft.transport.group import Group
@@ -112,7 +112,7 @@ class ZeroRedundancyOptimizer:
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Collect the whole state on rank `to`, for `state_dict` there; all ranks call it."""
         found: list[Any] = [None] * self.process_group.size
-        dist.gather_object(self._own_state(), found, to, self.process_group)
+        gather_object(self._own_state(), found, to, self.process_group)
         if self.process_group.ranks[self.process_group.index] == to:
             options = next(state["options"] for state in found if state is not None)
             pairs = [pair for state in found if state is not None for pair in state["entries"]]

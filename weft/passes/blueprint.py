@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.node import TensorType
-from weft.ops.base import is_hosted
+from weft.ops.declaration import is_hosted
 from weft.passes import memory
 from weft.passes.control.record import Steer
 from weft.passes.group import Fused, Group

@@ -8,8 +8,8 @@ from dataclasses import replace
 from weft.ir.function import functions, map_functions
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Node, Value
-from weft.ops.base import Composite, op_of
 from weft.ops.call import Subgraph
+from weft.ops.declaration import Composite, op_of
 from weft.passes.step import Step
 
 

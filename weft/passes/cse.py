@@ -7,8 +7,8 @@ from typing import Any
 
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
-from weft.ops.base import op_of
 from weft.ops.boundary.state import placeholder
+from weft.ops.declaration import op_of
 from weft.passes.step import Step
 
 

@@ -11,8 +11,8 @@ from weft.ir.function import functions
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.base import Boundary, constant_of, op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import Boundary, constant_of, op_of
 from weft.passes.step import Step
 from weft.transform.interpreter import located
 

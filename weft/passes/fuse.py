@@ -12,8 +12,17 @@ from dataclasses import dataclass, field
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, is_stack, known, size
-from weft.ops.base import Alias, Boundary, Elementwise, Opaque, Pull, Reduce, family_of, op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import (
+    Alias,
+    Boundary,
+    Elementwise,
+    Opaque,
+    Pull,
+    Reduce,
+    family_of,
+    op_of,
+)
 from weft.ops.declaration.fact import Ability, Cost
 from weft.ops.reduction.reduce import sum as sum_
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group, gathers

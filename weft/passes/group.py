@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_stack, size
-from weft.ops.base import Reduce, family_of, op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import Reduce, family_of, op_of
 from weft.ops.declaration.fact import Ability
 
 LONGEST_NAME = 6  # operations

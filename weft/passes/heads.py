@@ -17,7 +17,7 @@ from weft.ops.attention.interleaved_heads import (
     heads_of,
     turned,
 )
-from weft.ops.base import op_of
+from weft.ops.declaration import op_of
 from weft.ops.indexing.slicing import slice_
 from weft.ops.shape.reshape import transpose
 

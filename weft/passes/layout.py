@@ -14,8 +14,8 @@ from typing import Any, Final
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.base import REGISTRY, Elementwise, Reduce, op_of
 from weft.ops.call import barrier
+from weft.ops.declaration import REGISTRY, Elementwise, Reduce, op_of
 from weft.ops.shape.broadcast import broadcast_to
 from weft.ops.shape.joining import concatenate
 from weft.ops.shape.reshape import flip, reshape, transpose

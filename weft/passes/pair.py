@@ -13,8 +13,8 @@ from typing import Final
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.base import op_of
 from weft.ops.convolution.convolution import conv_grad_input, conv_grad_weight
+from weft.ops.declaration import op_of
 from weft.passes.group import Fused, Group
 
 FEWEST: Final = 16

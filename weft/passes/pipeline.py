@@ -18,7 +18,7 @@ from weft.errors import GraphError
 from weft.ir.graph import Graph
 from weft.ir.printer import format_graph
 from weft.ir.verify import verify
-from weft.ops.base import Boundary, is_region, op_of
+from weft.ops.declaration import Boundary, is_region, op_of
 from weft.passes import memory
 from weft.passes.blueprint import Blueprint
 from weft.passes.control.body import Planner

@@ -8,8 +8,8 @@ from typing import Final, cast
 from weft.ir.extent import planned
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import is_stack, known, size
-from weft.ops.base import is_hosted, is_region, op_of
 from weft.ops.boundary import state
+from weft.ops.declaration import is_hosted, is_region, op_of
 from weft.ops.indexing.gather import gather, scatter_add
 from weft.ops.indexing.lagged_table import lag_gather
 from weft.passes import memory

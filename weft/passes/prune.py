@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from weft.ir.graph import Graph, rewrite, toposort
 from weft.ir.node import Node, Value
-from weft.ops.base import op_of
 from weft.ops.call import barrier
+from weft.ops.declaration import op_of
 from weft.passes.step import Step
 
 

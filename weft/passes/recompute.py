@@ -18,9 +18,9 @@ from typing import Final
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.base import Elementwise, Opaque, Reduce, family_of, op_of
 from weft.ops.boundary.state import variable
 from weft.ops.convolution.convolution import conv, conv_grad_weight
+from weft.ops.declaration import Elementwise, Opaque, Reduce, family_of, op_of
 from weft.ops.declaration.fact import Ability, Cost
 from weft.ops.shape.reshape import transpose
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group, nbytes

@@ -21,8 +21,8 @@ from typing import Final
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.base import Alias, Boundary, Elementwise, Pull, op_of
 from weft.ops.convolution.convolution import conv_grad_input, conv_grad_weight
+from weft.ops.declaration import Alias, Boundary, Elementwise, Pull, op_of
 from weft.ops.declaration.fact import Cost
 from weft.ops.elementwise.compare import greater
 from weft.ops.linalg.matmul import matmul

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.ir.node import Value
-from weft.ops.base import op_of
+from weft.ops.declaration import op_of
 from weft.ops.effect import is_ordered
 from weft.passes.group import Fused, Group, nbytes
 

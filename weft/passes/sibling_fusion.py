@@ -13,7 +13,7 @@ from typing import Final
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, known, size
-from weft.ops.base import Elementwise, Opaque, Pull, Reduce, op_of
+from weft.ops.declaration import Elementwise, Opaque, Pull, Reduce, op_of
 from weft.ops.linalg.matmul import matmul
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group
 from weft.passes.pair import joined

@@ -16,8 +16,8 @@ from weft.ir.dtype import float32
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import op_of
 from weft.ops.elementwise.arithmetic import add_n, square
 from weft.ops.elementwise.convert import cast
 from weft.ops.indexing.lagged_table import lag_gather, lag_update

@@ -17,8 +17,8 @@ from weft.ir.extent import Extents, assume
 from weft.ir.graph import Graph
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import known
-from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import op_of
 from weft.ops.shape.creation import iota
 from weft.passes.pipeline import verify_types
 from weft.passes.step import Step

@@ -19,7 +19,12 @@ from weft.ir.graph import Graph, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_stack, is_static, size
 from weft.ir.shape import known as known_shape
-from weft.ops.base import (
+from weft.ops.boundary import state
+from weft.ops.boundary.state import CONSTANT
+from weft.ops.call import Subgraph, call
+from weft.ops.control.known_input import inputs_of_shapes, with_known_inputs
+from weft.ops.control.switch import switch
+from weft.ops.declaration import (
     REGION,
     Boundary,
     Composite,
@@ -31,11 +36,6 @@ from weft.ops.base import (
     is_hosted,
     op_of,
 )
-from weft.ops.boundary import state
-from weft.ops.boundary.state import CONSTANT
-from weft.ops.call import Subgraph, call
-from weft.ops.control.known_input import inputs_of_shapes, with_known_inputs
-from weft.ops.control.switch import switch
 from weft.ops.declaration.attribute import is_complete, known_value
 from weft.ops.effect import has_effect
 from weft.passes.composite import expand_composites

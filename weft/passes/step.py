@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from weft.ir.graph import Graph, in_order_of_creation, rewrite
 from weft.ir.node import Node, Value
-from weft.ops.base import op_of
 from weft.ops.boundary.state import placeholder, variable
+from weft.ops.declaration import op_of
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.node import Attrs, Node, Value
-from weft.ops.base import constant_of, op_of
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.known_input import small_array
+from weft.ops.declaration import constant_of, op_of
 from weft.transform.gradient import vjp
 
 

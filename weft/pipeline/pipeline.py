@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from weft.errors import ArgumentError, DTypeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.refusal import guard_methods
 from weft.pipeline.combination import Sample, Zip
 from weft.pipeline.failure import IgnoreErrors

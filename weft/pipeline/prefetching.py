@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Final
 
-from weft.collection import finalize_here
 from weft.errors import ArgumentError
+from weft.host.garbage_collection import finalize_here
 from weft.pipeline.ledger import Ledger
 from weft.pipeline.mapping import AUTOTUNE
 from weft.pipeline.permutation import mix

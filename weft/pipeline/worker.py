@@ -7,7 +7,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from weft.collection import finalize_here
+from weft.host.garbage_collection import finalize_here
 
 
 class Task:

@@ -28,10 +28,10 @@ from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.ir.shape import compatible, show
-from weft.ops.base import Boundary, is_hosted, op_of
 from weft.ops.boundary.state import variable
 from weft.ops.communication.exchange_log import ExchangeLog
 from weft.ops.communication.sequence import call_sequence
+from weft.ops.declaration import Boundary, is_hosted, op_of
 from weft.passes.specialize import OnlyInterpretedError
 from weft.passes.step import Request, Step, needed
 from weft.runtime.compilation import compiler

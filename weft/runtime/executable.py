@@ -16,7 +16,7 @@ from weft.codegen import llvm
 from weft.codegen.target import Target, current
 from weft.errors import OutOfRangeError, UninitializedError, WeftError
 from weft.ir.shape import known
-from weft.ops.base import fault_of
+from weft.ops.declaration import fault_of
 from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variable
 from weft.passes.launch import Kernel
 from weft.passes.step import Step

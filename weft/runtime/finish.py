@@ -16,8 +16,8 @@ import numpy as np
 from weft import config
 from weft.codegen.generator import Generator
 from weft.codegen.target import Target, current
-from weft.collection import collection_waits
 from weft.errors import CompileError
+from weft.host.garbage_collection import collection_waits
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
 from weft.ir.node import Node, TensorType, Value

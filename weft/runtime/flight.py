@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from weft.interrupt import Uninterrupted
+from weft.host.interrupt import Uninterrupted
 
 PATIENCE_SECONDS: Final = 5.0
 

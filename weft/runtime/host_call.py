@@ -7,7 +7,7 @@ from collections.abc import Callable
 from weft.codegen import all_reduce
 from weft.errors import UserOpError, WeftError
 from weft.ir.shape import compatible
-from weft.ops.base import Opaque, op_of, writes_into
+from weft.ops.declaration import Opaque, op_of, writes_into
 from weft.passes.blueprint import External, InArena, Place, Placed
 from weft.runtime.execution.call import NativeCall
 from weft.runtime.memory.views import ProgramMemory

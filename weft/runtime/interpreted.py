@@ -9,8 +9,8 @@ import numpy as np
 
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
-from weft.ops.base import op_of
 from weft.ops.boundary.state import counter
+from weft.ops.declaration import op_of
 from weft.runtime.memory.state import State
 from weft.transform.interpreter import Memory, evaluate
 

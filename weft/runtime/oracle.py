@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.codegen.family.conv import error_growth
+from weft.codegen.convolution.conv import error_growth
 from weft.codegen.target import current
 from weft.errors import MismatchError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT, placeholder, variable
+from weft.ops.declaration import op_of
 from weft.ops.effect import has_effect
 from weft.passes.step import Step
 from weft.runtime.finish import as_it_is

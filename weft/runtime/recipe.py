@@ -18,8 +18,8 @@ from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extent, Extents
 from weft.ir.node import TensorType
 from weft.ir.shape import Shape, known
-from weft.ops.base import op_of
 from weft.ops.boundary.state import variable
+from weft.ops.declaration import op_of
 from weft.passes.blueprint import (
     Blueprint,
     Constant,

@@ -7,8 +7,8 @@ from typing import Any
 
 from weft.eager.functions.elementwise.hosted import run_hosted
 from weft.errors import DTypeError
+from weft.ir.node import at_user_line
 from weft.numpy.convert import alike, floats
-from weft.ops.base import at_user_line
 from weft.ops.special.hosted import SLOPES
 
 

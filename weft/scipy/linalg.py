@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.errors import ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.numpy.convert import alike
 from weft.numpy.creation import eye, tril, triu
@@ -16,7 +17,6 @@ from weft.numpy.linalg import cholesky, det, eigh, inv, norm, pinv, solve, svd
 from weft.numpy.manipulation import matrix_transpose
 from weft.numpy.product import block_diag, kron
 from weft.numpy.searching import where
-from weft.ops.base import at_user_line
 from weft.ops.refusal import guard
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft.errors import ShapeError
+from weft.ir.node import at_user_line
 from weft.numpy.convert import alike
 from weft.numpy.manipulation import flip, pad
 from weft.numpy.product import einsum
 from weft.numpy.searching import take
-from weft.ops.base import at_user_line
 from weft.ops.refusal import guard
 
 if TYPE_CHECKING:

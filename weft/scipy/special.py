@@ -12,10 +12,10 @@ from weft.eager.functions.reduction import reduce
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, float32, float64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.reduction import exponential_sum
 from weft.ops.refusal import guard
 from weft.scipy.hosted import function as hosted

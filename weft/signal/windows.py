@@ -21,7 +21,7 @@ from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import float32, float64
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.refusal import guard
 from weft.ops.signal import window as formulas
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.train.batches import is_number
 from weft.train.callbacks.callback import Callback
 from weft.train.callbacks.model_checkpoint import ModelCheckpoint

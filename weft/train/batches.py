@@ -11,7 +11,7 @@ import numpy as np
 from weft.checkpoint import RandomState
 from weft.eager.functions.api import Tensor, from_numpy
 from weft.errors import ArgumentError, DataError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 Limit = float | int | None
 _END: Final = object()

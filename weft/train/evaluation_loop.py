@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from weft.eager.functions.api import inference_mode, no_grad
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.train.batches import count_of, tensors
 from weft.train.events import defines
 from weft.train.hooks import Hooks

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft.errors import ArgumentError, DataError, UnknownKeyError
-from weft.interrupt import Uninterrupted
-from weft.ops.base import at_user_line
+from weft.host.interrupt import Uninterrupted
+from weft.ir.node import at_user_line
 from weft.ops.warning import warn
 from weft.train.batches import Batches, tensors
 from weft.train.evaluation_loop import EvaluationLoop, received

@@ -7,9 +7,9 @@ from typing import Any
 
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.nn.utils import clip_grad_norm_, clip_grad_value_
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 
 
 @recorded(differentiable=False)

@@ -9,8 +9,8 @@ import numpy as np
 
 from weft.eager.functions.api import Tensor, as_tensor
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.metrics import Metric
-from weft.ops.base import at_user_line
 from weft.train.batches import size_of
 from weft.train.progress import Progress
 from weft.train.results import Results

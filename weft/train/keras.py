@@ -9,8 +9,8 @@ import numpy as np
 
 from weft.eager.functions.api import as_tensor
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn import Module as NNModule
-from weft.ops.base import at_user_line
 from weft.serialization import load, save
 from weft.train.keras_methods import KerasMethods, expected_compile, told
 from weft.train.losses import ClassWeights

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weft.errors import ArgumentError, DataError, StateError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.train.callbacks.callback import Callback
 from weft.train.keras_listeners import Listeners
 from weft.train.module import Module

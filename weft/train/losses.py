@@ -13,9 +13,9 @@ from weft import metrics as m
 from weft import nn, optim
 from weft.eager.functions.api import Tensor, as_tensor, clamp, log, tensor, where
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.nn import Module as NNModule
 from weft.nn import functional as F
-from weft.ops.base import at_user_line
 
 Loss = Callable[..., Any]
 SMALLEST: Final = 1e-7  # probabilities are clipped to it before the logarithm, as in Keras

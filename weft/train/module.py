@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from weft.errors import ArgumentError, StateError
+from weft.ir.node import at_user_line
 from weft.nn import Module as NNModule
-from weft.ops.base import at_user_line
 from weft.train.gradient import clip, parameters_of
 from weft.train.hooks import Hooks
 from weft.train.saving import read

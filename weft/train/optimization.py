@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.optim import LBFGS
 from weft.train.batches import size_of
 from weft.train.events import defines

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler import ReduceLROnPlateau
 from weft.optim.optimizer import Optimizer
 

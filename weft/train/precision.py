@@ -9,7 +9,7 @@ from typing import Any, Final
 from weft.eager.functions.api import GradScaler, Tensor, autocast
 from weft.errors import ArgumentError
 from weft.ir.dtype import DType, bfloat16, float16, float64
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 _MIXED: Final[dict[str, DType]] = {"bf16-mixed": bfloat16, "16-mixed": float16}
 _TRUE: Final[dict[str, DType]] = {"64-true": float64, "bf16-true": bfloat16}

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from weft.eager.functions.api import Tensor
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.metrics import Metric
-from weft.ops.base import at_user_line
 from weft.train.strategy import Strategy
 
 MOST_WAITING: Final = 64  # values; then they are read, whether computed or not

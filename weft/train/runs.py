@@ -11,7 +11,7 @@ from typing import Any
 from weft import config
 from weft.checkpoint import RandomState
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.serialization import save
 from weft.train.arguments import in_order
 from weft.train.batches import Batches, Limit, as_loaders, count_of

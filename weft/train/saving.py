@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from weft.checkpoint import Checkpointer, RandomState, Restored
-from weft.checkpoint.folder.layout import MANIFEST, step_of
 from weft.errors import DataError, StateError
+from weft.formats.checkpoint_folder.layout import MANIFEST, step_of
+from weft.ir.node import at_user_line
 from weft.metrics import Metric
-from weft.ops.base import at_user_line
 from weft.ops.warning import warn
 from weft.serialization import load
 from weft.version import __version__

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 Array = np.ndarray[Any, Any]
 Reduction = Literal["sum", "mean", "min", "max"]

@@ -9,9 +9,9 @@ import numpy as np
 
 from weft.eager.functions.api import Tensor, randperm
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.metrics import Metric
 from weft.nn import Module as NNModule
-from weft.ops.base import at_user_line
 from weft.train.callbacks.callback import Callback
 from weft.train.losses import (
     ClassWeights,

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.eager.functions.api import manual_seed
 from weft.errors import ArgumentError, StateError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.train.arguments import (
     LIMITS,
     callbacks_of,

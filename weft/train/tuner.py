@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.train.callbacks.callback import Callback
 from weft.train.trainer import Trainer
 

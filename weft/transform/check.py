@@ -16,8 +16,8 @@ from weft.errors import GraphError, MismatchError
 from weft.ir.dtype import as_dtype, float64
 from weft.ir.graph import Graph
 from weft.ir.node import Value
-from weft.ops.base import catalogue
 from weft.ops.boundary.state import constant
+from weft.ops.declaration import catalogue
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpreter import evaluate
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from weft.errors import GraphError
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, compatible, show
-from weft.ops.base import catalogue
 from weft.ops.call import barrier
 from weft.ops.control.stack import is_on_stack, sum_of_stacks
+from weft.ops.declaration import catalogue
 from weft.ops.indexing.row_sparse import Cotangent as Cotangent
 from weft.ops.indexing.row_sparse import RowSparse, sum_rows
 from weft.ops.indexing.row_sparse import dense as dense

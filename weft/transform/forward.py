@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from weft.errors import DTypeError, GraphError, NotDifferentiableError, ShapeError
 from weft.ir.graph import current_graph, toposort
-from weft.ir.node import Node, Value
+from weft.ir.node import Node, Value, at_user_line
 from weft.ir.shape import compatible, show
-from weft.ops.base import BY_BODY, NO_GRADIENT, Op, at_user_line, catalogue, op_of
 from weft.ops.boundary.state import identity, read
 from weft.ops.call import Subgraph, call, inline
+from weft.ops.declaration import BY_BODY, NO_GRADIENT, Op, catalogue, op_of
 from weft.ops.elementwise.arithmetic import add, add_n, subtract
 from weft.ops.elementwise.convert import cast
 from weft.ops.indexing.sort import sort, top_k

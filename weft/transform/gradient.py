@@ -23,7 +23,9 @@ from weft.ir.dtype import DType
 from weft.ir.graph import Graph, current_graph, toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, compatible, is_static, show
-from weft.ops.base import (
+from weft.ops.call import Subgraph, barrier, call, inline
+from weft.ops.control.known_input import known_attributes
+from weft.ops.declaration import (
     BY_BODY,
     BY_EXPANSION,
     NO_GRADIENT,
@@ -39,8 +41,6 @@ from weft.ops.base import (
     defop,
     op_of,
 )
-from weft.ops.call import Subgraph, barrier, call, inline
-from weft.ops.control.known_input import known_attributes
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import IN_WIDEST
 from weft.ops.indexing.row_sparse import Cotangent as Cotangent

@@ -20,8 +20,8 @@ from weft.ir.dtype import bool_
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import Shape, compatible, is_static, show, size
-from weft.ops.base import Array, Op, op_of
 from weft.ops.boundary.state import CONSTANT, assign, counter, placeholder, read, variable
+from weft.ops.declaration import Array, Op, op_of
 from weft.ops.declaration.numeric import HALVES, unwidened
 from weft.transform.blas import single_thread
 from weft.transform.interpreter import as_typed, evaluate_node, failed

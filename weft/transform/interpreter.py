@@ -21,8 +21,8 @@ from weft.ir.function import functions
 from weft.ir.graph import Graph, in_order_of_creation
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import compatible, show
-from weft.ops.base import Array, op_of
 from weft.ops.boundary import state
+from weft.ops.declaration import Array, op_of
 from weft.ops.declaration.attribute import operand_attribute
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_static, known
-from weft.ops.base import catalogue, op_of
+from weft.ops.declaration import catalogue, op_of
 from weft.ops.elementwise.arithmetic import add, add_n
 from weft.ops.linalg.matmul import matmul
 

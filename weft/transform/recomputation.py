@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.ir.node import Node, Value
-from weft.ops.base import Alias, Elementwise, Op, Pull, op_of
 from weft.ops.call import barrier
+from weft.ops.declaration import Alias, Elementwise, Op, Pull, op_of
 from weft.ops.declaration.fact import Cost
 from weft.ops.indexing.row_sparse import Cotangent, RowSparse
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import is_stack, is_static
-from weft.ops.base import Op, catalogue, op_of
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.scan import reads_stacks, scan
 from weft.ops.control.switch import switch
 from weft.ops.control.while_loop import while_loop
+from weft.ops.declaration import Op, catalogue, op_of
 from weft.ops.shape.creation import zeros_like
 from weft.transform.split_body import applied
 

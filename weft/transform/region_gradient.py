@@ -18,11 +18,11 @@ import numpy as np
 
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import Op, catalogue, constant_of
 from weft.ops.call import Subgraph, inline, retyped, trace
 from weft.ops.control.scan import STACKED, parts, reads_stacks, scan
 from weft.ops.control.switch import switch
 from weft.ops.control.while_loop import while_loop
+from weft.ops.declaration import Op, catalogue, constant_of
 from weft.ops.indexing.row_sparse import Cotangent, dense
 from weft.ops.shape.creation import zeros_like
 from weft.transform.loop_matmul import DeferredSum, split_terms

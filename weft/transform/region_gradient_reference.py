@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from weft.ir.node import Node, Value
-from weft.ops.base import BY_BODY, NO_GRADIENT, Array, Op, op_of
 from weft.ops.call import Subgraph, call
 from weft.ops.control.scan import STACKED, scan
 from weft.ops.control.switch import switch
+from weft.ops.declaration import BY_BODY, NO_GRADIENT, Array, Op, op_of
 from weft.ops.declaration.attribute import operand_attribute
 from weft.transform.interpreter import evaluate_node
 

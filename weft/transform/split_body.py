@@ -14,8 +14,8 @@ from typing import Any
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import is_stack, is_static, size
-from weft.ops.base import Alias, catalogue, op_of
 from weft.ops.call import Subgraph, inline, trace
+from weft.ops.declaration import Alias, catalogue, op_of
 from weft.ops.indexing.row_sparse import Cotangent
 
 Gradients = Callable[..., list[Cotangent | None]]

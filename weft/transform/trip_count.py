@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.node import Value
-from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph
 from weft.ops.control.function_reference import prepared
+from weft.ops.declaration import op_of
 from weft.ops.declaration.attribute import is_complete, known_value
 
 MOST: Final = 100_000

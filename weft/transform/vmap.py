@@ -16,11 +16,11 @@ import numpy as np
 
 from weft.errors import GraphError, ShapeError
 from weft.ir.graph import current_graph
-from weft.ir.node import Node, TensorType, Value
+from weft.ir.node import Node, TensorType, Value, at_user_line
 from weft.ir.shape import known, normal_axis, show
-from weft.ops.base import Array, Composite, Elementwise, at_user_line, catalogue, op_of
 from weft.ops.boundary.host import Host
 from weft.ops.call import Subgraph, inline, trace, trace_closure
+from weft.ops.declaration import Array, Composite, Elementwise, catalogue, op_of
 from weft.ops.random.counter_based import random_bits
 from weft.transform.batching import communication, contraction, movement, position, region
 from weft.transform.batching.job import Job, Same, Table, entering, job_of, moved, repeated

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from weft.placement import MARK
+from weft.host.cores import MARK
 from weft.transport.supervisor import FAILED, TOLD
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.errors import DistributedError
-from weft.interrupt import Uninterrupted, have_effect
+from weft.host.interrupt import Uninterrupted, have_effect
 from weft.ir.node import at_user_line
 from weft.transport.native import FAILED, Words
 from weft.transport.tally import Tally

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.errors import DistributedError
-from weft.placement import core_count, is_crowded
+from weft.host.cores import core_count, is_crowded
 from weft.transport.arrival import expected, finalize, initialize
 from weft.transport.base import Exchange, Part, Pending, Transport
 from weft.transport.prepared import Prepared

@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Any, Final
 
 from weft.errors import DistributedError
+from weft.host.cores import launched
 from weft.ir.node import NOT_THE_USER, at_user_line
-from weft.placement import launched
 from weft.transport.arrival import note_failure, tell
 from weft.transport.base import Transport, described
 from weft.transport.group import TIMEOUT_SECONDS, Group

@@ -7,7 +7,7 @@ import time
 from typing import Final
 
 from weft.errors import DistributedError, DistributedTimeoutError
-from weft.interrupt import have_effect
+from weft.host.interrupt import have_effect
 from weft.transport.base import ATTENTIVE_SECONDS, Pending, Transport, described
 
 SPIN_SECONDS: Final = 200e-6

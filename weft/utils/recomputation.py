@@ -19,8 +19,7 @@ from weft.eager.tensor.dispatch import recorded, unowned, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
 from weft.func.tree import Tree, flatten
-from weft.ir.node import TensorType, Value
-from weft.ops.base import at_user_line
+from weft.ir.node import TensorType, Value, at_user_line
 from weft.ops.call import barrier
 from weft.ops.declaration.fact import Autocast
 

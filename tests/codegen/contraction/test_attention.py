@@ -15,7 +15,7 @@ from weft.codegen.attention.backward import flash_attention_grad
 from weft.codegen.attention.forward import flash_attention
 from weft.codegen.attention.single import query_attention
 from weft.ir.dtype import DType, bfloat16, bool_, float16, float32
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.numeric import draw
 
 FAMILIES = {

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from weft import ops
 from weft.codegen.contraction import dot, finish, plan, streamed
+from weft.codegen.contraction.matmul import matmul
 from weft.codegen.contraction.plan import pays_in_pairs, plan_of
 from weft.codegen.contraction.product import product_of
 from weft.codegen.contraction.split import parts_of
-from weft.codegen.family.matmul import matmul
 from weft.codegen.target import Target
 from weft.ir import dtype as types
 from weft.ir.dtype import DType

@@ -17,12 +17,12 @@ from test_matmul import check_product
 from weft.codegen import llvm, microkernel
 from weft.codegen.attention.backward import flash_attention_grad
 from weft.codegen.attention.forward import flash_attention
+from weft.codegen.contraction.matmul import matmul
 from weft.codegen.contraction.plan import pays_in_pairs
 from weft.codegen.contraction.product import product_of
-from weft.codegen.family.matmul import matmul
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.numeric import draw
 
 INSTRUCTION = microkernel.multiply_pairs

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from weft.codegen.recurrent.backward import lstm_sequence_grad
 from weft.codegen.recurrent.forward import lstm_sequence
 from weft.ir.dtype import DType, float32, float64
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.numeric import draw
 
 FAMILIES = {"lstm_sequence": lstm_sequence, "lstm_sequence_grad": lstm_sequence_grad}

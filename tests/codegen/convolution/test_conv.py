@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from weft import config, ops
 from weft.codegen import target as targets
-from weft.codegen.family import conv as family
+from weft.codegen.convolution import conv as family
 from weft.errors import ShapeError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph

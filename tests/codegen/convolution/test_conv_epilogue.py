@@ -12,13 +12,13 @@ from harness import check_group, execute, group_of
 
 from weft import config, ops
 from weft.codegen import target as targets
-from weft.codegen.family import conv as family
+from weft.codegen.convolution import conv as family
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import Array
 from weft.ops.convolution.convolution import conv_geometry
+from weft.ops.declaration import Array
 from weft.passes.group import Group
 from weft.passes.launch import Launch
 

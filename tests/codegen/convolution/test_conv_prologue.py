@@ -11,12 +11,12 @@ from harness import check_group
 
 from weft import config, ops
 from weft.codegen import target as targets
-from weft.codegen.family import conv as family
+from weft.codegen.convolution import conv as family
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import Array
+from weft.ops.declaration import Array
 from weft.passes.group import Group
 
 Case = tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]

@@ -18,8 +18,8 @@ from test_conv_epilogue import Tail, fused, momentum, relu, residual
 
 from weft import config, ops
 from weft.codegen import target as targets
+from weft.codegen.convolution import conv as family
 from weft.codegen.convolution.geometry import Correlation, forward_of, shapes_of, window_of
-from weft.codegen.family import conv as family
 from weft.codegen.winograd import weight_gradient
 from weft.codegen.winograd.plan import OUTPUTS, plan_of, sizes
 from weft.codegen.winograd.transform import POINTS, Transform, transform

@@ -16,7 +16,7 @@ from weft.codegen.family.argreduce import argreduce
 from weft.codegen.family.cumulative import cumulative
 from weft.codegen.family.sort import sort, top_k
 from weft.ir.dtype import DTYPES, as_dtype
-from weft.ops.base import Opaque
+from weft.ops.declaration import Opaque
 
 RUNNING = ("cumsum", "cumprod", "cummax")
 

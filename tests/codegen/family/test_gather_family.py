@@ -17,7 +17,7 @@ from weft.codegen.family.scatter import scatter
 from weft.codegen.lower import Family
 from weft.ir.dtype import DTYPES, as_dtype
 from weft.ir.shape import known
-from weft.ops.base import REGISTRY, Opaque
+from weft.ops.declaration import REGISTRY, Opaque
 from weft.passes.launch import ERROR
 
 NUMBERS = [name for name in DTYPES if name != "bool"]

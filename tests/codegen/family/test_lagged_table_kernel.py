@@ -5,7 +5,7 @@ import pytest
 
 from weft import ops
 from weft.ir.graph import Graph
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.ops.indexing.lagged_table import PERIOD
 from weft.runtime.engine import Function, State
 

@@ -15,8 +15,8 @@ import weft as wf
 from weft.codegen.lower import FAMILIES
 from weft.errors import OutOfRangeError
 from weft.ir.graph import Graph
-from weft.ops.base import REGISTRY, Opaque
 from weft.ops.boundary.state import placeholder
+from weft.ops.declaration import REGISTRY, Opaque
 from weft.runtime.engine import Function, State
 
 OPS: Final = {

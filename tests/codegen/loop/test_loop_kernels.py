@@ -16,7 +16,7 @@ from weft.errors import CompileError
 from weft.ir import dtype as types
 from weft.ir.graph import Graph
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch, Scratch
 

@@ -20,7 +20,7 @@ from weft.errors import CompileError, OutOfRangeError
 from weft.ir.dtype import float32, int64
 from weft.ir.graph import Graph
 from weft.nn import functional as F
-from weft.ops.base import catalogue as op
+from weft.ops.declaration import catalogue as op
 from weft.passes.pipeline import optimize
 from weft.passes.sized import sized
 from weft.passes.specialize import specialize

@@ -13,7 +13,7 @@ from weft.eager.record import prepared_program as programs
 from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.errors import GradientError, ShapeError, WeftError
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 
 
 def tensor(array):

@@ -11,7 +11,7 @@ import weft as wf
 from weft.eager.record import plan, type_inference
 from weft.errors import ShapeError
 from weft.ir.dtype import float32
-from weft.ops.base import catalogue as op
+from weft.ops.declaration import catalogue as op
 
 
 @pytest.fixture

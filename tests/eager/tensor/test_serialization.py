@@ -13,8 +13,8 @@ from safetensors.numpy import load_file
 
 import weft as wf
 from weft import errors
-from weft.checkpoint.arrays import write_arrays
 from weft.errors import ArgumentError, DataError
+from weft.formats.safetensors import write_arrays
 
 TENSORS = st.lists(st.integers(0, 3), max_size=3).map(lambda shape: wf.rand(shape))
 LEAVES = st.one_of(

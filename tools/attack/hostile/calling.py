@@ -17,7 +17,7 @@ from weft import config
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Value
-from weft.ops.base import Case
+from weft.ops.declaration import Case
 from weft.runtime.engine import Function, State
 from weft.transform.interpreter import evaluate
 

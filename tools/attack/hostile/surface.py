@@ -14,7 +14,7 @@ from typing import Any
 
 import weft
 from weft.eager.tensor.handle import Handle
-from weft.ops.base import Op
+from weft.ops.declaration import Op
 
 EAGER = (
     "weft", "weft.nn.functional", "weft.nn.init", "weft.nn.utils", "weft.linalg", "weft.fft",

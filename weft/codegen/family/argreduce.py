@@ -21,7 +21,7 @@ from weft.codegen.loop.convert import choose, convert
 from weft.codegen.target import Target
 from weft.ir.dtype import DType, bool_, uint8
 from weft.ir.shape import known
-from weft.ops.base import family_of
+from weft.ops.declaration import family_of
 from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch
 

@@ -23,7 +23,7 @@ from weft.codegen.target import Target
 from weft.ir.dtype import DType, float64
 from weft.ir.node import Node
 from weft.ir.shape import known
-from weft.ops.base import family_of
+from weft.ops.declaration import family_of
 from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch
 

@@ -15,9 +15,9 @@ from weft.codegen.loop.index import Symbol
 from weft.codegen.microkernel import LINE, prefetch
 from weft.ir.dtype import DType, float32, int32
 from weft.ir.node import Value
-from weft.ops.base import Elementwise, op_of
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph
+from weft.ops.declaration import Elementwise, op_of
 from weft.ops.indexing.lagged_table import NEVER, PERIOD
 
 WORD: Final = 4  # bytes of float32 and int32, the only types here

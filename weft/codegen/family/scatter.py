@@ -26,7 +26,7 @@ from weft.codegen.target import Target
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.base import family_of
+from weft.ops.declaration import family_of
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Argument, Kernel, Launch, Scratch
 

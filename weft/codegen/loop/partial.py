@@ -26,7 +26,7 @@ from weft.codegen.microkernel import first_lanes, fma, load_masked, store_masked
 from weft.codegen.target import Target
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.base import op_of
+from weft.ops.declaration import op_of
 from weft.ops.layer.normalization import column_moments
 from weft.passes.group import Group, gathers
 from weft.passes.launch import Kernel, Launch, Scratch

@@ -30,7 +30,7 @@ from weft.codegen.loop.trace import Buffers, Trace
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.base import op_of
+from weft.ops.declaration import op_of
 from weft.ops.shape.reshape import transpose
 from weft.passes.group import Group
 from weft.passes.launch import Argument, Scratch

@@ -21,7 +21,7 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, normal_axes, show, size
-from weft.ops.base import Reduce, op_of
+from weft.ops.declaration import Reduce, op_of
 from weft.passes.group import Group
 from weft.passes.launch import Scratch
 

@@ -13,8 +13,8 @@ from weft.errors import CompileError
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.base import Alias, Elementwise, Pull, Reduce, op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import Alias, Elementwise, Pull, Reduce, op_of
 from weft.passes.launch import Scratch
 
 At = Callable[[tuple[Index, ...]], Expr]

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from weft.distributed.elements import settle
+from weft.collectives.elements import settle
 from weft.errors import CheckpointError
 from weft.transport import collective
 from weft.transport.group import Group

@@ -11,18 +11,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.checkpoint.arrays import opened_arrays
-from weft.checkpoint.folder.layout import MANIFEST, step_folders
-from weft.checkpoint.folder.manifest import Manifest, read_manifest
-from weft.checkpoint.folder.reader import readable
-from weft.checkpoint.folder.state import PIECE, RANK, SLICE, Joining, merged, stored_state
 from weft.checkpoint.slices import PerRank, Slice
-from weft.checkpoint.structure import TREE, built
 from weft.distributed.checkpoint.metadata import Metadata
 from weft.distributed.checkpoint.plan import inventory, metadata_of
 from weft.distributed.checkpoint.stored import joined, stored
 from weft.errors import ArgumentError, DataError
-from weft.ops.base import at_user_line
+from weft.formats.checkpoint_folder.layout import MANIFEST, step_folders
+from weft.formats.checkpoint_folder.manifest import Manifest, read_manifest
+from weft.formats.checkpoint_folder.reader import readable
+from weft.formats.checkpoint_folder.state import PIECE, RANK, SLICE, Joining, merged, stored_state
+from weft.formats.nested_arrays import TREE, built
+from weft.formats.safetensors import opened_arrays
+from weft.ir.node import at_user_line
 
 Where = str | os.PathLike[str]
 _OF_PYTORCH: Final = ".metadata"

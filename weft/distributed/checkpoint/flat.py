@@ -17,7 +17,7 @@ from weft.distributed.tensor.layout import own_place
 from weft.distributed.tensor.placement import Partial
 from weft.eager.tensor.interchange.serialization import is_tensor
 from weft.errors import ArgumentError, DTypeError, TreeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 class Left:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from weft.checkpoint.folder.state import read_state
 from weft.distributed.checkpoint.filesystem import FileSystemReader, Where, checkpoint_at, folder_of
 from weft.distributed.checkpoint.state_dict_saver import save
 from weft.eager.tensor.interchange.serialization import tensor_of
+from weft.formats.checkpoint_folder.state import read_state
 from weft.serialization import load as load_file
 from weft.serialization import save as save_file
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from weft.checkpoint.folder.state import PIECE, SLICE, whole_of
 from weft.checkpoint.slices import Slice, own_part, sliced
-from weft.distributed.objects import all_gather_object, broadcast_object_list
-from weft.distributed.process_group import get_rank, is_initialized
+from weft.collectives.objects import all_gather_object, broadcast_object_list
+from weft.collectives.process_group import get_rank, is_initialized
 from weft.distributed.tensor.dtensor import DTensor
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor, tensor_of
+from weft.formats.checkpoint_folder.state import PIECE, SLICE, whole_of
 from weft.transport.division import Division, division_of
 
 

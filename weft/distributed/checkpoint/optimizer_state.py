@@ -10,8 +10,8 @@ from weft.distributed.checkpoint.gathering import whole
 from weft.distributed.checkpoint.names import parameter_names
 from weft.eager.tensor.interchange.serialization import is_tensor
 from weft.errors import ArgumentError, DTypeError, StateError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
 
 STATE: Final = "state"

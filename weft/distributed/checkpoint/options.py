@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from weft.checkpoint.folder.background import Background
-from weft.distributed.process_group import is_initialized, member
+from weft.collectives.process_group import is_initialized, member
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
-from weft.placement import launched
+from weft.formats.checkpoint_folder.background import Background
+from weft.host.cores import launched
+from weft.ir.node import at_user_line
 from weft.transport.group import Group
 
 pending = Background()

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from weft.checkpoint.arrays import known_dtype
 from weft.checkpoint.slices import PerRank, Slice
 from weft.distributed.checkpoint.flat import LEFT, as_piece, is_inner, leaves, nodes, replaced
 from weft.distributed.checkpoint.metadata import (
@@ -18,6 +17,7 @@ from weft.distributed.checkpoint.metadata import (
 )
 from weft.eager.tensor.interchange.serialization import is_tensor
 from weft.errors import CheckpointError
+from weft.formats.safetensors import known_dtype
 from weft.ir.dtype import NAMED
 from weft.ir.shape import show
 

@@ -17,9 +17,9 @@ from weft.distributed.checkpoint.optimizer_state import (
     own_groups,
 )
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.module.state_dict import IncompatibleKeys
-from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
 
 Optimizers = Optimizer | Iterable[Optimizer] | None

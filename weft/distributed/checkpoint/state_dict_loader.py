@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from weft.checkpoint.folder.state import ABSENT
 from weft.checkpoint.restoring import (
     MISMATCH,
     MISSING,
@@ -21,6 +20,7 @@ from weft.checkpoint.restoring import (
     mismatches,
 )
 from weft.checkpoint.slices import PerRank, Slice
+from weft.collectives.elements import settle
 from weft.distributed.checkpoint.api import together
 from weft.distributed.checkpoint.default_planner import DefaultLoadPlanner
 from weft.distributed.checkpoint.filesystem import (
@@ -33,9 +33,9 @@ from weft.distributed.checkpoint.flat import is_inner, leaves, nodes, put, repla
 from weft.distributed.checkpoint.options import check_planner, group_of, pending
 from weft.distributed.checkpoint.plan import pieces_of
 from weft.distributed.checkpoint.stored import Stored
-from weft.distributed.elements import settle
 from weft.eager.tensor.interchange.serialization import is_tensor, tensor_of
 from weft.errors import CheckpointError
+from weft.formats.checkpoint_folder.state import ABSENT
 from weft.ir.shape import show
 from weft.optim.optimizer import Optimizer
 from weft.transport.division import division_of

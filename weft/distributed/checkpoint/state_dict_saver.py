@@ -13,12 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.checkpoint.folder.layout import step_folders
-from weft.checkpoint.folder.snapshot import Snapshot
-from weft.checkpoint.folder.writer import FolderWriter, Place, Policy
 from weft.checkpoint.restoring import has_state
 from weft.checkpoint.slices import unfolding
-from weft.checkpoint.structure import parts
 from weft.distributed.checkpoint.api import together
 from weft.distributed.checkpoint.default_planner import DefaultSavePlanner
 from weft.distributed.checkpoint.filesystem import FileSystemWriter, Where, folder_of
@@ -27,6 +23,10 @@ from weft.distributed.checkpoint.options import check_planner, group_of, pending
 from weft.distributed.checkpoint.plan import inventory, own_share, pieces_of, plan_of
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor
 from weft.errors import FileError
+from weft.formats.checkpoint_folder.layout import step_folders
+from weft.formats.checkpoint_folder.snapshot import Snapshot
+from weft.formats.checkpoint_folder.writer import FolderWriter, Place, Policy
+from weft.formats.nested_arrays import parts
 from weft.transport.group import TIMEOUT_SECONDS, Group
 
 Array = np.ndarray[Any, Any]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.checkpoint.folder.state import PIECE, SLICE, StoredArray
 from weft.errors import DataError
+from weft.formats.checkpoint_folder.state import PIECE, SLICE, StoredArray
 from weft.ir.dtype import DType
 
 Array = np.ndarray[Any, Any]

@@ -6,20 +6,20 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from weft.distributed.agreement import check_same
+from weft.collectives.agreement import check_same
+from weft.collectives.process_group import member
 from weft.distributed.device_mesh import DeviceMesh
 from weft.distributed.fsdp.module import FSDPModule
 from weft.distributed.fsdp.neighbor import neighbors
 from weft.distributed.fsdp.policy import MixedPrecisionPolicy, OffloadPolicy
 from weft.distributed.fsdp.unit import Unit
-from weft.distributed.process_group import member
 from weft.distributed.tensor.placement import Shard
 from weft.errors import ArgumentError, DistributedError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.state import register_state_hooks
 from weft.nn.parameter import Parameter, is_lazy
-from weft.ops.base import at_user_line
 from weft.transport.group import Group
 
 M = TypeVar("M", bound=Module | Sequence[Module])

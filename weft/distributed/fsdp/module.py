@@ -12,8 +12,8 @@ from typing import Any
 
 from weft.distributed.fsdp.unit import Unit
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 
 
 class FSDPModule(Module):

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.distributed.elements import array
+from weft.collectives.elements import array
+from weft.collectives.recorded import await_result
 from weft.distributed.fsdp.accumulation import Accumulation
 from weft.distributed.fsdp.policy import MixedPrecisionPolicy
-from weft.distributed.recorded import await_result
 from weft.eager.record import memory_pool
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled, no_grad
@@ -23,7 +23,6 @@ from weft.eager.tensor.dispatch import Recorded, leaf, record, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.func.tree import map_structure
 from weft.ir.dtype import DType
-from weft.ops.base import REGISTRY
 from weft.ops.communication.shard import rows_of
 from weft.ops.communication.unshard import (
     begin_shards,
@@ -31,6 +30,7 @@ from weft.ops.communication.unshard import (
     mean_of_parts,
     scatter_mean,
 )
+from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.fact import Autocast
 from weft.transport.division import Division, Sizes, divide, division_of
 from weft.transport.group import Group

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.distributed.elements import array, kind
+from weft.collectives.elements import array, kind
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.ir.dtype import NAMED, as_dtype

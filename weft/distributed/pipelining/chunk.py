@@ -9,7 +9,7 @@ from weft.eager.functions.api import cat
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.func.tree import flatten
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 def split(x: Any, count: int, what: str) -> list[Any]:

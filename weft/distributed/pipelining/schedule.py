@@ -13,7 +13,7 @@ from weft.distributed.pipelining.order import Pass
 from weft.distributed.pipelining.stage import PipelineStage
 from weft.eager.record.mode import no_grad
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 Loss = Callable[[Any, Any], Any]
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from weft.distributed.pipelining.stage import PipelineStage
 from weft.eager.record.mode import no_grad
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 from weft.transport.group import Group
 
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft import autograd
+from weft.collectives.process_group import member
 from weft.distributed.pipelining.channel import Channel, Kind, kinds_of
-from weft.distributed.process_group import member
 from weft.eager.record.mode import is_grad_enabled, no_grad
 from weft.eager.record.state import flush
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 from weft.transport.group import Group
 
 

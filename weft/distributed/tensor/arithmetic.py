@@ -11,7 +11,7 @@ from weft.distributed.tensor.placement import Shard
 from weft.distributed.tensor.propagation import Labels, Operand, Rule, applied
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, DTypeError, ShapeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 Dims = int | Sequence[int] | None
 _FIRST, _INNER, _LAST = 1 << 20, (1 << 20) + 1, (1 << 20) + 2  # labels of a product's matrices

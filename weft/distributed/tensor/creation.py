@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from weft.collectives.elements import array
+from weft.collectives.process_group import get_process_group_ranks
 from weft.distributed.device_mesh import DeviceMesh
-from weft.distributed.elements import array
-from weft.distributed.process_group import get_process_group_ranks
 from weft.distributed.tensor.dtensor import DTensor
 from weft.distributed.tensor.layout import normalized, own_part
 from weft.distributed.tensor.placement import Placement
@@ -15,7 +15,7 @@ from weft.eager.functions import api
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.transport import collective
 
 

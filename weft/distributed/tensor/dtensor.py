@@ -21,7 +21,7 @@ from weft.distributed.tensor.redistribute import for_divided_work
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, KindError, ShapeError
 from weft.ir.dtype import DType
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 class DTensor(Arithmetic):

@@ -15,7 +15,7 @@ from weft.distributed.device_mesh import DeviceMesh
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
 from weft.distributed.tensor.redistribute import redistribute
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.communication.shard import rows_of
 
 Placements = tuple[Placement, ...]

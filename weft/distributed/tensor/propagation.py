@@ -16,7 +16,7 @@ from weft.distributed.tensor.layout import Placements, Sizes, moved
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
 from weft.distributed.tensor.redistribute import for_divided_work
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 Labels = tuple[int | None, ...]
 

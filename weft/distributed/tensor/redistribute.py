@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.distributed.recorded import await_result
+from weft.collectives.recorded import await_result
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
 from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import call, lazy_of, record, wrap
 from weft.errors import ArgumentError, ShapeError
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.communication.shard import part_of, rows_of
+from weft.ops.declaration import REGISTRY
 from weft.transport.group import Group
 
 

@@ -11,7 +11,7 @@ from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import OptimizerError
 from weft.ir.dtype import float32
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.reduction import total_norm
 from weft.ops.warning import warn
 from weft.transport.division import groups_of

@@ -14,8 +14,8 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, GradientError, nameless
 from weft.ir.dtype import DType, as_dtype, uint8
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.refusal import REFUSABLE, entitled, refuse, refusing
 from weft.ops.warning import warn
 

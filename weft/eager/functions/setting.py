@@ -7,7 +7,7 @@ from typing import Any, Final
 from weft import config
 from weft.eager.tensor.device import CPU, Device, check_device
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.runtime.execution.driver import flush_subnormals
 
 PRECISIONS: Final = ("highest", "high", "medium")

@@ -50,7 +50,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange import interchange, printing
 from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view import memory_format
-from weft.ops.base import REGISTRY, Elementwise, Op, declared
+from weft.ops.declaration import REGISTRY, Elementwise, Op, declared
 from weft.ops.refusal import guard_methods, guarded, is_guarded
 
 

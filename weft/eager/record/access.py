@@ -7,7 +7,7 @@ from typing import NoReturn
 from weft.eager.record.lazy import Alias, Array, Lazy, Record, Tracer, begun
 from weft.eager.record.state import compute, flush, trace
 from weft.errors import TracerError, WeftError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.runtime.flight import land_for
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.plan import op_plan
 from weft.eager.record.state import trace
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 
 _CONJ: Final = REGISTRY["conj"]
 

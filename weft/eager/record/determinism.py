@@ -10,7 +10,7 @@ from __future__ import annotations
 from weft import config
 from weft.eager.record.state import flush, trace
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

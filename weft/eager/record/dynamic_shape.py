@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from weft.collection import collection_waits
 from weft.eager.record.attribute_pattern import without
 from weft.eager.record.dynamic_program import Case, DynamicProgram
 from weft.eager.record.lazy import Record
 from weft.eager.record.plan import Plan
 from weft.eager.record.size_probe import UNSUITED, Probe
 from weft.eager.record.structure import Expanded, Structure
+from weft.host.garbage_collection import collection_waits
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.passes.step import Step

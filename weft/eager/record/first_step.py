@@ -11,7 +11,7 @@ from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled
 from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.structure import Structure
-from weft.ops.base import Op
+from weft.ops.declaration import Op
 
 MOST: Final = 512  # forgotten together
 _begun: Final[set[tuple[Any, ...]]] = set()  # structures of training steps that were met once

@@ -16,10 +16,10 @@ from weft.eager.record.pending import Interrupted, Pending
 from weft.eager.record.plan import placeholders
 from weft.eager.record.state import MOST_BACKWARD, MOST_PENDING, computing, flush, trace
 from weft.eager.record.structure import interpreted_seconds, needed
-from weft.interrupt import Uninterrupted
+from weft.host.interrupt import Uninterrupted
 from weft.ir.graph import Graph
 from weft.ir.node import Node
-from weft.ops.base import inner_nodes, is_hosted, op_of
+from weft.ops.declaration import inner_nodes, is_hosted, op_of
 
 LONG: Final = 0.1
 """Seconds that a record may take, as estimated, without being set aside."""

@@ -13,7 +13,7 @@ from weft.eager.record.global_mark import inferring
 from weft.eager.record.state import trace
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bfloat16
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.declaration.numeric import HALVES
 from weft.ops.warning import warn
 

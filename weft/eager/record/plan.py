@@ -15,7 +15,7 @@ from weft.ir.dtype import DType
 from weft.ir.graph import Graph, current_graph
 from weft.ir.node import TensorType, Value, user_source
 from weft.ir.shape import known
-from weft.ops.base import NO_GRADIENT, Op
+from weft.ops.declaration import NO_GRADIENT, Op
 from weft.ops.declaration.attribute import freeze
 from weft.ops.declaration.memory_check import check_room, has_room, in_memory
 from weft.ops.indexing.row_sparse import RowSparse

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft import config
-from weft.collection import collection_waits
 from weft.eager.record import memory_pool
 from weft.eager.record.async_execution import Ahead
 from weft.eager.record.collective_calls import collective_calls
@@ -31,7 +30,8 @@ from weft.eager.record.structure import (
     interpreted_seconds,
 )
 from weft.errors import NoCompilerError, WeftError
-from weft.interrupt import Uninterrupted
+from weft.host.garbage_collection import collection_waits
+from weft.host.interrupt import Uninterrupted
 from weft.ir.shape import known
 from weft.ops.communication.exchange_log import ExchangeLog, exchanges_made
 from weft.passes.pipeline import optimize

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from weft.collection import uncollected
 from weft.eager.record.access import refuse
 from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.first_step import made_once
@@ -20,7 +19,8 @@ from weft.eager.record.state import computing, trace
 from weft.eager.record.structure import Structure, needed, structure_of
 from weft.eager.record.traced_call import CapturedState
 from weft.errors import WeftError
-from weft.interrupt import NoticesWait, Uninterrupted
+from weft.host.garbage_collection import uncollected
+from weft.host.interrupt import NoticesWait, Uninterrupted
 from weft.ops.communication.exchange_log import exchanges_made
 from weft.runtime.flight import land
 from weft.transport import session

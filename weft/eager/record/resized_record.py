@@ -19,7 +19,7 @@ from weft.eager.record.structure import Structure, meet_values
 from weft.errors import WeftError
 from weft.ir.node import TensorType
 from weft.ir.shape import known
-from weft.ops.base import Op
+from weft.ops.declaration import Op
 from weft.transform.resize import Sizes, UnfitError
 
 

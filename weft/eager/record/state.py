@@ -11,11 +11,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
-from weft.collection import FirstRead
 from weft.eager.record.lazy import Lazy, Record, begun, entry, in_package, serials
 from weft.eager.record.loop_cut import FEW, LoopStart
 from weft.eager.record.pending import Change, Interrupted, Pending, Replaced
 from weft.errors import WeftError
+from weft.host.garbage_collection import FirstRead
 from weft.runtime.flight import new_lock
 
 if TYPE_CHECKING:

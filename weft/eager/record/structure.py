@@ -15,7 +15,7 @@ from weft.eager.record.plan import placeholders, settled
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_stack, known, size
-from weft.ops.base import catalogue, inner_nodes, op_of
+from weft.ops.declaration import catalogue, inner_nodes, op_of
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.runtime.flight import land
 from weft.transform.gradient import Cotangent, dense

@@ -9,8 +9,8 @@ from weft.eager.record.lazy import Lazy
 from weft.eager.record.plan import function_plan
 from weft.eager.record.state import trace
 from weft.ir.node import Value
-from weft.ops.base import catalogue
 from weft.ops.call import trace as traced
+from weft.ops.declaration import catalogue
 
 
 def with_history(value: Lazy, old: Lazy) -> Lazy:

@@ -10,8 +10,8 @@ from weft.eager.tensor.dispatch import lazy_of
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.refusal import shown
 
 

@@ -21,8 +21,9 @@ from weft.eager.tensor.view.view_transform import memory_of, placed
 from weft.errors import DTypeError, GradientError, ShapeError, nameless
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
+from weft.ir.node import at_user_line
 from weft.ir.shape import known, normal_axis, show
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.ops.refusal import REFUSABLE, guarded, refuse
 from weft.runtime.memory.anonymous import is_shared
 

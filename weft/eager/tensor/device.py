@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn, Self
 from weft.eager.record.mode import ABSENT_DEVICES
 from weft.errors import ConfigError
 from weft.ir.dtype import NAMED
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 class Device:

@@ -19,7 +19,8 @@ from weft.eager.tensor.handle import Handle, handle_of
 from weft.eager.tensor.scalar import element, number
 from weft.errors import DTypeError, ShapeError, nameless
 from weft.ir.dtype import DType, bool_
-from weft.ops.base import REGISTRY, Op, at_user_line
+from weft.ir.node import at_user_line
+from weft.ops.declaration import REGISTRY, Op
 from weft.ops.declaration.autocast import declared, input_dtypes
 from weft.ops.declaration.fact import Autocast
 from weft.ops.refusal import shown

@@ -17,8 +17,8 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import Numbers, lacks, number, numbers_beside
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_, float16, float32, float64, uint8
-from weft.ir.node import TensorType
-from weft.ops.base import REGISTRY, Op, at_user_line
+from weft.ir.node import TensorType, at_user_line
+from weft.ops.declaration import REGISTRY, Op
 from weft.ops.elementwise.compare import whole_comparison
 
 Found = tuple[Plan, Numbers | None]

@@ -18,7 +18,7 @@ from weft.eager.tensor.device import CPU, check_device
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.errors import DTypeError, OutOfRangeError
 from weft.ir.dtype import uint8
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.runtime.flight import LEAF, new_lock
 
 _WORD: Final = (1 << 64) - 1

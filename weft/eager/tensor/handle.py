@@ -22,7 +22,7 @@ from weft.eager.record.untracked_change import with_history
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
 from weft.eager.tensor.view.view import InvalidLens, Lens, View
 from weft.errors import WeftError
-from weft.interrupt import Uninterrupted
+from weft.host.interrupt import Uninterrupted
 from weft.ir.dtype import float64
 from weft.ir.node import TensorType
 

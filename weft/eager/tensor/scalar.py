@@ -13,7 +13,7 @@ from weft.eager.record.plan import intern
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
 from weft.errors import DTypeError, nameless
 from weft.ir.dtype import DType, float16
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.refusal import shown
 
 MOST_NUMBERS: Final = 4096  # of one class and dtype

@@ -17,7 +17,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.interchange import Interchange
 from weft.eager.tensor.interchange.printing import Printing
 from weft.errors import DTypeError, GradientError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 class Tensor(Attributes, Hooked, Interchange, Printing):

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from weft.collection import finalize_here
 from weft.errors import ArgumentError, ClosedError
 from weft.formats.event import message
 from weft.formats.tfrecord import RecordWriter
+from weft.host.garbage_collection import finalize_here
 
 Content = Callable[[], bytes]  # the fields of an event, encoded by the thread
 _numbers: Final = itertools.count()

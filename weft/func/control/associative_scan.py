@@ -12,8 +12,8 @@ from weft.eager.functions.shape.reshape import reshape
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.func.control.body import nest
 from weft.func.tree import leaves_like
+from weft.ir.node import at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line
 
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 

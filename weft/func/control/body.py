@@ -18,10 +18,10 @@ from weft.errors import TreeError
 from weft.func.function import DATA, Arguments, Function, trace_function
 from weft.func.tree import Tree, flatten
 from weft.ir.dtype import DType
-from weft.ir.node import Source, TensorType, Value
-from weft.ops.base import at_user_line, catalogue
+from weft.ir.node import Source, TensorType, Value, at_user_line
 from weft.ops.call import Subgraph, inline
 from weft.ops.control.agreement import lines
+from weft.ops.declaration import catalogue
 
 
 class Argument(NamedTuple):

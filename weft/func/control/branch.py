@@ -16,11 +16,11 @@ from weft.func.control.body import Body, agree, body_of, gives_way, nest, tensor
 from weft.func.function import Function
 from weft.func.tree import Tree, flatten
 from weft.ir.dtype import DType, bool_, int32
-from weft.ir.node import TensorType, Value
+from weft.ir.node import TensorType, Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.call import Subgraph
 from weft.ops.call import trace as traced
+from weft.ops.declaration import REGISTRY
 
 _SWITCH: Final = REGISTRY["switch"]
 

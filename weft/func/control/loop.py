@@ -30,11 +30,11 @@ from weft.func.function import Function
 from weft.func.tree import Tree
 from weft.func.vmap import vmap
 from weft.ir.dtype import bool_, uint64
-from weft.ir.node import TensorType, Value
+from weft.ir.node import TensorType, Value, at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.call import Subgraph
 from weft.ops.call import trace as traced
+from weft.ops.declaration import REGISTRY
 
 _SCAN: Final = REGISTRY["scan"]
 _WHILE: Final = REGISTRY["while_loop"]

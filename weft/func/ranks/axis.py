@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 

@@ -10,7 +10,8 @@ from weft.eager.tensor.rank_call import await_result
 from weft.errors import ArgumentError, ShapeError
 from weft.func.ranks.axis import AxisName, group_of, groups_of
 from weft.func.tree import flatten, map_structure
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ir.node import at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.transport.group import Group
 
 

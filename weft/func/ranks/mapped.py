@@ -23,7 +23,7 @@ from weft.func.ranks.collective import called, gathered, own_part
 from weft.func.ranks.partition import PartitionSpec, own_block, whole_of
 from weft.func.transformed import transformed
 from weft.func.tree import prefix
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 

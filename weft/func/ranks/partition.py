@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.errors import ArgumentError, ShapeError
 from weft.func.ranks.collective import gathered, own_part
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.transport.group import Group
 
 Entry = str | tuple[str, ...] | None

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from weft.distributed.reduce_op import ReduceOp
+from weft.collectives.reduce_op import ReduceOp
 from weft.errors import ArgumentError
 from weft.horovod import basics
 from weft.horovod.reduction import Reduction
 from weft.horovod.tensorflow.collective import broadcast_global_variables
 from weft.horovod.tensorflow.start import broadcast_later
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.tf1.keras import backend
 from weft.tf1.keras.callbacks import Callback
 from weft.transport import session

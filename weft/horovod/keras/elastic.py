@@ -30,7 +30,7 @@ from typing import Any
 from weft.errors import ArgumentError
 from weft.horovod.elastic import State, run
 from weft.horovod.tensorflow.elastic import TensorFlowState
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.tf1.keras import backend
 from weft.tf1.keras.callbacks import Callback
 

@@ -13,7 +13,7 @@ from weft.horovod.tensorflow.aggregation import Aggregation, checked_passes
 from weft.horovod.tensorflow.collective import reduced
 from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.tensorflow.optimizer import gradient_reduction
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.tf1.keras.engine.graph_state import graph_state
 from weft.tf1.keras.optimizers import Optimizer
 

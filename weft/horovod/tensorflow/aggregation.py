@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from weft.errors import ArgumentError
 from weft.ir.graph import toposort
-from weft.ir.node import Node
-from weft.ops.base import at_user_line
+from weft.ir.node import Node, at_user_line
 from weft.tf1.control.branch import cond, cond_by_selection
 from weft.tf1.control.dependency import no_op
 from weft.tf1.creation import zeros

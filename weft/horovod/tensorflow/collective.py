@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from weft import ops
-from weft.distributed.objects import all_gather_object, broadcast_object_list
-from weft.distributed.reduce_op import ReduceOp
+from weft.collectives.objects import all_gather_object, broadcast_object_list
+from weft.collectives.reduce_op import ReduceOp
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError
 from weft.func.tree import map_structure
@@ -19,8 +19,7 @@ from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Op, Reduction, reduction_of
 from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.tensorflow.movement import Movement, once
-from weft.ir.node import Value
-from weft.ops.base import at_user_line
+from weft.ir.node import Value, at_user_line
 from weft.tf1.control.dependency import group
 from weft.tf1.control.py_func import host_function
 from weft.tf1.framework.convert import convert_to_tensor
@@ -115,7 +114,7 @@ def _reduced(
 
 
 def _scaled(x: Value, factor: float) -> Value:
-    return x if factor == 1.0 else x * ops.base.constant_of(factor, x.dtype)
+    return x if factor == 1.0 else x * ops.declaration.constant_of(factor, x.dtype)
 
 
 def _emitted(kind: str, tensors: Sequence[Any], build: Any, name: str | None) -> list[Any]:

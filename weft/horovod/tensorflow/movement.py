@@ -80,7 +80,7 @@ class Movement:
 
         def vjp(g: Any, y: Any, x: Value) -> tuple[Value]:
             own = _first(g)
-            own = own if scale == 1.0 else own * ops.base.constant_of(scale, own.dtype)
+            own = own if scale == 1.0 else own * ops.declaration.constant_of(scale, own.dtype)
             return _call(self.gather, (x.dtype,), (x.shape,), self.gather_vjp, own)
 
         return vjp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.distributed.reduce_op import ReduceOp
+from weft.collectives.reduce_op import ReduceOp
 from weft.errors import ArgumentError
 from weft.horovod.basics import Average
 from weft.horovod.compression import Compressor
@@ -16,7 +16,7 @@ from weft.horovod.tensorflow.collective import broadcast_global_variables, reduc
 from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.tensorflow.sparse import reduced_gradients
 from weft.horovod.tensorflow.start import check_start
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.tf1.control.branch import cond
 from weft.tf1.control.dependency import group, identity, with_dependencies
 from weft.tf1.elementwise.arithmetic import equal, floormod

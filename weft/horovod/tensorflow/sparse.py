@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft import ops
-from weft.distributed.reduce_op import ReduceOp
+from weft.collectives.reduce_op import ReduceOp
 from weft.horovod.process_set import ProcessSet
 from weft.horovod.reduction import Reduction
 from weft.horovod.tensorflow.collective import reduced
@@ -58,7 +58,7 @@ def _gathered(g: IndexedSlices, how: Reduction, process_set: ProcessSet) -> Inde
     def build(indices: Value, values: Value) -> tuple[Value, ...]:
         places, found, _ = gather_parts.all(indices, values, shapes=shapes, group=number)
         mean = how.op is ReduceOp.AVG
-        return places, found / ops.base.constant_of(size, found.dtype) if mean else found
+        return places, found / ops.declaration.constant_of(size, found.dtype) if mean else found
 
     given = [g.indices, g.values]
     with name_scope(None, "HorovodAllgather", given) as scope:

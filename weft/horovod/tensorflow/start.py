@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, Final
 
-from weft.distributed.agreement import check_same, digests
+from weft.collectives.agreement import check_same, digests
 from weft.horovod.process_set import ProcessSet
 from weft.runtime.engine import State
 from weft.tf1.framework.tensor import Operation

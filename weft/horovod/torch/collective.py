@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, NamedTuple
 
-from weft.distributed.elements import array, put, settle
+from weft.collectives.elements import array, put, settle
 from weft.eager.functions.api import Tensor
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.dispatch import leaf, wrap
@@ -19,7 +19,7 @@ from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Gathered, Reduction, reduction_of
 from weft.horovod.timeline import noted
 from weft.horovod.torch.compression import Compression
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group

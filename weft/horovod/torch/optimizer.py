@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from weft.distributed.elements import array, put, settle
-from weft.distributed.recorded import buckets_of, reduce_all
-from weft.distributed.reduce_op import ReduceOp
-from weft.distributed.rows import reduce_rows
+from weft.collectives.elements import array, put, settle
+from weft.collectives.recorded import buckets_of, reduce_all
+from weft.collectives.reduce_op import ReduceOp
+from weft.collectives.rows import reduce_rows
 from weft.eager.functions.api import Tensor, no_grad
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
@@ -22,9 +22,9 @@ from weft.horovod.compression import Compressor, NoneCompressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Adasum, Op, reduction_of
 from weft.horovod.torch.compression import Compression
+from weft.ir.node import at_user_line
 from weft.nn.parallel.alike import alike_or_told
 from weft.nn.parallel.large import Large
-from weft.ops.base import at_user_line
 from weft.optim.optimizer import Optimizer
 
 BUCKET_BYTES: Final = 8 << 20

@@ -22,9 +22,9 @@ from weft.eager.tensor.elementwise import promoted, unary
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import as_dtype
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.fact import Autocast
 from weft.ops.elementwise import piecewise_activation
 from weft.ops.random import relaxed

@@ -8,9 +8,9 @@ from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.attention import multi_head as formulas
-from weft.ops.base import at_user_line
 
 _attention = recorded(formulas.attention)
 

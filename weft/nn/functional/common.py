@@ -8,8 +8,8 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, lazy_of, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.errors import ArgumentError, DTypeError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.warning import warn
 
 REDUCTIONS = ("none", "mean", "sum")

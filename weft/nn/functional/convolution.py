@@ -7,11 +7,11 @@ from typing import Any
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
 from weft.nn.functional.layout import check_image, sizes_of
-from weft.ops.base import at_user_line, catalogue
 from weft.ops.convolution.correlation import correlate, spread
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast
 from weft.ops.shape.layout import batched, channels_last
 from weft.ops.shape.padding import padded

@@ -7,9 +7,9 @@ from typing import Any
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.common import promoted, refuse_complex
-from weft.ops.base import at_user_line
 from weft.ops.reduction import distance as formulas
 
 _pairwise_distance = recorded(formulas.pairwise_distance)

@@ -9,9 +9,9 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.layer.alpha_dropout import alpha_dropout as alpha_dropout_node
 from weft.ops.random import counter_based as nodes
 from weft.ops.random.counter_based import SEED

@@ -8,8 +8,8 @@ from weft.eager.record.mode import no_grad
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.indexing import embedding as formulas
 
 _embedding = recorded(formulas.embedding, looks_up=True)

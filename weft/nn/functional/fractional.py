@@ -11,9 +11,9 @@ from weft.eager.functions.random.generator import rand
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.layout import check_image, sizes_of
-from weft.ops.base import at_user_line
 from weft.ops.pooling import fractional as formulas
 
 Sizes = tuple[int, ...]

@@ -10,8 +10,8 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import kind_of, recorded
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 _grid_sample = recorded(ops.grid_sample)
 _affine_grid = recorded(ops.affine_grid)

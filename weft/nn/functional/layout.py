@@ -7,8 +7,8 @@ from typing import Any
 
 from weft.eager.tensor.argument import integer, sizes
 from weft.errors import ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 
 def check_image(name: str, shape: Sequence[int], spatial: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.common import (
     check_equal_factors,
@@ -16,7 +17,6 @@ from weft.nn.functional.common import (
     refuse_complex,
     warn_of_sizes,
 )
-from weft.ops.base import at_user_line
 from weft.ops.loss import regression as formulas
 
 _mse_loss = recorded(formulas.mse_loss)

@@ -10,8 +10,8 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.layer import channel_normalization as formulas
 
 # batch norm

@@ -8,9 +8,8 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.eager.tensor.scalar import element
 from weft.errors import ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.shape.padding import padded
 
 MODES = ("constant", "reflect", "replicate", "circular")

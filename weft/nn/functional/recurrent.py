@@ -7,7 +7,7 @@ from typing import Final
 from weft.eager.tensor.dispatch import Recorded, recorded
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.sequence import recurrent_layer as layer
 
 rnn: Final[Recorded] = recorded(layer.rnn)

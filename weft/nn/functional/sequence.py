@@ -11,9 +11,9 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.common import reduction_of
-from weft.ops.base import at_user_line
 from weft.ops.loss import ctc
 
 _ctc_loss = recorded(ctc.ctc_loss)

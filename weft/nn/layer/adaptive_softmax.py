@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from weft.eager.functions.shape.joining import cat
 from weft.eager.tensor.argument import dims_of
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional import plain as F
 from weft.nn.layer.linear import Linear
 from weft.nn.module.container import ModuleList, Sequential
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 
 
 class AdaptiveResult(NamedTuple):

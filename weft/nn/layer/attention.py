@@ -6,12 +6,12 @@ from typing import Any
 
 from weft.eager.functions.creation.constructor import empty
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.nn import init
 from weft.nn.functional.attention import multi_head_attention
 from weft.nn.layer.linear import Linear
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 
 
 class MultiheadAttention(Module):

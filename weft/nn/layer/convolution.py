@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from weft.eager.functions.creation.constructor import empty
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.nn import init
 from weft.nn.functional.convolution import convolve, transpose
 from weft.nn.functional.layout import sizes_of
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 
 _AROUND = ("zeros", "reflect", "replicate", "circular")
 

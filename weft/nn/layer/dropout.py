@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn.functional import plain as F
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 
 
 class _Dropout(Module):

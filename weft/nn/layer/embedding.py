@@ -7,13 +7,13 @@ from typing import Any, Self
 from weft.eager.functions.creation.constructor import empty
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import plain as F
 from weft.nn.functional.embedding import table_row
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 
 
 class _Table(Module):

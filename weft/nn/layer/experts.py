@@ -10,12 +10,12 @@ from weft.eager.functions.creation.constructor import empty
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.layer.linear import Linear
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 from weft.ops.declaration.fact import Autocast
 
 _route = recorded(ops.route, autocast=Autocast.FLOAT32)

@@ -13,13 +13,13 @@ from weft.eager.functions.creation.constructor import empty, ones
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import plain as F
 from weft.nn.layer.linear import Linear
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 from weft.ops.declaration.fact import Autocast
 
 _convolve = recorded(ops.convolve, autocast=Autocast.WIDEST)

@@ -9,12 +9,12 @@ from weft.eager.functions.creation.constructor import empty, ones, tensor, zeros
 from weft.eager.tensor.argument import dims_of
 from weft.errors import ShapeError
 from weft.ir.dtype import int64
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import plain as F
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 from weft.ops.warning import warn
 
 

@@ -22,8 +22,8 @@ from weft.ir.dtype import int16 as _short
 from weft.ir.dtype import int32 as _int
 from weft.ir.dtype import int64 as _long
 from weft.ir.dtype import uint8 as _byte
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 Direction = Callable[[Any, list[Any]], tuple[Any, ...]]
 

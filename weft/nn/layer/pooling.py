@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn.functional import pooling as F
 from weft.nn.functional.fractional import fractional_max_pool
 from weft.nn.functional.layout import sizes_of
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 
 
 class _MaxPool(Module):

@@ -9,6 +9,7 @@ from weft.eager.functions.creation.constructor import empty
 from weft.eager.functions.indexing.gather import index_select
 from weft.eager.tensor.argument import dims_of
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import plain as F
@@ -17,7 +18,6 @@ from weft.nn.layer.packed_sequence import PackedSequence, run_backwards, run_for
 from weft.nn.layer.recurrent_cell import several
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 
 _GATES: Final = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}  # rows of weights, by mode
 

@@ -8,12 +8,12 @@ from typing import Any
 from weft.eager.functions.creation.constructor import empty
 from weft.eager.tensor.argument import dims_of
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 
 
 def several(x: Any) -> tuple[Any, ...]:

@@ -8,10 +8,10 @@ from typing import Any, Final
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 
 
 def _reshaped(x: Value, *, shape: tuple[int, ...]) -> Value:

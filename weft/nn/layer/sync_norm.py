@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.distributed.process_group import member
+from weft.collectives.process_group import member
 from weft.eager.tensor.dispatch import record, recorded, wrap
 from weft.eager.tensor.generator import in_branch
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn.functional.normalization import move_statistics
 from weft.nn.layer.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from weft.nn.module.module import Module
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.fact import Autocast
 from weft.ops.layer import channel_normalization as norm
 from weft.transport import session

@@ -12,6 +12,7 @@ from weft.eager.functions.creation.constructor import floating
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn import init
 from weft.nn.functional import plain as F
 from weft.nn.layer.attention import MultiheadAttention
@@ -20,7 +21,6 @@ from weft.nn.layer.linear import Linear
 from weft.nn.layer.normalization import LayerNorm
 from weft.nn.module.container import ModuleList
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 
 
 def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:

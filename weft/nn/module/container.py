@@ -7,8 +7,8 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module, shown
-from weft.ops.base import at_user_line
 
 
 def position(name: str, index: Any, size: int) -> int:

@@ -10,9 +10,9 @@ from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.nn.module.tree import ON_REGISTRATION, Tree
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.warning import warn
 
 Hook = Callable[..., Any]

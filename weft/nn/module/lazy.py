@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.argument import dims_of
 from weft.errors import StateError
+from weft.ir.node import at_user_line
 from weft.nn.layer.convolution import (
     Conv1d,
     Conv2d,
@@ -26,7 +27,6 @@ from weft.nn.layer.normalization import (
 )
 from weft.nn.module.module import Module
 from weft.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
-from weft.ops.base import at_user_line
 
 
 class LazyModuleMixin(Module):

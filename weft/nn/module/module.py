@@ -17,11 +17,11 @@ from weft.ir.dtype import bfloat16 as _bfloat16
 from weft.ir.dtype import float16 as _float16
 from weft.ir.dtype import float32 as _float32
 from weft.ir.dtype import float64 as _float64
+from weft.ir.node import at_user_line
 from weft.nn.module.hook import GLOBAL, with_global
 from weft.nn.module.state_dict import Stateful
 from weft.nn.module.summary import Summary, summary
 from weft.nn.parameter import Uninitialized
-from weft.ops.base import at_user_line
 from weft.ops.refusal import REFUSABLE, GuardedMaking, refuse
 
 _TO: Final = {"device", "dtype", "memory_format", "non_blocking"}  # arguments of `Module.to`

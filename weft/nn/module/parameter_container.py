@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from weft.eager.tensor.handle import Handle
+from weft.ir.node import at_user_line
 from weft.nn.module.container import position
 from weft.nn.module.module import Module, shown
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 
 
 def _as_entry(value: Any) -> Any:

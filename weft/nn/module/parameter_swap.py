@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, StateError
+from weft.ir.node import at_user_line
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 
 _ABSENT: Final = object()
 Place = tuple[MutableMapping[str, Any], str]  # where a tensor is registered, and under which name

@@ -14,10 +14,10 @@ from weft.eager.record.determinism import end_program
 from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.handle import Handle
 from weft.errors import StateError
+from weft.ir.node import at_user_line
 from weft.nn.module.hook import Hook, Hooked, enter
 from weft.nn.module.loading import ASSIGN, put, taken_back_on_failure
 from weft.nn.parameter import is_lazy
-from weft.ops.base import at_user_line
 
 EXTRA = "_extra_state"
 

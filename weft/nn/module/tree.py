@@ -8,9 +8,9 @@ from typing import Any, Self, TypeVar
 
 from weft.eager.record.global_mark import changes
 from weft.eager.tensor.tensor import Tensor
+from weft.ir.node import at_user_line
 from weft.nn.module.parameter_swap import swapped
 from weft.nn.parameter import Buffer, Parameter
-from weft.ops.base import at_user_line
 
 T = TypeVar("T")
 Named = Iterator[tuple[str, T]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from weft.distributed.agreement import check_same, difference, digests
-from weft.distributed.elements import take_from_first
-from weft.distributed.recorded import settle
+from weft.collectives.agreement import check_same, difference, digests
+from weft.collectives.elements import take_from_first
+from weft.collectives.recorded import settle
 from weft.eager.record.access import array_of
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import DistributedError

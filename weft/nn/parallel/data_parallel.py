@@ -8,20 +8,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.distributed.elements import take_from_first
-from weft.distributed.factors import mean_gradients
-from weft.distributed.process_group import member
-from weft.distributed.recorded import settle
-from weft.distributed.rows import reduce_rows
+from weft.collectives.elements import take_from_first
+from weft.collectives.factors import mean_gradients
+from weft.collectives.process_group import member
+from weft.collectives.recorded import settle
+from weft.collectives.rows import reduce_rows
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled
 from weft.eager.tensor.autograd.hook import watch_backward
 from weft.errors import ArgumentError, DistributedError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.large import Exchanged, Large
 from weft.nn.parallel.shard import Streams, check_shards, in_shards
-from weft.ops.base import at_user_line
 from weft.transport import collective
 from weft.transport.group import Group
 

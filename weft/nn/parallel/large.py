@@ -10,8 +10,8 @@ import numpy as np
 
 from weft import config
 from weft.codegen.target import current
-from weft.distributed import factors
-from weft.distributed.recorded import settle
+from weft.collectives import factors
+from weft.collectives.recorded import settle
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import trace
 from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, multiplied, pays

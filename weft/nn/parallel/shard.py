@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from weft import config, func
-from weft.distributed.recorded import settle
+from weft.collectives.recorded import settle
 from weft.eager.functions.api import Tensor, cat, stack
 from weft.eager.tensor.dispatch import record, wrap
 from weft.eager.tensor.generator import Branch, Generator, splitmix64
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.transport import collective
 from weft.transport.group import Group
 

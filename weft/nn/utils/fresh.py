@@ -6,9 +6,9 @@ import inspect
 from typing import Any, TypeVar
 
 from weft.errors import StateError
+from weft.ir.node import at_user_line
 from weft.nn.init import skipped
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 
 M = TypeVar("M", bound=Module)
 

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from weft.eager.functions.creation.constructor import ones_like, zeros_like
 from weft.eager.functions.elementwise.unary import rsqrt
 from weft.errors import ShapeError, StateError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
-from weft.ops.base import at_user_line
 
 M = TypeVar("M", bound=Module)
 

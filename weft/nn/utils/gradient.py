@@ -10,7 +10,7 @@ from weft.eager.functions.creation.constructor import zeros
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.reduction import total_norm
 from weft.transport.division import groups_of
 

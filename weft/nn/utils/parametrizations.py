@@ -13,12 +13,12 @@ from weft.eager.functions.shape.diagonal import tril
 from weft.eager.functions.shape.joining import cat
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer
 from weft.nn.utils.parametrize import register_parametrization
 from weft.nn.utils.weight import divided, leading, norms, singular_vectors, with_norms
-from weft.ops.base import at_user_line
 from weft.ops.refusal import guard
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]

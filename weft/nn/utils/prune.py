@@ -17,10 +17,10 @@ from weft.eager.functions.creation.constructor import ones_like
 from weft.eager.functions.random.generator import rand
 from weft.eager.record.mode import no_grad
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.utils import pruning_mask as masks
 from weft.nn.utils.vector import parameters_to_vector
-from weft.ops.base import at_user_line
 
 M = TypeVar("M", bound=Module)
 

@@ -7,8 +7,8 @@ from typing import Any
 from weft.eager.functions.creation.constructor import zeros_like
 from weft.eager.functions.reduction.norm import norm
 from weft.errors import ArgumentError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 
 def checked_shape(x: Any, like: Any) -> Any:

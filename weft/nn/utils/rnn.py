@@ -8,7 +8,7 @@ from typing import Any
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
 from weft.nn.layer.packed_sequence import (
     PackedSequence,
@@ -16,7 +16,7 @@ from weft.nn.layer.packed_sequence import (
     pack_padded_sequence,
     pad_packed_sequence,
 )
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.refusal import guard
 
 __all__ = [

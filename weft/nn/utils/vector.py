@@ -9,9 +9,9 @@ from typing import Any
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 
 
 @recorded

@@ -11,9 +11,9 @@ from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer, Parameter
-from weft.ops.base import at_user_line
 from weft.ops.linalg import power_iteration
 from weft.ops.reduction import norm
 

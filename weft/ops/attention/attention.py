@@ -22,7 +22,7 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.extent import same
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, broadcast, compatible, known, show, size
-from weft.ops.base import Array, Case, Composite, Opaque, catalogue, constant_of, defop
+from weft.ops.declaration import Array, Case, Composite, Opaque, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Batching, Facts, Sizes, Work
 from weft.ops.declaration.numeric import FLOATS, HALVES, draw

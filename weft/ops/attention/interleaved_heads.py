@@ -18,7 +18,7 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, compatible, known, show
 from weft.ops.attention.attention import flash_attention, flash_attention_grad
-from weft.ops.base import BY_EXPANSION, Array, Case, Opaque, catalogue, defop
+from weft.ops.declaration import BY_EXPANSION, Array, Case, Opaque, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, draw

@@ -8,7 +8,7 @@ from typing import Any
 from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.random.counter_based import SEED, bernoulli
 

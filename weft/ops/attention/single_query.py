@@ -14,7 +14,7 @@ from weft.ir import dtype as types
 from weft.ir.extent import same
 from weft.ir.shape import Shape, compatible, show
 from weft.ops.attention.attention import attention, flash_attention
-from weft.ops.base import Array, Case, Opaque, defop
+from weft.ops.declaration import Array, Case, Opaque, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, draw

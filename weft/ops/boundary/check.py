@@ -11,7 +11,7 @@ from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import DType, int32
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, show
-from weft.ops.base import Array, Case, Opaque, catalogue, constant_of, defop
+from weft.ops.declaration import Array, Case, Opaque, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.elementwise.compare import greater_equal, less_equal, logical_and, logical_not

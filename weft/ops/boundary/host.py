@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.ir.dtype import DType
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 
 Type = tuple[DType, tuple[int, ...]]
 

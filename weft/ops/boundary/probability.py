@@ -11,8 +11,8 @@ import numpy as np
 from weft.errors import OutOfRangeError
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import Array
 from weft.ops.boundary.host import call
+from weft.ops.declaration import Array
 
 
 def chances(p: Value, name: str) -> Value:

@@ -19,7 +19,7 @@ from weft.errors import (
 from weft.ir.dtype import DType, as_dtype, uint64
 from weft.ir.node import Literal, Node, Value
 from weft.ir.shape import Shape, compatible, show
-from weft.ops.base import (
+from weft.ops.declaration import (
     HOSTED,
     NO_GRADIENT,
     Alias,

@@ -17,9 +17,9 @@ import numpy as np
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape
-from weft.ops.base import NO_GRADIENT, Array
 from weft.ops.communication.collective import all_reduce, exchange, group_of, reduce_into
 from weft.ops.communication.ticket import begun, ended
+from weft.ops.declaration import NO_GRADIENT, Array
 from weft.transport.reduction import check_reduction
 
 

@@ -16,9 +16,9 @@ from weft.errors import DistributedError
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_static, known, size
-from weft.ops.base import HOSTED, Array, Op, Opaque, catalogue, defop
 from weft.ops.boundary.state import no_cases
 from weft.ops.communication.exchange_log import logged, logged_into
+from weft.ops.declaration import HOSTED, Array, Op, Opaque, catalogue, defop
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.shape.creation import zeros_like
 from weft.transport import collective, session, shared

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ops.base import Array
+from weft.ops.declaration import Array
 from weft.transport import session
 from weft.transport.native import CALLS
 

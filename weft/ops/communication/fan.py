@@ -8,7 +8,7 @@ from typing import Any
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
-from weft.ops.base import Array, Case, Composite, catalogue, defop
+from weft.ops.declaration import Array, Case, Composite, catalogue, defop
 from weft.ops.declaration.fact import AS_GIVEN
 from weft.ops.declaration.numeric import FLOATS, draw
 

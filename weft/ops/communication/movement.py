@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from weft.ir.node import Value
-from weft.ops.base import Array, catalogue
 from weft.ops.communication.collective import exchange, group_of
+from weft.ops.declaration import Array, catalogue
 from weft.transport import collective
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, known
-from weft.ops.base import NO_GRADIENT, Array, Composite, constant_of, defop
 from weft.ops.boundary.state import no_cases
 from weft.ops.communication.collective import (
     ORDERED,
@@ -39,6 +38,7 @@ from weft.ops.communication.shard import (
     scatter_parts,
 )
 from weft.ops.communication.ticket import begun, ended
+from weft.ops.declaration import NO_GRADIENT, Array, Composite, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.transport.group import Group

@@ -15,8 +15,8 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Shape
-from weft.ops.base import Array, Op, catalogue
 from weft.ops.communication.collective import exchange, group_of
+from weft.ops.declaration import Array, Op, catalogue
 from weft.transport import collective
 
 

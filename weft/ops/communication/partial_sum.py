@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from weft.ir.node import Value
-from weft.ops.base import Array, Composite, defop
 from weft.ops.boundary.state import no_cases
 from weft.ops.communication.collective import alike, exchange, group_of, reduced
+from weft.ops.declaration import Array, Composite, defop
 from weft.ops.declaration.fact import AS_GIVEN
 
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from weft.errors import DistributedError
 from weft.ir.node import Value
-from weft.ops.base import Array, Composite, Op, catalogue, defop
 from weft.ops.boundary.state import no_cases
 from weft.ops.communication.collective import alike, exchange, group_of, reduced
+from weft.ops.declaration import Array, Composite, Op, catalogue, defop
 from weft.ops.declaration.fact import AS_GIVEN
 from weft.transport import collective
 from weft.transport.group import Group, bytes_of

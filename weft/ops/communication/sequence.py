@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.ir.node import PLACE, Node
-from weft.ops.base import op_of
+from weft.ops.declaration import op_of
 from weft.transport.sequence import CallSequence, Planned
 
 SHOWN: Final = 3  # types shown for a call with many inputs; the digest covers all

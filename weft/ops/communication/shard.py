@@ -18,8 +18,8 @@ from weft.errors import ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, known
-from weft.ops.base import Array, constant_of
 from weft.ops.communication.collective import exchange, group_of
+from weft.ops.declaration import Array, constant_of
 from weft.ops.declaration.attribute import REQUIRED
 from weft.transport import collective, shared
 from weft.transport.group import Group

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DistributedError
-from weft.ops.base import Array
+from weft.ops.declaration import Array
 from weft.transport import session
 from weft.transport.group import Group
 

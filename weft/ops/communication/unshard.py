@@ -8,11 +8,11 @@ from typing import Any
 from weft.ir.dtype import DType, float16
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import Composite, catalogue, constant_of, defop
 from weft.ops.boundary.state import no_cases
 from weft.ops.communication.collective import all_reduce, group_of
 from weft.ops.communication.overlap import begin_gather, end_gather, reduce_parts
 from weft.ops.communication.shard import Sizes, part_of, rows_of
+from weft.ops.declaration import Composite, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Again, Autocast, Facts
 from weft.ops.shape.movement import moveaxis

@@ -12,7 +12,7 @@ from weft.errors import WeftError
 from weft.ir.dtype import as_dtype
 from weft.ir.function import Function
 from weft.ir.node import Node, TensorType, Value
-from weft.ops.base import Array, Op, op_of
+from weft.ops.declaration import Array, Op, op_of
 from weft.ops.declaration.attribute import operand_attribute
 from weft.ops.declaration.numeric import HALVES, unwidened
 

@@ -10,12 +10,12 @@ import numpy as np
 from weft.ir.function import Function, changed, functions
 from weft.ir.graph import current_graph
 from weft.ir.node import Attrs, Node, Value
-from weft.ops.base import Op, constant_of, op_of
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.scan import scan
 from weft.ops.control.switch import switch
 from weft.ops.control.while_loop import while_loop
+from weft.ops.declaration import Op, constant_of, op_of
 from weft.ops.declaration.attribute import is_complete, known_value
 from weft.ops.shape.creation import rank_of, shape_of, size_of
 

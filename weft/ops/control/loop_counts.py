@@ -14,11 +14,11 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, int32
 from weft.ir.node import Node, Value
-from weft.ops.base import NO_GRADIENT, Array, Case, Composite, catalogue, defop, op_of
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph, trace, types_of
 from weft.ops.control.function_reference import prepared
 from weft.ops.control.while_loop import while_loop
+from weft.ops.declaration import NO_GRADIENT, Array, Case, Composite, catalogue, defop, op_of
 from weft.ops.declaration.attribute import (
     KNOWN_RULES,
     REQUIRED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from weft.ops.base import BY_BODY, REGION, Op, Opaque, defop
+from weft.ops.declaration import BY_BODY, REGION, Op, Opaque, defop
 from weft.ops.declaration.fact import Autocast, Facts
 
 Rule = Callable[..., Any]

@@ -17,11 +17,11 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, float64
 from weft.ir.shape import Shape, compatible, known, show
-from weft.ops.base import Array, Case, Op, catalogue
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
 from weft.ops.control.function_reference import prepared
 from weft.ops.control.region import region
+from weft.ops.declaration import Array, Case, Op, catalogue
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 

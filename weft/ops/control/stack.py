@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.ir.node import TensorType, Value
-from weft.ops.base import catalogue, op_of
 from weft.ops.call import trace
 from weft.ops.control.scan import STACKED, reads_stacks, scan
 from weft.ops.control.while_loop import while_loop
+from weft.ops.declaration import catalogue, op_of
 
 
 def is_on_stack(value: Value) -> bool:

@@ -17,12 +17,12 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, float64
 from weft.ir.shape import Shape, compatible, known, show
-from weft.ops.base import Array, Case, catalogue
 from weft.ops.call import Subgraph, retyped, trace, types_of
 from weft.ops.control.agreement import merged_shapes, same_dtypes
 from weft.ops.control.function_reference import prepared
 from weft.ops.control.region import region
 from weft.ops.control.scan import UNKNOWN_ITERATIONS
+from weft.ops.declaration import Array, Case, catalogue
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 

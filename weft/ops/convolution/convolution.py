@@ -18,8 +18,8 @@ from weft.errors import ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.shape import Dims, Shape, compatible, known, show, size
-from weft.ops.base import Array, Case, Opaque, defop
 from weft.ops.convolution.geometry import Geometry, geometry
+from weft.ops.declaration import Array, Case, Opaque, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
 from weft.ops.declaration.fact import Ability, Autocast, Facts, Sizes, Work
 from weft.ops.declaration.numeric import FLOATS, draw

@@ -13,8 +13,8 @@ from typing import Any
 from weft.ir.dtype import int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue
 from weft.ops.convolution.unfold import conv_transpose, fold, unfold
+from weft.ops.declaration import catalogue
 
 
 def correlate(

@@ -13,11 +13,11 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import Array, at_user_line, catalogue, constant_of
 from weft.ops.convolution.convolution import conv_grad_input
 from weft.ops.convolution.geometry import Geometry, geometry
+from weft.ops.declaration import Array, catalogue, constant_of
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.gather import gather, scatter_add

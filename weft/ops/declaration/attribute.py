@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from weft.collection import FirstRead
+from weft.host.garbage_collection import FirstRead
 from weft.ir.dtype import DType
 from weft.ir.node import Literal, Node, Value
 from weft.ir.shape import Shape

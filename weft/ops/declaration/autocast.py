@@ -16,9 +16,9 @@ from typing import Any
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, float32, float64
 from weft.ir.node import Value
-from weft.ops.base import Op
 from weft.ops.declaration.fact import Autocast
 from weft.ops.declaration.numeric import HALVES
+from weft.ops.declaration.op import Op
 from weft.ops.elementwise.convert import cast
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from weft.ops.base import Array
+from weft.ops.declaration.op import Array
 
 BLOCK: Final = 1024
 """How many numbers may be added one after another."""

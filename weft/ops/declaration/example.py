@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.dtype import NAMED, bool_, float32
-from weft.ops.base import Array, Case
+from weft.ops.declaration.op import Array, Case
 
 ALL: Final = tuple(NAMED.values())
 ARITHMETIC: Final = tuple(d for d in ALL if d is not bool_)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.ir.dtype import DType
-from weft.ops.base import Array
+from weft.ops.declaration.op import Array
 
 
 class Arrays:

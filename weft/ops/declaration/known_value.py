@@ -17,8 +17,9 @@ import numpy as np
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_static, known
-from weft.ops.base import Array, op_of
 from weft.ops.declaration.attribute import KNOWN_RULES, UNKNOWN, known_value
+from weft.ops.declaration.family import op_of
+from weft.ops.declaration.op import Array
 
 LARGEST: Final = 256  # elements of an array that is evaluated; shapes are far smaller
 

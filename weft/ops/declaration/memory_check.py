@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from weft.errors import OutOfMemoryError
+from weft.host.memory import available, capacity
 from weft.ir.dtype import DType, as_dtype
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.memory import available, capacity
-from weft.ops.base import at_user_line
 
 SMALL: Final = 1 << 26  # bytes; a process without them would not have come this far
 

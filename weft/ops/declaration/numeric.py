@@ -15,8 +15,11 @@ import numpy as np
 
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
-from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Op, defop
+from weft.ops.declaration.defop import defop
 from weft.ops.declaration.fact import PLAIN, Facts
+from weft.ops.declaration.gradient_mark import NO_GRADIENT
+from weft.ops.declaration.lowering import Elementwise
+from weft.ops.declaration.op import Array, Case, Op
 from weft.ops.declaration.rule import (
     arithmetic,
     bits,

@@ -19,8 +19,8 @@ from weft.ir.shape import (
     normal_axes,
     normal_axis,
 )
-from weft.ops.base import catalogue
 from weft.ops.declaration.attribute import UNKNOWN
+from weft.ops.declaration.op import catalogue
 
 # Dtype rules: rule(*dtypes, **attrs) -> dtype
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ops.base import Array, constant_of
+from weft.ops.declaration import Array, constant_of
 from weft.ops.declaration.fact import CHEAP
 from weft.ops.declaration.numeric import elementwise
 from weft.ops.elementwise.compare import greater, less, logical_and, select

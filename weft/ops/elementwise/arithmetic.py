@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
-from weft.ops.base import Array, Case, Elementwise, catalogue, constant_of, defop
+from weft.ops.declaration import Array, Case, Elementwise, catalogue, constant_of, defop
 from weft.ops.declaration.fact import CHEAP, IN_FLOAT32, Cost, Facts
 from weft.ops.declaration.numeric import (
     FLOATS,

@@ -11,7 +11,7 @@ from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
-from weft.ops.base import (
+from weft.ops.declaration import (
     NO_GRADIENT,
     Array,
     Case,

@@ -16,7 +16,7 @@ import numpy as np
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
-from weft.ops.base import Case, Opaque, constant_of, defop
+from weft.ops.declaration import Case, Opaque, constant_of, defop
 from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, draw, elementwise, fitted
 from weft.ops.declaration.rule import arithmetic, broadcast_shape, floating

@@ -10,7 +10,7 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DTYPES, NAMED, DType, as_dtype
-from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Op, catalogue, defop
+from weft.ops.declaration import NO_GRADIENT, Array, Case, Elementwise, Op, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import CHEAP
 from weft.ops.declaration.numeric import HALVES, Rule, binary, draw, elementwise

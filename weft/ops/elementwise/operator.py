@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.ir.node import Value
-from weft.ops.base import REGISTRY
+from weft.ops.declaration import REGISTRY
 from weft.ops.indexing.subscript import subscript
 
 

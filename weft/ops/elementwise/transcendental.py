@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ops.base import Array, catalogue, constant_of
+from weft.ops.declaration import Array, catalogue, constant_of
 from weft.ops.declaration.fact import IN_FLOAT32
 from weft.ops.declaration.numeric import binary, elementwise
 from weft.ops.elementwise.compare import isinf, logical_or, select

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.ir.dtype import int64
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 from weft.ops.image.resample import cubic_weights
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import float32, float64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import Shape, normal_axis, show
-from weft.ops.base import Array, Case, Pull, at_user_line, catalogue, constant_of, defop
+from weft.ops.declaration import Array, Case, Pull, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Batching, Facts
 from weft.ops.declaration.memory_check import check_room, check_table

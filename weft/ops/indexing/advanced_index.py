@@ -8,9 +8,9 @@ from typing import Final
 
 from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import int32, int64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.gather import gather, scatter_add
 from weft.ops.indexing.scatter import scatter_max, scatter_min, scatter_multiply, scatter_set

@@ -7,9 +7,9 @@ from typing import Any
 
 from weft.errors import ShapeError
 from weft.ir.dtype import bool_, int64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.advanced_index import combining
 from weft.ops.indexing.subscript import WHOLE, Item, Key, parsed, picked, sliced

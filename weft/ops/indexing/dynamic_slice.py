@@ -14,7 +14,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, compatible, show
-from weft.ops.base import Array, Case, Pull, defop
+from weft.ops.declaration import Array, Case, Pull, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import ALL, count
 from weft.ops.declaration.fact import Facts

@@ -8,7 +8,7 @@ from weft import ops
 from weft.ir.dtype import DType, int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.reduction.norm import renorm
 
 

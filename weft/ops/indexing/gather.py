@@ -15,15 +15,7 @@ from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, broadcast, compatible, known, merge, normal_axis, show
-from weft.ops.base import (
-    BY_EXPANSION,
-    Array,
-    Case,
-    Composite,
-    Opaque,
-    catalogue,
-    defop,
-)
+from weft.ops.declaration import BY_EXPANSION, Array, Case, Composite, Opaque, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import ALL, ARITHMETIC, count
 from weft.ops.declaration.fact import Autocast, Batching, Facts

@@ -12,15 +12,7 @@ from weft.errors import OutOfRangeError, ShapeError
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, compatible, show
-from weft.ops.base import (
-    BY_EXPANSION,
-    Array,
-    Case,
-    Composite,
-    catalogue,
-    constant_of,
-    defop,
-)
+from weft.ops.declaration import BY_EXPANSION, Array, Case, Composite, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count
 from weft.ops.declaration.fact import Autocast, Facts

@@ -27,8 +27,17 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, float32, int32
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import Dims, Shape, compatible, merge, show
-from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, Opaque, catalogue, defop, op_of
 from weft.ops.call import Subgraph, call, trace
+from weft.ops.declaration import (
+    NO_GRADIENT,
+    Array,
+    Case,
+    Elementwise,
+    Opaque,
+    catalogue,
+    defop,
+    op_of,
+)
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import AS_GIVEN
 from weft.ops.declaration.rule import index_dtype

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.shape.creation import full
 
 __all__ = ["RowSparse"]

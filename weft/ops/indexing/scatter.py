@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.ir.dtype import DType, int32
 from weft.ir.node import Value
-from weft.ops.base import Array, Case, Op, Opaque, catalogue, constant_of, defop
+from weft.ops.declaration import Array, Case, Op, Opaque, catalogue, constant_of, defop
 from weft.ops.declaration.example import ALL, NUMBERS, count
 from weft.ops.declaration.fact import IN_WIDEST
 from weft.ops.declaration.numeric import widened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.ir import dtype as types
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.indexing.sort import comes_before
 from weft.ops.linalg.matrix import dims
 

@@ -10,7 +10,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Dim, Dims, Shape, merge, show
-from weft.ops.base import Array, Case, Pull, constant_of, defop
+from weft.ops.declaration import Array, Case, Pull, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
 from weft.ops.declaration.example import count, each_dtype
 from weft.ops.declaration.fact import Autocast, Facts

@@ -15,7 +15,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
-from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Opaque, catalogue, defop
+from weft.ops.declaration import NO_GRADIENT, Array, Case, Composite, Opaque, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import ALL, count
 from weft.ops.declaration.fact import IN_WIDEST, Autocast, Batching, Facts

@@ -11,9 +11,9 @@ import numpy as np
 
 from weft.errors import GraphError, OutOfRangeError, ShapeError
 from weft.ir.dtype import bool_
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import Dim
-from weft.ops.base import Array, at_user_line, catalogue, constant_of
+from weft.ops.declaration import Array, catalogue, constant_of
 from weft.ops.declaration.attribute import known_value
 from weft.ops.indexing.advanced_index import take_nd
 

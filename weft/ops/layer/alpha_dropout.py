@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.elementwise.activation import SELU_ALPHA, SELU_SCALE
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.layer.normalization import normalize
 from weft.ops.shape.layout import channels_last

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import int32
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
 from weft.ops.elementwise.activation import gelu, relu, silu
 from weft.ops.indexing.gather import gather

@@ -15,7 +15,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, show
-from weft.ops.base import BY_EXPANSION, Array, Case, Composite, Opaque, defop
+from weft.ops.declaration import BY_EXPANSION, Array, Case, Composite, Opaque, defop
 from weft.ops.declaration.blocked_reduction import reduced
 from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, IN_WIDEST, Ability
 from weft.ops.declaration.numeric import FLOATS, draw

@@ -16,7 +16,7 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, normal_axis
-from weft.ops.base import Array, Case, Composite, Elementwise, defop
+from weft.ops.declaration import Array, Case, Composite, Elementwise, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.blocked_reduction import reduced
 from weft.ops.declaration.fact import Autocast, Batching, Facts

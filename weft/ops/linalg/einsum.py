@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import bfloat16, float16, float32, float64, int32, int64
-from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue
+from weft.ir.node import Value, at_user_line
+from weft.ops.declaration import catalogue
 from weft.ops.shape.diagonal import diagonal
 from weft.ops.shape.reshape import dimension
 

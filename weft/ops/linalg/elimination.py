@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.ir.dtype import int32, int64
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.linalg.inversion import call, solve
 from weft.ops.linalg.matrix import H, T, column, conj, constant, dims, eye, lower, mm
 from weft.ops.shape.creation import triu, zeros_like

@@ -22,7 +22,7 @@ import numpy as np
 from weft.errors import GraphError
 from weft.ir.dtype import complex64, complex128, float32, int32
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.linalg.inversion import call, inv_where_possible, solve
 from weft.ops.linalg.matrix import (
     H,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue
 from weft.ops.boundary.host import call as host_call
+from weft.ops.declaration import catalogue
 from weft.ops.linalg.matrix import (
     H,
     T,

@@ -12,7 +12,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.shape import Shape, broadcast, show, size
-from weft.ops.base import Array, Case, Opaque, catalogue, defop
+from weft.ops.declaration import Array, Case, Opaque, catalogue, defop
 from weft.ops.declaration.fact import Ability, Autocast, Facts, Sizes, Work
 from weft.ops.declaration.numeric import FLOATS, draw, fitted, widened
 from weft.ops.declaration.rule import same

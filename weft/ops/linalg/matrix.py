@@ -9,7 +9,7 @@ import numpy as np
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.shape import diagonal as places
 from weft.ops.shape.creation import tril
 

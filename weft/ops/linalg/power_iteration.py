@@ -6,7 +6,7 @@ import math
 
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 
 
 def as_matrix(weight: Value, dim: int) -> Value:

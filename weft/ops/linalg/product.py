@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from weft.errors import ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.declaration.rule import concrete
 from weft.ops.linalg.einsum import tensordot

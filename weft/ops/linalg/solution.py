@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.linalg import elimination, inversion
 from weft.ops.linalg.matrix import H, T, column, dims, eye

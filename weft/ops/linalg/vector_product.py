@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.declaration.rule import concrete
 

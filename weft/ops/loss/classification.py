@@ -8,7 +8,7 @@ from weft import ops
 from weft.ir.dtype import int64, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.loss.reduction import reduced
 from weft.ops.shape.layout import to_last

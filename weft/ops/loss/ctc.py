@@ -7,7 +7,7 @@ import math
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.loss.reduction import reduced
 from weft.ops.sequence.ctc import NEVER

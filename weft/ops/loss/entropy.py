@@ -13,7 +13,7 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, merge, show
-from weft.ops.base import Array, Case, Composite, catalogue, constant_of, defop
+from weft.ops.declaration import Array, Case, Composite, catalogue, constant_of, defop
 from weft.ops.declaration.fact import IN_FLOAT32, Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, binary, draw, widened
 from weft.ops.declaration.rule import floating, index_dtype, scalar_shape

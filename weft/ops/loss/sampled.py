@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.shape.creation import ones_like, zeros_like
 from weft.ops.shape.reshape import dimension
 

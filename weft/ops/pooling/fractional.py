@@ -13,7 +13,7 @@ import numpy as np
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.shape.layout import batched
 
 Sizes = tuple[int, ...]

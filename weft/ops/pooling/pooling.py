@@ -15,12 +15,12 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir.dtype import float32, int64
 from weft.ir.extent import pinned
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import Array, at_user_line, catalogue, constant_of
 from weft.ops.call import call, trace
 from weft.ops.convolution.geometry import Geometry
 from weft.ops.convolution.unfold import positions, window_geometry
+from weft.ops.declaration import Array, catalogue, constant_of
 from weft.ops.declaration.memory_check import check_room, check_table
 from weft.ops.declaration.rule import concrete
 from weft.ops.elementwise.compare import equal, isnan, logical_and, logical_or

@@ -17,9 +17,9 @@ from weft.errors import ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.shape import Dims, Shape, compatible, known, show
-from weft.ops.base import Array, Case, Opaque, Pull, defop
 from weft.ops.convolution.convolution import padded, taps
 from weft.ops.convolution.geometry import Geometry, geometry
+from weft.ops.declaration import Array, Case, Opaque, Pull, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
 from weft.ops.declaration.fact import AS_GIVEN, Autocast, Facts
 from weft.ops.declaration.numeric import FLOATS, draw, widened

@@ -16,7 +16,7 @@ from typing import Final
 
 from weft.ir.dtype import float32, float64, int64
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.random.counter_based import random_bits, random_normal, random_uniform
 from weft.ops.shape.creation import zeros_like
 

@@ -17,7 +17,7 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, float64, int32, uint32, uint64
 from weft.ir.node import Value
-from weft.ops.base import NO_GRADIENT, Array, Case, Pull, catalogue, constant_of, defop
+from weft.ops.declaration import NO_GRADIENT, Array, Case, Pull, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Cost, Facts
 from weft.ops.declaration.rule import attribute_shape, whole_shape

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from weft.ir.dtype import float64
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 from weft.ops.linalg import factorization, inversion
 from weft.ops.reduction.statistic import in_float32, in_wider

@@ -16,8 +16,8 @@ import numpy as np
 from weft.ir.dtype import float64
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import Array, catalogue
 from weft.ops.boundary.host import call
+from weft.ops.declaration import Array, catalogue
 from weft.ops.random.counter_based import random_bits
 
 _lgamma: Final = np.vectorize(math.lgamma, otypes=[np.float64])

@@ -8,8 +8,8 @@ from typing import Any
 from weft.ir.dtype import DType, float32, float64, int64
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
 from weft.ops.boundary import probability as chance
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.random import counter_based as nodes
 from weft.ops.random import discrete
 from weft.ops.random.counter_based import SEED

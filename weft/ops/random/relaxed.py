@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.ir.dtype import float32
 from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.elementwise.piecewise_activation import prelu
 from weft.ops.random.counter_based import SEED, random_uniform

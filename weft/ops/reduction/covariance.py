@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weft.ir.dtype import DType
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.autocast import cast_inputs
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.declaration.rule import concrete

@@ -12,7 +12,7 @@ import numpy as np
 from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis
-from weft.ops.base import Array, Case, Op, Opaque, catalogue, defop
+from weft.ops.declaration import Array, Case, Op, Opaque, catalogue, defop
 from weft.ops.declaration.example import ARITHMETIC, NUMBERS
 from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, Autocast, Batching, Facts
 from weft.ops.declaration.numeric import draw, widened

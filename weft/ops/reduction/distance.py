@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.ir.node import Value
 from weft.ir.shape import known, normal_axis
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.reduction.norm import vector_norm
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.linalg.factorization import svdvals
 from weft.ops.linalg.matrix import dims

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from weft.ir.dtype import bool_
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.slicing import cut
 

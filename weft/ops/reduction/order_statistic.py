@@ -9,10 +9,10 @@ import numpy as np
 from weft import ops
 from weft.errors import ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.boundary import probability
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.slicing import cut
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 from weft.ops.elementwise.compare import isnan, not_equal, select
 from weft.ops.elementwise.convert import cast

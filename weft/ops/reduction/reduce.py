@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ir.shape import Shape, is_static, known, normal_axes, show
-from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Op, Reduce, catalogue, defop
+from weft.ops.declaration import NO_GRADIENT, Array, Case, Composite, Op, Reduce, catalogue, defop
 from weft.ops.declaration.blocked_reduction import reduced
 from weft.ops.declaration.fact import AS_GIVEN, IN_WIDEST, Autocast, Facts
 from weft.ops.declaration.numeric import Rule, draw, dtypes_of, special, widened

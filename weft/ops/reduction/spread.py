@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.reduction.norm import length_of_complex
 from weft.ops.reduction.reduce import count

@@ -19,7 +19,7 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape, known, normal_axes
-from weft.ops.base import Array, Case, Composite, Op, catalogue, constant_of, defop
+from weft.ops.declaration import Array, Case, Composite, Op, catalogue, constant_of, defop
 from weft.ops.declaration.blocked_reduction import reduced
 from weft.ops.declaration.fact import IN_FLOAT32, Autocast, Facts
 from weft.ops.declaration.numeric import Rule, widened

@@ -9,7 +9,7 @@ from typing import Any
 from weft.ir.dtype import bool_, float32, int32
 from weft.ir.node import Value
 from weft.ir.shape import known, size
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 
 Groups = tuple[tuple[int, ...], ...]
 

@@ -14,9 +14,9 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, show
-from weft.ops.base import BY_EXPANSION, Array, Case, Composite, catalogue, constant_of, defop
 from weft.ops.call import trace
 from weft.ops.control.scan import scan
+from weft.ops.declaration import BY_EXPANSION, Array, Case, Composite, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Facts
 

@@ -20,7 +20,7 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, float64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, show
-from weft.ops.base import BY_EXPANSION, Array, Case, Opaque, catalogue, constant_of, defop
+from weft.ops.declaration import BY_EXPANSION, Array, Case, Opaque, catalogue, constant_of, defop
 from weft.ops.declaration.fact import IN_FLOAT32
 from weft.ops.declaration.numeric import draw
 from weft.ops.declaration.rule import floating

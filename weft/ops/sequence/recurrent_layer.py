@@ -13,8 +13,8 @@ from typing import Final
 from weft.ir.dtype import float32
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
 from weft.ops.call import trace
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.declaration.numeric import HALVES
 

@@ -11,7 +11,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Dim, Shape, compatible, show
-from weft.ops.base import Array, Case, Composite, Pull, catalogue, defop
+from weft.ops.declaration import Array, Case, Composite, Pull, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
 from weft.ops.declaration.blocked_reduction import reduced
 from weft.ops.declaration.example import NUMBERS, count, each_dtype

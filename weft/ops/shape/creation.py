@@ -12,7 +12,16 @@ from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
-from weft.ops.base import NO_GRADIENT, Array, Case, Composite, Pull, catalogue, constant_of, defop
+from weft.ops.declaration import (
+    NO_GRADIENT,
+    Array,
+    Case,
+    Composite,
+    Pull,
+    catalogue,
+    constant_of,
+    defop,
+)
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
 from weft.ops.declaration.example import NUMBERS, count, each_dtype
 from weft.ops.declaration.fact import AS_GIVEN, Autocast, Batching, Facts

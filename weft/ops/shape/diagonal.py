@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from weft.errors import ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.slicing import slice_, slice_update, unslice
 from weft.ops.shape.reshape import axis_of

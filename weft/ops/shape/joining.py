@@ -10,7 +10,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Shape, merge, normal_axis, show
-from weft.ops.base import Array, Case, Composite, Pull, catalogue, defop
+from weft.ops.declaration import Array, Case, Composite, Pull, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
 from weft.ops.declaration.example import ALL, count, each_dtype
 from weft.ops.declaration.fact import Autocast, Batching, Facts

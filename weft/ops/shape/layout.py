@@ -11,7 +11,7 @@ from typing import Any
 
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 
 
 def to_last(x: Value) -> Value:

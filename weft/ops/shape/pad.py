@@ -10,7 +10,16 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import Shape, known, show
-from weft.ops.base import BY_EXPANSION, Array, Case, Composite, Pull, catalogue, constant_of, defop
+from weft.ops.declaration import (
+    BY_EXPANSION,
+    Array,
+    Case,
+    Composite,
+    Pull,
+    catalogue,
+    constant_of,
+    defop,
+)
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import count, each_dtype
 from weft.ops.declaration.fact import Autocast, Facts

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.indexing.gather import gather
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import Dims, Shape, normal_axes, normal_axis, show
-from weft.ops.base import Alias, Case, Pull, at_user_line, catalogue, defop
+from weft.ops.declaration import Alias, Case, Pull, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
 from weft.ops.declaration.example import count, each_dtype
 from weft.ops.declaration.fact import Batching, Facts

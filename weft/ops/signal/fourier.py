@@ -15,8 +15,8 @@ from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
 from weft.ops.boundary.host import call as host_call
+from weft.ops.declaration import catalogue, constant_of
 
 __all__ = ["fftn", "irfftn", "rfftn"]
 

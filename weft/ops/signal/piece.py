@@ -9,8 +9,8 @@ import numpy as np
 from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import catalogue, constant_of
 from weft.ops.boundary.host import call
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.advanced_index import take_nd

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.special.bessel import i0
 
 _TURN: Final = 2 * math.pi

@@ -15,7 +15,7 @@ from weft.errors import OutOfRangeError, ShapeError
 from weft.ir.dtype import DType, int32
 from weft.ir.node import Node
 from weft.ir.shape import Dim, Shape, known, show
-from weft.ops.base import NO_GRADIENT, Array, Case, Opaque, defop
+from weft.ops.declaration import NO_GRADIENT, Array, Case, Opaque, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import AS_GIVEN
 from weft.ops.declaration.rule import index_dtype

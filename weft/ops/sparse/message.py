@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import DType, int32
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue
 from weft.ops.boundary.check import count_outside
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
 from weft.ops.indexing.gather import gather
 from weft.ops.shape.creation import full

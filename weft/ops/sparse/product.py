@@ -20,7 +20,7 @@ from weft.errors import ShapeError
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, compatible, known, show
-from weft.ops.base import Array, Case, Opaque, defop
+from weft.ops.declaration import Array, Case, Opaque, defop
 from weft.ops.declaration.fact import Autocast, Facts
 from weft.ops.declaration.numeric import FLOATS, draw, widened
 from weft.ops.declaration.rule import floating, index_dtype

@@ -17,7 +17,7 @@ from weft.errors import ShapeError, UnknownShapeError
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, compatible, known, show
-from weft.ops.base import Array, Case, Composite, Op, Opaque, catalogue, constant_of, defop
+from weft.ops.declaration import Array, Case, Composite, Op, Opaque, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.example import NUMBERS, count
 from weft.ops.declaration.fact import Autocast, Facts

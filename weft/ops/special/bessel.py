@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.ir.dtype import float64
 from weft.ir.node import Value
-from weft.ops.base import Array, Case, Elementwise, Op, constant_of, defop
+from weft.ops.declaration import Array, Case, Elementwise, Op, constant_of, defop
 from weft.ops.declaration.fast_reference import on_whole_arrays
 from weft.ops.declaration.numeric import FLOATS, draw
 from weft.ops.declaration.rule import broadcast_shape, floating

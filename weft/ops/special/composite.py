@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.memory_check import check_room
 from weft.ops.declaration.rule import concrete
 from weft.ops.shape.creation import iota

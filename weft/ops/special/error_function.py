@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.ir.dtype import float32, float64
 from weft.ir.node import Value
-from weft.ops.base import Array, Case, Elementwise, catalogue, defop
+from weft.ops.declaration import Array, Case, Elementwise, catalogue, defop
 from weft.ops.declaration.fact import IN_FLOAT32
 from weft.ops.declaration.numeric import FLOATS, draw, widened
 from weft.ops.declaration.rule import broadcast_shape, floating

@@ -18,7 +18,7 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, float64
 from weft.ir.node import Value
-from weft.ops.base import Array, Case, Elementwise, catalogue, constant_of, defop
+from weft.ops.declaration import Array, Case, Elementwise, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import IN_FLOAT32
 from weft.ops.declaration.fast_reference import on_whole_arrays

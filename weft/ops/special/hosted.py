@@ -11,8 +11,8 @@ import numpy as np
 
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
-from weft.ops.base import catalogue, constant_of
 from weft.ops.boundary.host import call
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.special.gamma import betaln
 
 Slope = Callable[..., Value]

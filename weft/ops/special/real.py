@@ -13,7 +13,15 @@ from ml_dtypes import finfo
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
-from weft.ops.base import NO_GRADIENT, Array, Case, Elementwise, catalogue, constant_of, defop
+from weft.ops.declaration import (
+    NO_GRADIENT,
+    Array,
+    Case,
+    Elementwise,
+    catalogue,
+    constant_of,
+    defop,
+)
 from weft.ops.declaration.fact import IN_FLOAT32, Autocast, autocasting
 from weft.ops.declaration.numeric import FLOATS, binary, draw, elementwise, fitted, special, to_bool
 from weft.ops.declaration.rule import broadcast_shape, floating

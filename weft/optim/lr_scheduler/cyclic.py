@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from weft.errors import OptimizerError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler, of_each_group
 from weft.optim.optimizer import Group, Optimizer

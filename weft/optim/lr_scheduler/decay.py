@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from weft.errors import OptimizerError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 

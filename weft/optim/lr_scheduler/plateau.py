@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from weft.errors import OptimizerError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.refusal import GuardedMaking
 from weft.optim.lr_scheduler.scheduler import figures, of_each_group
 from weft.optim.optimizer import Optimizer

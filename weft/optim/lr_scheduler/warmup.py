@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import OptimizerError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer

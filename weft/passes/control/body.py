@@ -12,8 +12,8 @@ from weft.ir.function import Function
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import size
-from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import op_of
 from weft.passes.group import Fused, Group
 from weft.passes.launch import Buffer, Flat, Launch, ScalarLoop, Slice
 from weft.passes.schedule import schedule

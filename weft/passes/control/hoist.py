@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.base import Alias, Boundary, op_of
 from weft.ops.call import Subgraph, inline
 from weft.ops.control.scan import STACKED, scan
 from weft.ops.control.while_loop import while_loop
+from weft.ops.declaration import Alias, Boundary, op_of
 from weft.ops.linalg.matmul import matmul
 from weft.passes.control.parts import (
     Parts,

@@ -10,8 +10,8 @@ from typing import Final
 from weft.ir.function import Function
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_stack, known, size
-from weft.ops.base import op_of
 from weft.ops.control.scan import STACKED, scan
+from weft.ops.declaration import op_of
 from weft.passes.control.body import Body, Planner, owner, plan_body
 from weft.passes.control.record import Control, Kind, Loop, Tape
 from weft.passes.control.scalar import nothing_done, scalar_loop

@@ -13,10 +13,10 @@ from typing import Any
 
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
-from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph
 from weft.ops.control.scan import STACKED, scan
+from weft.ops.declaration import op_of
 from weft.passes.control.parts import Parts, is_loop, needed, rebuilt, taken
 from weft.passes.step import Step
 

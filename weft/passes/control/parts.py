@@ -10,10 +10,10 @@ from typing import Any
 from weft.ir.graph import current_graph
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import is_stack
-from weft.ops.base import fault_of, is_hosted, is_region, op_of
 from weft.ops.call import Subgraph
 from weft.ops.control.scan import parts, scan
 from weft.ops.control.while_loop import while_loop
+from weft.ops.declaration import fault_of, is_hosted, is_region, op_of
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from weft.ir.function import map_functions
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
-from weft.ops.base import is_region, op_of
 from weft.ops.call import Subgraph
 from weft.ops.control.switch import switch
+from weft.ops.declaration import is_region, op_of
 from weft.passes.composite import expand_composites
 from weft.passes.control.body import Planner
 from weft.passes.control.branch import flat_switch

@@ -14,9 +14,9 @@ from weft.ir.dtype import int64
 from weft.ir.function import Function
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.shape import is_stack, known, size
-from weft.ops.base import Alias, Elementwise, op_of
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.control.scan import scan
+from weft.ops.declaration import Alias, Elementwise, op_of
 from weft.passes.launch import ScalarLoop, Scratch
 
 MOST_NODES: Final = 200

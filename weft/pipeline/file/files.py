@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.errors import DataError, DTypeError
 from weft.formats.packed import Packed
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.refusal import shown
 from weft.pipeline.stage import UNKNOWN, Context, Cursor, Stage, State
 from weft.pipeline.structure import joined

@@ -20,7 +20,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from weft.interrupt import Uninterrupted
+from weft.host.interrupt import Uninterrupted
 from weft.runtime.compilation.notice import tell
 from weft.runtime.compilation.trust import distrust, is_trusted
 

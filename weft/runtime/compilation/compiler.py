@@ -20,7 +20,7 @@ from weft import config
 from weft.codegen import llvm
 from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
-from weft.interrupt import Uninterrupted
+from weft.host.interrupt import Uninterrupted
 from weft.passes.launch import Kernel
 from weft.runtime.compilation.cache import Cache, digest
 from weft.runtime.compilation.child import Child, Died, Job

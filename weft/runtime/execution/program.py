@@ -21,7 +21,7 @@ import numpy as np
 
 from weft import config
 from weft.errors import ConfigError, WeftError
-from weft.interrupt import have_effect
+from weft.host.interrupt import have_effect
 from weft.ir.extent import Extent
 from weft.passes.control.record import Steer
 from weft.passes.launch import ERROR, Kernel, Scratch

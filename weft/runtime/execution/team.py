@@ -14,7 +14,7 @@ import signal
 import threading
 from typing import Any, Final
 
-from weft.interrupt import Uninterrupted
+from weft.host.interrupt import Uninterrupted
 from weft.runtime.execution import driver
 from weft.runtime.flight import land
 

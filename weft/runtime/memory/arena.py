@@ -15,7 +15,7 @@ import numpy as np
 
 from weft import config
 from weft.errors import OutOfMemoryError
-from weft.memory import available
+from weft.host.memory import available
 
 HUGE: Final = 2 << 20  # a huge page: fewer TLB misses on large arenas
 ALONE: Final = 16 << 20  # bytes that are touched in a few milliseconds

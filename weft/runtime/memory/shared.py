@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import OutOfMemoryError
-from weft.interrupt import Uninterrupted
-from weft.memory import capacity
+from weft.host.interrupt import Uninterrupted
+from weft.host.memory import capacity
 from weft.runtime.flight import LEAF, STEP, new_lock
 from weft.runtime.memory.arena import HUGE, Arena, Residence, advise, refuse_too_much
 

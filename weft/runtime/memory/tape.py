@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import OutOfMemoryError
-from weft.memory import addresses_left, available, capacity
+from weft.host.memory import addresses_left, available, capacity
 from weft.passes.blueprint import Stack
 from weft.runtime.execution import driver
 from weft.runtime.memory.arena import HUGE, advise

@@ -11,9 +11,9 @@ from weft.errors import ArgumentError, DTypeError, TreeError
 from weft.ir.dtype import bool_
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import Shape, compatible, merge
-from weft.ops.base import is_hosted
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.agreement import lines
+from weft.ops.declaration import is_hosted
 from weft.tf1.control.dependency import with_dependencies
 from weft.tf1.control.region import Join, Region, inside, of_any_shape
 from weft.tf1.elementwise.arithmetic import add_n, cast

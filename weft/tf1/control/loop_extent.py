@@ -13,9 +13,9 @@ from typing import NamedTuple
 from weft import ops
 from weft.errors import GraphError
 from weft.ir.node import Node, TensorType, Value
-from weft.ops.base import op_of
 from weft.ops.boundary.state import assign, read
 from weft.ops.call import Subgraph, inline, trace
+from weft.ops.declaration import op_of
 from weft.tf1.control.region import Join, Region
 from weft.tf1.framework.graph import Graph, fail
 from weft.tf1.framework.known_ahead import follows_from_feeds, is_integral

@@ -19,9 +19,9 @@ from weft.ir.dtype import uint64
 from weft.ir.graph import current_graph, toposort
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import Shape, is_static, size
-from weft.ops.base import op_of
 from weft.ops.boundary import state
 from weft.ops.call import Subgraph, inline, trace
+from weft.ops.declaration import op_of
 from weft.tf1.framework.graph import Graph
 from weft.tf1.framework.tensor import Tensor
 

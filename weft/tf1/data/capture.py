@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.graph import toposort
-from weft.ops.base import op_of
 from weft.ops.boundary import state
+from weft.ops.declaration import op_of
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
 from weft.tf1.framework.host import HostConstant, HostValue

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DTypeError
-from weft.ops.base import op_of
 from weft.ops.boundary.state import counter
+from weft.ops.declaration import op_of
 from weft.pipeline.call import title
 from weft.pipeline.structure import leaves, map_leaves
 from weft.runtime.memory.state import State

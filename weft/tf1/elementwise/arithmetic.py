@@ -7,8 +7,8 @@ from typing import Any
 
 from weft import ops
 from weft.errors import GraphError, ShapeError
-from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import op_of
 from weft.ops.elementwise.combination import cut_off, floored, safe_quotient
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (

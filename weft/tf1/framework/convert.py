@@ -11,8 +11,8 @@ from typing import Any, cast
 import numpy as np
 
 from weft.errors import DTypeError, ShapeError, nameless
-from weft.ops.base import Op, op_of
 from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import Op, op_of
 from weft.ops.declaration.memory_check import check_table
 from weft.tf1.framework.dtypes import DType, as_dtype, float32, int32
 from weft.tf1.framework.graph import fail, get_default_graph, graph_of, name_scope

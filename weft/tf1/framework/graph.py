@@ -12,7 +12,7 @@ from weft.errors import DTypeError, GraphError, WeftError
 from weft.ir.graph import Graph as IRGraph
 from weft.ir.node import Node, TensorType, Value, user_source
 from weft.ir.shape import Shape, is_static, known
-from weft.ops.base import Op
+from weft.ops.declaration import Op
 from weft.ops.declaration.memory_check import check_room, in_memory
 from weft.tf1.errors import FinalizedError, NameError_
 from weft.tf1.framework.collection import Collections, GraphKeys

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from weft.ir.dtype import DType, bool_
 from weft.ir.function import functions
 from weft.ir.node import Node, Value
-from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT, placeholder
+from weft.ops.declaration import op_of
 
 _SHAPES = frozenset({"shape_of", "size_of", "rank_of"})
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from weft.errors import DTypeError, GraphError, nameless
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.refusal import shown
 
 VALID_NAME: Final = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")

@@ -12,8 +12,8 @@ from weft.errors import DTypeError, FeedError, GraphError
 from weft.ir.graph import toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import compatible, show
-from weft.ops.base import op_of
 from weft.ops.boundary.state import host_call, placeholder
+from weft.ops.declaration import op_of
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import is_tensor
 from weft.tf1.framework.graph import Graph

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.checkpoint.tensorflow.message import CODES, STRING
-from weft.checkpoint.tensorflow.store import Store, open_store
 from weft.errors import DataError
+from weft.formats.tensorflow.message import CODES, STRING
+from weft.formats.tensorflow.store import Store, open_store
 from weft.ir.dtype import DTYPES
 from weft.tf1.errors import DataLossError, NotFoundError
 from weft.tf1.framework.dtypes import DType, as_dtype

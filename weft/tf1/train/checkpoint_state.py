@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft.checkpoint.file import write_file
-from weft.checkpoint.tensorflow.store import store_exists
+from weft.formats.atomic_file import write_file
+from weft.formats.tensorflow.store import store_exists
 
 STATE = "checkpoint"
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.checkpoint.arrays import write_arrays
-from weft.checkpoint.tensorflow.bundle import INDEX, write_bundle
-from weft.checkpoint.tensorflow.store import SUFFIX, open_store, remove_store
 from weft.errors import ArgumentError, DataError, DTypeError, GraphError
+from weft.formats.safetensors import write_arrays
+from weft.formats.tensorflow.bundle import INDEX, write_bundle
+from weft.formats.tensorflow.store import SUFFIX, open_store, remove_store
 from weft.ir.shape import compatible, is_static, known, show, size
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from weft.tf1.framework.graph import fail

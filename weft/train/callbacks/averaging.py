@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.eager.functions.api import no_grad, tensor
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.optim.ema import ExponentialMovingAverage
 from weft.optim.swa_utils import SWALR, batch_norms, recomputed_statistics
 from weft.train.callbacks.callback import Callback

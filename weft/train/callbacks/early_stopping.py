@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from weft.errors import ArgumentError, UnknownKeyError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.warning import warn
 from weft.train.callbacks.callback import Callback
 

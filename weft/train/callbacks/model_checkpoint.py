@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from weft.checkpoint import Checkpointer
 from weft.errors import ArgumentError, DataError, UnknownKeyError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.warning import warn
 from weft.train.callbacks.callback import Callback
 from weft.train.saving import restored, snapshot

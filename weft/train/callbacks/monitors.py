@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.train.batches import size_of
 from weft.train.callbacks.callback import Callback
 

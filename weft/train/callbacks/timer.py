@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.train.callbacks.callback import Callback
 
 

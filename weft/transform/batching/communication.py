@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.transform.batching.job import Job, Same, Table, entering
 
 RULES: Final[Table] = {}

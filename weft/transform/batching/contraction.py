@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
 from weft.ops.sequence.recurrent import lstm_sequence
 from weft.transform.batching.job import Job, Table, entering, leading, moved

@@ -19,7 +19,11 @@ import numpy as np
 from weft.ir.dtype import int32
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
-from weft.ops.base import (
+from weft.ops.boundary.state import host_call
+from weft.ops.call import Subgraph, inline, trace
+from weft.ops.control.switch import switch as switch_op
+from weft.ops.control.while_loop import while_loop as while_op
+from weft.ops.declaration import (
     HOSTED,
     REGION,
     Composite,
@@ -29,10 +33,6 @@ from weft.ops.base import (
     inner_nodes,
     op_of,
 )
-from weft.ops.boundary.state import host_call
-from weft.ops.call import Subgraph, inline, trace
-from weft.ops.control.switch import switch as switch_op
-from weft.ops.control.while_loop import while_loop as while_op
 from weft.ops.shape.creation import full
 
 __all__ = ["confined", "exchanges", "guarded", "may_fail", "select", "taken", "widened"]

@@ -9,8 +9,8 @@ from typing import Any, cast
 from weft.errors import ShapeError
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import Shape, is_stack, is_static, known, show
-from weft.ops.base import Op, catalogue, op_of
 from weft.ops.control.scan import reads_stacks
+from weft.ops.declaration import Op, catalogue, op_of
 from weft.ops.declaration.attribute import is_complete, known_value
 
 

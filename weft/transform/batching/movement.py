@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.node import Value
-from weft.ops.base import catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Batching
 from weft.ops.declaration.rule import same_shape
 from weft.ops.indexing.subscript import LAST

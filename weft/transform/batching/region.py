@@ -12,11 +12,11 @@ from typing import Any
 from weft.ir.dtype import bool_, int32
 from weft.ir.node import Value
 from weft.ir.shape import is_stack, size
-from weft.ops.base import catalogue, constant_of
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.scan import scan as scan_op
 from weft.ops.control.switch import switch as switch_op
 from weft.ops.control.while_loop import while_loop as while_op
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.shape.creation import full
 from weft.transform.batching.divergence import (
     confined,

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from weft import distributed
+from weft.collectives.process_group import get_rank, get_world_size, is_initialized
 from weft.eager.tensor.generator import Generator, default_generator
 from weft.errors import ArgumentError
 from weft.pipeline.permutation import Permutation, mix
@@ -222,9 +222,9 @@ class DistributedSampler(OrderSampler):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None:
-            num_replicas = distributed.get_world_size() if distributed.is_initialized() else 1
+            num_replicas = get_world_size() if is_initialized() else 1
         if rank is None:
-            rank = distributed.get_rank() if distributed.is_initialized() else 0
+            rank = get_rank() if is_initialized() else 0
         if not 0 <= rank < num_replicas:
             text = f"0 <= rank < num_replicas, got {rank} and {num_replicas}"
             raise ArgumentError(f"DistributedSampler: expected {text}")

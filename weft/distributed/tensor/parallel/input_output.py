@@ -10,8 +10,8 @@ from weft.distributed.tensor.parallel.weight import check_local
 from weft.distributed.tensor.placement import Placement
 from weft.distributed.tensor.redistribute import redistribute
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 from weft.transport.group import Group
 
 Layouts = Placement | None | Sequence[Placement | None]

@@ -6,15 +6,15 @@ import fnmatch
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from weft.collectives.process_group import get_process_group_ranks
 from weft.distributed.device_mesh import DeviceMesh
-from weft.distributed.process_group import get_process_group_ranks
 from weft.distributed.tensor.parallel.style import ParallelStyle
 from weft.eager.record import memory_pool
 from weft.errors import ArgumentError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.state import register_state_hooks
-from weft.ops.base import at_user_line
 
 M = TypeVar("M", bound=Module)
 Plan = ParallelStyle | Mapping[str, ParallelStyle]

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.errors import DistributedError
+from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 from weft.transport.group import Group
 
 Forward = Callable[..., Any]

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.distributed.elements import array
+from weft.collectives.elements import array
 from weft.distributed.tensor.parallel.style import Forward, ParallelStyle
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
 from weft.distributed.tensor.redistribute import for_divided_work, redistribute
@@ -14,11 +14,11 @@ from weft.eager.functions.api import where
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, DistributedError, ShapeError
+from weft.ir.node import at_user_line
 from weft.nn.functional import plain as F
 from weft.nn.layer.embedding import Embedding
 from weft.nn.layer.linear import Linear
 from weft.nn.module.module import Module
-from weft.ops.base import at_user_line
 from weft.transport.division import Division, divide, division_of
 from weft.transport.group import Group
 

@@ -17,9 +17,9 @@ from weft.eager.tensor.scalar import element
 from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.shape import creation as nodes
 from weft.ops.warning import warn

@@ -27,9 +27,9 @@ from weft.eager.tensor.size import Size
 from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.warning import warn
 
 if TYPE_CHECKING:

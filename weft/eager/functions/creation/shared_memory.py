@@ -23,7 +23,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.interchange import from_dlpack, is_capsule
 from weft.errors import AliasError, DTypeError
 from weft.ir.dtype import DType, as_dtype
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

@@ -11,7 +11,7 @@ from weft.eager.functions.shape.splitting import narrow
 from weft.eager.tensor.dispatch import recorded
 from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.signal import window as formulas
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from weft.eager.functions.elementwise.from_op import of_floats, of_one, with_att
 from weft.eager.tensor.dispatch import kind_of, recorded
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError
-from weft.ops.base import at_user_line, catalogue
+from weft.ir.node import at_user_line
+from weft.ops.declaration import catalogue
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

@@ -18,8 +18,8 @@ from weft.eager.tensor.elementwise import check_truths, promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, complex128, float64
-from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue
+from weft.ir.node import Value, at_user_line
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast
 from weft.ops.elementwise import combination
 

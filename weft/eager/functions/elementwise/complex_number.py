@@ -15,9 +15,9 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view_transform import show as show_view
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.elementwise import combination
 from weft.ops.elementwise.complex_number import angle as angle_of
 from weft.ops.elementwise.complex_number import imag as imag_of

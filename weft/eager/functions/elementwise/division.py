@@ -14,9 +14,8 @@ from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DivisionError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import at_user_line
 from weft.ops.boundary import host
 from weft.ops.elementwise import combination
 

@@ -18,8 +18,8 @@ from weft.eager.tensor.elementwise import Plans, binary, plans_of, promoted, una
 from weft.eager.tensor.handle import Handle, handle_of
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_, float32, int64
-from weft.ir.node import Value
-from weft.ops.base import REGISTRY, Elementwise, Op, at_user_line
+from weft.ir.node import Value, at_user_line
+from weft.ops.declaration import REGISTRY, Elementwise, Op
 from weft.ops.reduction.statistic import in_wider
 from weft.ops.refusal import REFUSABLE, guarded, refuse
 

@@ -8,8 +8,7 @@ from typing import Any
 from weft.eager.tensor.dispatch import recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import ConfigError, UndefinedRuleError
-from weft.ir.node import Value
-from weft.ops.base import at_user_line
+from weft.ir.node import Value, at_user_line
 from weft.ops.special.hosted import SLOPES, hosted
 
 

@@ -17,9 +17,9 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import element
 from weft.eager.tensor.view.inplace import undisturbed, write
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
 
 T = TypeVar("T", bound=Handle)

@@ -17,10 +17,9 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import broadcast, known, show
 from weft.ops import exp2
-from weft.ops.base import at_user_line
 from weft.ops.boundary.host import call
 from weft.ops.elementwise.convert import cast
 

@@ -14,8 +14,8 @@ from weft.eager.tensor.dispatch import lazy_of, leaf
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, GradientError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.refusal import check_function
 
 

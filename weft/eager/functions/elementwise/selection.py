@@ -17,8 +17,8 @@ from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError
 from weft.ir.dtype import bfloat16, bool_, float16
-from weft.ir.node import Value
-from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ir.node import Value, at_user_line
+from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.elementwise import combination
 
 if TYPE_CHECKING:

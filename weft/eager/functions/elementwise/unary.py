@@ -12,7 +12,7 @@ from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded,
 from weft.eager.tensor.elementwise import promoted
 from weft.ir.dtype import bool_, int64
 from weft.ir.node import Value
-from weft.ops.base import REGISTRY, catalogue
+from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.fact import Autocast
 
 if TYPE_CHECKING:

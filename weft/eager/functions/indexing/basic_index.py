@@ -13,9 +13,9 @@ from weft.eager.tensor.dispatch import leaf
 from weft.eager.tensor.view.view import Lens
 from weft.eager.tensor.view.view_transform import Cut, Row
 from weft.errors import OutOfRangeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import known
 from weft.ir.shape import show as text
-from weft.ops.base import at_user_line
 from weft.ops.indexing.subscript import FIRST
 
 

@@ -24,9 +24,9 @@ from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, leaf, recorded, wrap
 from weft.errors import ShapeError
 from weft.ir.dtype import bool_, int64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line, catalogue, constant_of
 from weft.ops.boundary.host import call
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import undisturbed, write
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_, int64, uint8
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.rule import concrete
 
 if TYPE_CHECKING:

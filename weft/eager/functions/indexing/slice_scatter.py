@@ -16,8 +16,8 @@ from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import undisturbed, write
 from weft.errors import DTypeError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

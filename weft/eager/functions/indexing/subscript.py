@@ -27,10 +27,10 @@ from weft.eager.tensor.view.view import View
 from weft.eager.tensor.view.view_transform import pasted, show, with_row
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 from weft.ir.dtype import bool_, uint8
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
 from weft.ir.shape import show as text
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.ops.indexing import assignment, subscript
 from weft.ops.refusal import refusing
 from weft.ops.warning import warn

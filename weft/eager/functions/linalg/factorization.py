@@ -11,8 +11,8 @@ from weft.eager.tensor.autograd.non_differentiable import undefined
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import int32
-from weft.ir.node import Value
-from weft.ops.base import at_user_line, catalogue
+from weft.ir.node import Value, at_user_line
+from weft.ops.declaration import catalogue
 from weft.ops.linalg import elimination, factorization, symmetric_factorization
 from weft.ops.linalg.matrix import H, dims, eye
 

@@ -17,7 +17,7 @@ from weft.eager.functions.random.generator import randn
 from weft.eager.functions.reduction.reduce import mean
 from weft.eager.tensor.argument import dims_of, integer
 from weft.errors import ShapeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 if TYPE_CHECKING:
     pass

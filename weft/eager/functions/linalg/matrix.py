@@ -10,8 +10,8 @@ from weft.eager.tensor.dispatch import cast, lazy_of
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, float32, float64
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 _REAL: Final = (float32, float64)
 

@@ -19,9 +19,8 @@ from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.declaration.fact import Autocast
 from weft.ops.linalg import vector_product
 from weft.ops.reduction import distance

@@ -22,7 +22,7 @@ from weft.eager.record.access import array_if_known
 from weft.eager.tensor.argument import dims_of, integer
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.errors import DTypeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.declaration.fact import Autocast
 from weft.ops.linalg import elimination, inversion, solution, symmetric_factorization
 

@@ -8,8 +8,8 @@ from weft.eager.functions.random.generator import Generator, next_counter, scala
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, float32
+from weft.ir.node import at_user_line
 from weft.ir.shape import broadcast, known, show
-from weft.ops.base import at_user_line
 from weft.ops.random import distribution as draws
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from weft.eager.tensor.scalar import number
 from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype, int64, uint64
+from weft.ir.node import at_user_line
 from weft.ir.shape import broadcast, known
-from weft.ops.base import at_user_line
 from weft.ops.random import distribution as draws
 
 if TYPE_CHECKING:

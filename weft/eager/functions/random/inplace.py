@@ -29,8 +29,8 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, float32
+from weft.ir.node import at_user_line
 from weft.ir.shape import known
-from weft.ops.base import at_user_line
 from weft.ops.random import distribution as draws
 from weft.ops.warning import warn
 

@@ -11,8 +11,9 @@ from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded,
 from weft.eager.tensor.handle import Handle
 from weft.errors import OutOfRangeError, ShapeError
 from weft.ir import dtype as types
+from weft.ir.node import at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.ops.reduction import order_statistic
 
 if TYPE_CHECKING:

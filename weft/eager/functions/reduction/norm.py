@@ -17,8 +17,8 @@ from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either, kept
 from weft.eager.tensor.dispatch import kind_of, recorded, wrap
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.reduction import norm as formulas
 from weft.ops.reduction.norm import MATRIX_NORMS
 

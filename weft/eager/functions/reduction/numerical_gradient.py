@@ -13,7 +13,7 @@ from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.eager.tensor.elementwise import check_truths
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.reduction import numerical_gradient
 
 if TYPE_CHECKING:

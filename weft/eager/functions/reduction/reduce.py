@@ -13,7 +13,8 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
-from weft.ops.base import REGISTRY, Op, at_user_line
+from weft.ir.node import at_user_line
+from weft.ops.declaration import REGISTRY, Op
 from weft.ops.declaration.fact import Autocast
 from weft.ops.reduction import exponential_sum, spread
 

@@ -28,11 +28,11 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import bool_
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import REGISTRY, at_user_line
 from weft.ops.boundary import probability
 from weft.ops.boundary.host import call
+from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.reduction import covariance, numerical_gradient, order_statistic
 

@@ -17,9 +17,9 @@ from weft.eager.tensor.view.view import Array
 from weft.eager.tensor.view.view_transform import apply, placed, show
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.declaration import REGISTRY, catalogue
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

@@ -10,9 +10,8 @@ from weft.eager.functions.shape.reshape import reshape
 from weft.eager.tensor.argument import axis_of, dims_of, integer
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.errors import ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

@@ -13,9 +13,9 @@ from weft.eager.tensor.dispatch import kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show as text
-from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.rule import concrete
 
 if TYPE_CHECKING:

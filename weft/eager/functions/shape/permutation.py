@@ -11,7 +11,7 @@ from weft.eager.tensor.view.view_transform import (
     show,
 )  # fmt: skip
 from weft.errors import ShapeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

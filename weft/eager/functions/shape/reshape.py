@@ -26,8 +26,9 @@ from weft.eager.tensor.view.view_transform import (
 )  # fmt: skip
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir.dtype import DType, as_dtype
+from weft.ir.node import at_user_line
 from weft.ir.shape import show as text
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

@@ -12,7 +12,7 @@ from weft.eager.tensor.dispatch import lazy_of, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor

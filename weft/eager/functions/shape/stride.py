@@ -21,9 +21,9 @@ from weft.eager.tensor.view.view import Array, RepeatedError, View
 from weft.eager.tensor.view.view_transform import apply, placed, put_at, show
 from weft.errors import GradientError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import at_user_line, catalogue
+from weft.ops.declaration import catalogue
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.declaration.rule import concrete
 from weft.ops.signal.piece import pieces_of

@@ -20,8 +20,7 @@ from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import Value
-from weft.ops.base import at_user_line
+from weft.ir.node import Value, at_user_line
 from weft.ops.boundary.host import call
 from weft.ops.indexing import search
 from weft.ops.linalg.matrix import dims

@@ -19,9 +19,9 @@ from weft.eager.tensor.dispatch import cast, converted, kind_of, lazy_of, record
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import at_user_line, catalogue, constant_of
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast
 from weft.ops.reduction import order_statistic
 

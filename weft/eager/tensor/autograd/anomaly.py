@@ -22,9 +22,9 @@ from weft.errors import GradientError
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Node, Source, Value
 from weft.ir.shape import show
-from weft.ops.base import op_of
 from weft.ops.boundary.state import CONSTANT, placeholder
 from weft.ops.call import Subgraph, call
+from weft.ops.declaration import op_of
 from weft.transform.interpreter import evaluate_node
 
 GRADIENTS: Final = "gradients"

@@ -27,8 +27,8 @@ from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import zeros_of
 from weft.errors import ArgumentError, GradientError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import known, show, size
-from weft.ops.base import at_user_line
 
 
 def backward(

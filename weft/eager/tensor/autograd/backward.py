@@ -23,8 +23,8 @@ from weft.eager.tensor.autograd.hook import Afterwards, backward_pass, note_grad
 from weft.eager.tensor.dispatch import unowned, wrap
 from weft.eager.tensor.handle import Retain
 from weft.errors import GradientError
-from weft.ir.node import Value
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ir.node import Value, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.ops.shape.creation import zeros_like
 
 Starts = Sequence[tuple[Lazy, Lazy | None]]

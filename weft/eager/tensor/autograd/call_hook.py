@@ -10,8 +10,8 @@ from weft.eager.record.lazy import Lazy, Record
 from weft.eager.tensor.autograd.hook import RemovableHandle, add
 from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
 from weft.errors import GradientError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 
 Gradients = tuple[Any, ...]
 

@@ -14,9 +14,9 @@ from weft.eager.tensor.dispatch import cast, lazy_of, record, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import zeros_of
 from weft.errors import GradientError, ShapeError, UndefinedRuleError
-from weft.ir.node import TensorType, Value
+from weft.ir.node import TensorType, Value, at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import REGISTRY, at_user_line, catalogue
+from weft.ops.declaration import REGISTRY, catalogue
 
 _SUM_TO: Final = REGISTRY["sum_to"]
 

@@ -9,7 +9,7 @@ from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.dispatch import wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.ops.warning import warn
 
 

@@ -9,12 +9,12 @@ import weakref
 from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, Final, Protocol, Self
 
-from weft.collection import FirstRead
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.handle import Handle, Retain
 from weft.errors import DTypeError, GradientError, ShapeError
+from weft.host.garbage_collection import FirstRead
+from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.ops.base import at_user_line
 from weft.ops.warning import warn
 
 _numbers: Final = itertools.count(1)

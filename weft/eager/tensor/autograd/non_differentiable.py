@@ -12,9 +12,8 @@ from weft.eager.tensor.autograd.custom_function import Context, Function
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError, UndefinedRuleError
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import at_user_line
 from weft.ops.boundary.host import call
 
 

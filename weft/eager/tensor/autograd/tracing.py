@@ -17,13 +17,13 @@ from weft.eager.tensor.autograd.backward import history, is_watched, walk
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
-from weft.interrupt import Uninterrupted
+from weft.host.interrupt import Uninterrupted
 from weft.ir.graph import Graph, toposort
-from weft.ir.node import TensorType
+from weft.ir.node import TensorType, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import at_user_line, catalogue, constant_of, op_of
 from weft.ops.boundary.state import placeholder
 from weft.ops.call import Subgraph, TracedBackward
+from weft.ops.declaration import catalogue, constant_of, op_of
 from weft.transform.gradient import Cotangent, dense
 
 T = TypeVar("T")

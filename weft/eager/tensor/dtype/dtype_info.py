@@ -13,7 +13,7 @@ from weft.eager.tensor.dtype.promotion import TORCH, get_default_dtype, promote
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, OutOfRangeError
 from weft.ir.dtype import DType, as_dtype
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 _RANKS: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 

@@ -15,9 +15,9 @@ from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype, bfloat16
-from weft.ir.node import Value
+from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
-from weft.ops.base import REGISTRY, at_user_line
+from weft.ops.declaration import REGISTRY
 from weft.ops.shape import creation as nodes
 
 STOP: Final = REGISTRY["stop_gradient"]

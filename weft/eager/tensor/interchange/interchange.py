@@ -16,7 +16,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import array_from, copied, showing
 from weft.eager.tensor.view.view_transform import memory_of
 from weft.errors import ConfigError, DTypeError, GradientError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 _CPU: Final = 1  # kDLCPU
 # Byte offset of the dtype in the struct of a capsule: after the data pointer, the device (two

@@ -18,8 +18,8 @@ from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
 from weft.errors import ConfigError, DTypeError, GradientError, TracerError
 from weft.ir.dtype import bool_, int64
+from weft.ir.node import at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line
 
 
 @dataclass(frozen=True)

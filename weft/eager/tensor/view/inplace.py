@@ -14,8 +14,8 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view_transform import Shaped
 from weft.eager.tensor.view.view_transform import show as view_of
 from weft.errors import DTypeError, GradientError, ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import known, show
-from weft.ops.base import at_user_line
 
 T = TypeVar("T", bound=Handle)
 F = TypeVar("F", bound=Callable[..., Any])

@@ -11,7 +11,7 @@ from typing import Any
 
 from weft.eager.tensor.device import check_device
 from weft.errors import DTypeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 
 
 class memory_format(enum.Enum):

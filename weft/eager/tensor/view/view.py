@@ -15,8 +15,8 @@ import numpy as np
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import computing, trace
 from weft.errors import ShapeError
+from weft.ir.node import at_user_line
 from weft.ir.shape import known
-from weft.ops.base import at_user_line
 
 Array = np.ndarray[Any, Any]
 

@@ -19,7 +19,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view import Array, Lens, RepeatedError, View
 from weft.ir.node import Value
 from weft.ir.shape import known
-from weft.ops.base import REGISTRY, catalogue
+from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.rule import concrete
 
 RESHAPE: Final = REGISTRY["reshape"]

@@ -11,8 +11,8 @@ from weft.ir.node import Node as Operation
 from weft.ir.node import Value
 from weft.ir.parser import parse_graph
 from weft.ir.printer import format_graph
-from weft.ops.base import catalogue, op_of
 from weft.ops.boundary.state import placeholder
+from weft.ops.declaration import catalogue, op_of
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.graph_state import history_of

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.errors import ArgumentError, ShapeError
-from weft.ops.base import at_user_line
+from weft.ir.node import at_user_line
 from weft.tf1.framework.graph import fail
 
 Array = np.ndarray[Any, Any]

@@ -1,0 +1,121 @@
+"""Types of containers in objects that ranks exchange, beside dicts, lists and tuples.
+
+A description of each, and where it is, travels with an object. Types are looked up, never made from
+what was sent: only named tuples and the dicts of `collections` are.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import sys
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from weft.errors import DTypeError
+from weft.ir.node import at_user_line
+
+Where = list[Any]
+"""The keys from the outermost container to one."""
+_FACTORIES: Final = (None, list, dict, tuple, set, int, float, str, bool)
+
+
+def described(obj: Any) -> list[tuple[Where, list[Any]]]:
+    """Where an object has containers of other types, outer ones first, and which.
+
+    Raises:
+        DTypeError: a type that other ranks could not look up.
+
+    Example:
+        >>> described([collections.OrderedDict(a=1)])
+        [([0], ['OrderedDict'])]
+    """
+    found: list[tuple[Where, list[Any]]] = []
+    waiting: list[tuple[Any, Where]] = [(obj, [])]
+    seen: set[int] = set()
+    while waiting:
+        item, where = waiting.pop()
+        if not isinstance(item, Mapping | list | tuple) or id(item) in seen:
+            continue
+        if not isinstance(item, tuple):
+            seen.add(id(item))
+        kind = _kind(item)
+        if kind:
+            found.append((where, kind))
+        items = item.items() if isinstance(item, Mapping) else enumerate(item)
+        waiting += [(x, [*where, key]) for key, x in items]
+    return found
+
+
+def _kind(item: Any) -> list[Any]:
+    """What is needed to make such a container again; empty for plain ones."""
+    of = type(item)
+    if of in (dict, list, tuple) or of.__module__.startswith("weft."):
+        return _of_named(of) if hasattr(of, "_fields") else []
+    if of in (collections.OrderedDict, collections.Counter):
+        return [of.__name__]
+    if of is collections.defaultdict:
+        if item.default_factory not in _FACTORIES:
+            raise _unknown(f"a defaultdict of {item.default_factory!r}")
+        factory = item.default_factory
+        return [of.__name__, None if factory is None else factory.__name__]
+    if isinstance(item, tuple) and hasattr(of, "_fields"):
+        return _of_named(of)
+    raise _unknown(of.__name__)
+
+
+def _of_named(of: Any) -> list[Any]:
+    return ["namedtuple", of.__module__, of.__qualname__, list(of._fields)]
+
+
+def _unknown(got: str) -> DTypeError:
+    return DTypeError(
+        f"save: expected dicts, lists, tuples, named tuples and the dicts of collections, got "
+        f"{got}; send its parts{at_user_line()}"
+    )
+
+
+def with_types(obj: Any, kinds: list[tuple[Where, list[Any]]]) -> Any:
+    """An object of dicts, lists and tuples with the containers that `described` told of."""
+    outer = [obj]
+    for where, kind in reversed(kinds):  # inner ones first
+        path = [0, *where]
+        _replace(outer, path, _made(kind, _at(outer, path)))
+    return outer[0]
+
+
+def _at(outer: Any, path: Where) -> Any:
+    for key in path:
+        outer = outer[key]
+    return outer
+
+
+def _replace(outer: Any, path: Where, value: Any) -> None:
+    """Put a value in its place; tuples on the way are made anew."""
+    container = _at(outer, path[:-1])
+    if isinstance(container, tuple):
+        items: list[Any] = list(container)  # pyright: ignore[reportUnknownArgumentType]
+        items[path[-1]] = value
+        _replace(outer, path[:-1], tuple(items))
+    else:
+        container[path[-1]] = value
+
+
+def _made(kind: list[Any], plain: Any) -> Any:
+    if kind[0] == "namedtuple":
+        return _named_type(*kind[1:])(*plain)
+    if kind[0] == "defaultdict":
+        factory = None if kind[1] is None else getattr(builtins, kind[1])
+        return collections.defaultdict(factory, plain)
+    return getattr(collections, kind[0])(plain)
+
+
+def _named_type(module: str, name: str, fields: list[str]) -> Any:
+    """This rank's type of that name, or one like it where that is not to be reached by a name."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    right = isinstance(found, type) and issubclass(found, tuple)
+    if right and list(getattr(found, "_fields", ())) == fields:
+        return found
+    return NamedTuple(name.rpartition(".")[2], [(field, Any) for field in fields])  # pyright: ignore

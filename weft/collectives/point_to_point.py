@@ -1,0 +1,88 @@
+"""Point-to-point messages between ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weft.collectives.elements import array, kind, put
+from weft.collectives.process_group import for_members, member, root_of, warn_outside
+from weft.collectives.work import Work
+from weft.eager.tensor.tensor import Tensor
+from weft.transport.group import Group
+from weft.transport.message import receive_from, receive_from_any, send_to
+
+
+@for_members
+def send(
+    tensor: Tensor, dst: int | None = None, group: Group | None = None, tag: int = 0,
+    group_dst: int | None = None,
+) -> None:  # fmt: skip
+    """Send a tensor to rank `dst`, which calls `recv` with one of the same type and shape."""
+    isend(tensor, dst, group, tag, group_dst).wait()
+
+
+def recv(
+    tensor: Tensor, src: int | None = None, group: Group | None = None, tag: int = 0,
+    group_src: int | None = None,
+) -> int:  # fmt: skip
+    """Receive a tensor in place from rank `src`, or from whoever sends first; returns the rank."""
+    if isinstance(group, Group) and group.index < 0:
+        warn_outside(group, "recv")
+        return -1
+    if src is not None or group_src is not None:
+        found = member(group, "recv")
+        irecv(tensor, src, group, tag, group_src).wait()
+        return found.ranks[root_of(found, src, group_src, "recv")]
+    found, out = member(group, "recv"), np.empty_like(array(tensor))
+    sender = receive_from_any(found, out, tag, f"recv from any rank of {kind(out)}")
+    put(tensor, out)
+    return sender
+
+
+@for_members
+def isend(
+    tensor: Tensor, dst: int | None = None, group: Group | None = None, tag: int = 0,
+    group_dst: int | None = None,
+) -> Work:  # fmt: skip
+    """Start to send; the tensor may be changed immediately."""
+    found, x = member(group, "send"), array(tensor).copy()
+    peer = root_of(found, dst, group_dst, "send")
+    future = send_to(found, x, peer, tag, f"send to rank {found.ranks[peer]} of {kind(x)}")
+    return Work(future, lambda: None)
+
+
+@for_members
+def irecv(
+    tensor: Tensor, src: int | None = None, group: Group | None = None, tag: int = 0,
+    group_src: int | None = None,
+) -> Work:  # fmt: skip
+    """Start to receive; the tensor changes in `Work.wait`."""
+    found, out = member(group, "recv"), np.empty_like(array(tensor))
+    peer = root_of(found, src, group_src, "recv")
+    future = receive_from(
+        found, out, peer, tag, f"recv from rank {found.ranks[peer]} of {kind(out)}"
+    )
+    return Work(future, lambda: put(tensor, out))
+
+
+@dataclass(frozen=True)
+class P2POp:
+    """One message of `batch_isend_irecv`: `isend` or `irecv`, a tensor and the other rank."""
+
+    op: Callable[..., Work]
+    tensor: Tensor
+    peer: int | None = None
+    group: Group | None = None
+    tag: int = 0
+    group_peer: int | None = None
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
+    """Start several messages; their order may differ between ranks."""
+    return [
+        each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer)
+        for each in p2p_op_list
+    ]

@@ -1,0 +1,96 @@
+"""Row-sparse gradients of embedding tables: ranks exchange the rows that they looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.collectives.recorded import await_result
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.plan import Plan, function_plan, recall, remember
+from weft.eager.record.result import rows_of
+from weft.eager.record.state import trace
+from weft.errors import DistributedError
+from weft.ir.dtype import int64
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import known
+from weft.ops.communication.shard import gather_parts
+from weft.ops.declaration import catalogue, constant_of
+from weft.ops.indexing.row_sparse import Cotangent, RowSparse
+from weft.transport.group import Group
+
+
+def reduce_rows(
+    gs: Sequence[Lazy], counts: Sequence[int], group: Group, reduction: str = "mean"
+) -> list[Lazy]:  # fmt: skip
+    """Record the mean, or the sum, over ranks of row-sparse gradients; the results are row-sparse.
+
+    All ranks add up the same rows in the same order: that of ranks.
+
+    Args:
+        counts: how many rows of each gradient a rank sends; with fewer it pads with rows of zeros.
+        reduction: `mean` or `sum`.
+    """
+    plan = _plan([g.type for g in gs], tuple(counts), group, reduction)
+    found = trace.now.record(plan, tuple(gs))
+    await_result(found[0])
+    results: list[Lazy] = []
+    for g, indices, rows in zip(gs, found[::2], found[1::2], strict=True):
+        types, static = (indices.type, rows.type), {"shape": known(g.type.shape)}
+        whole = function_plan(rows_of, types, static, differentiable=False)
+        results.append(trace.now.record(whole, (indices, rows))[0])
+    return results
+
+
+def _plan(
+    types: Sequence[TensorType], counts: tuple[int, ...], group: Group, reduction: str
+) -> Plan:  # fmt: skip
+    key = ("reduced rows", tuple(map(id, types)), counts, group.number, reduction)
+    found = recall(key)
+    if found is not None:
+        return found
+    results: list[TensorType] = []
+    for kind, shape in zip(types, _shapes(types, counts, group), strict=True):
+        results += [TensorType(int64, shape[:1]), TensorType(kind.dtype, shape)]
+
+    def expand(*gs: Cotangent) -> list[Value]:
+        found = _gathered(gs, counts, _shapes(types, counts, group), group)
+        if reduction == "sum":
+            return found
+        ranks = constant_of(group.size, found[1].dtype)
+        return [x / ranks if i % 2 else x for i, x in enumerate(found)]
+
+    return remember(key, Plan("reduce_rows", results, expand, False, takes_rows=True))
+
+
+def _shapes(
+    types: Sequence[TensorType], counts: Sequence[int], group: Group
+) -> list[tuple[int, ...]]:
+    """The shape of all ranks' rows together, for each gradient."""
+    return [
+        (count * group.size, *known(kind.shape)[1:])
+        for kind, count in zip(types, counts, strict=True)
+    ]
+
+
+def _gathered(
+    gs: Sequence[Cotangent], counts: Sequence[int], shapes: Sequence[tuple[int, ...]], group: Group
+) -> list[Value]:
+    parts: list[Value] = []
+    for g, count in zip(gs, counts, strict=True):
+        if not isinstance(g, RowSparse):
+            raise DistributedError("expected a row-sparse gradient, got a dense one")
+        parts += _padded(g, count)
+    whole = [shape for rows in shapes for shape in (rows[:1], rows)]
+    return list(gather_parts.all(*parts, shapes=tuple(whole), group=group.number)[: len(whole)])
+
+
+def _padded(g: RowSparse, count: int) -> tuple[Value, Value]:
+    """Indices and rows of a gradient, padded by rows of zeros for its first index."""
+    indices = catalogue.cast(g.indices, dtype=int64)
+    missing = count - known(indices.shape)[0]
+    if not missing:
+        return indices, g.values
+    first = catalogue.broadcast_to(catalogue.slice(indices, begin=(0,), end=(1,)), shape=(missing,))
+    ends = ((0, missing), *((0, 0),) * (len(known(g.values.shape)) - 1))
+    rows = catalogue.pad(g.values, paddings=ends)
+    return catalogue.concatenate(indices, first, axis=0), rows

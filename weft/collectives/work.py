@@ -1,0 +1,61 @@
+"""Asynchronous calls: `Work`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from weft.errors import DistributedError
+from weft.ir.node import at_user_line
+from weft.transport.group import Group
+
+
+class Work:
+    """An asynchronous call; its outputs change in `wait`.
+
+    Example:
+        >>> import weft as wf, weft.distributed as dist
+        >>> dist.init_process_group()
+        >>> x = wf.ones(2)
+        >>> work = dist.all_reduce(x, async_op=True)
+        >>> work.wait()
+        True
+        >>> dist.destroy_process_group()
+    """
+
+    def __init__(self, future: Future[Any], put: Callable[[], None]) -> None:
+        self._future = future
+        self._put = put
+        self._ended = False
+
+    def is_completed(self) -> bool:
+        """Whether the call has completed, so that `wait` returns at once."""
+        return self._future.done()
+
+    def wait(self) -> bool:
+        """Wait until the call has completed, and write its outputs.
+
+        Raises:
+            DistributedError: it has been waited for already, or the call failed.
+        """
+        if self._ended:
+            raise DistributedError(f"wait: the request has ended already{at_user_line()}")
+        self._future.result()
+        self._ended = True
+        self._put()
+        return True
+
+
+def done(
+    group: Group, later: bool, work: Callable[[], Any], put: Callable[[], None]
+) -> Work | None:
+    """Make a call, at once or asynchronously; `put` then writes the outputs on this thread."""
+    if later:
+        return Work(group.transport.submit(work), put)
+    if group.transport.worker.busy:
+        group.transport.worker.drain()
+    with group.transport.lock:
+        work()
+    put()
+    return None

@@ -1,0 +1,85 @@
+"""`defop`: declares an operation and adds it to the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from weft.errors import GraphError
+from weft.ir.dtype import as_dtype
+from weft.ops.declaration.fact import PLAIN, Autocast, Facts
+from weft.ops.declaration.lowering import Alias, Boundary, Composite, Lowering, Opaque, Reduce
+from weft.ops.declaration.op import REGISTRY, Case, Op, as_given
+
+
+def defop(
+    name: str,
+    *,
+    inputs: str,
+    dtype: Callable[..., Any],
+    shape: Callable[..., Any],
+    reference: Callable[..., Any],
+    vjp: Callable[..., Any],
+    lower: Lowering,
+    cases: Callable[[], Iterable[Case]],
+    attrs: Mapping[str, Any] | None = None,
+    outputs: int = 1,
+    stateful: bool = False,
+    partial: bool = False,
+    normal: Callable[..., Mapping[str, Any]] = as_given,
+    fast: Callable[..., Any] | None = None,
+    facts: Facts = PLAIN,
+) -> Op:
+    """Declare an operation and add it to the registry.
+
+    Args:
+        inputs: names of the data inputs, separated by spaces, such as `"x y"` or `"*xs"`. A bare
+            number takes the type of the first input that is a value; `"condition:bool x y"` says
+            that bare numbers for `condition` are booleans, and that it does not count here.
+        attrs: attribute names with their defaults (`REQUIRED` if there is none).
+
+    Raises:
+        GraphError: the name is taken, or a fact is missing.
+    """
+    if name in REGISTRY:
+        raise GraphError(f"defop: {name!r} is declared twice")
+    parts = [part.partition(":") for part in inputs.split()]
+    literals = tuple(as_dtype(kind) if kind else None for _, _, kind in parts)
+    if facts.autocast is None:
+        facts = replace(facts, autocast=_usual_autocast(name, inputs, lower))
+    op = Op(
+        name, tuple(part[0] for part in parts), attrs or {}, dtype, shape, reference, vjp, lower,
+        cases, outputs, stateful, partial, literals, normal, fast, facts,
+    )  # fmt: skip
+    REGISTRY[name] = op
+    for tell in declared:
+        tell(op)
+    return op
+
+
+declared: Final[list[Callable[[Op], None]]] = []
+"""Listeners, called for every operation declared later."""
+
+
+def exported(name: str) -> Op | None:
+    """The operation that front ends export under this name, unless they define it."""
+    op = REGISTRY.get(name)
+    return op if op is not None and op.facts.exported else None
+
+
+def exports() -> list[str]:
+    """Names of the operations that front ends export."""
+    return [name for name, op in REGISTRY.items() if op.facts.exported]
+
+
+def _usual_autocast(name: str, inputs: str, lower: Lowering) -> Autocast:
+    """The default autocast policy; raises if that may lose digits."""
+    if isinstance(lower, Reduce | Composite | Opaque):
+        raise GraphError(
+            f"defop: {name!r}: a {type(lower).__name__} may add up many terms: expected"
+            " facts=Facts(autocast=...), in which type it does while casts are automatic"
+        )
+    several = " " in inputs or "*" in inputs
+    alone = isinstance(lower, Alias | Boundary) or not several
+    return Autocast.KEPT if alone else Autocast.WIDEST
