@@ -31,6 +31,7 @@ from weft.version import __version__
 if TYPE_CHECKING:
     from weft import datasets, ops, tf1
     from weft.eager.functions.api import *  # noqa: F403
+    from weft.func.explanation import explain as explain
     from weft.serialization import load as load
     from weft.serialization import save as save
 
@@ -71,6 +72,7 @@ _ELSEWHERE = {
         "vmap",
         "while_loop",
     ),
+    "weft.func.explanation": ("explain",),
     "weft.special": ("igamma", "igammac", "mvlgamma"),
 }
 _METHODS = {"weft.fft": ("istft", "stft"), "weft.special": ("igamma", "igammac", "mvlgamma")}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from weft import config, ops
 from weft.errors import (
+    ArgumentError,
     FeedError,
     MismatchError,
     OutOfRangeError,
@@ -19,7 +20,7 @@ from weft.errors import (
 from weft.ir.graph import Graph
 from weft.ops.call import trace
 from weft.runtime import engine
-from weft.runtime.engine import Function, State, explain
+from weft.runtime.engine import Function, State
 from weft.runtime.oracle import check
 from weft.transform.gradient import gradients
 from weft.transform.interpreter import evaluate
@@ -309,12 +310,19 @@ def test_the_reference_mode_compares_and_can_fail():
         check(update.node.inputs[1], A, A + np.array([0, 0, 0.5, 0], np.float32), [A])
 
 
-def test_explain_shows_graph_and_memory():
+def test_a_step_is_explained_stage_by_stage():
     graph, state, (v,) = variables(v=A)
     with graph.as_default():
-        y = ops.sum(ops.exp(ops.read(v)))
-    text = explain(Function(graph, [y]), [], state)
-    assert "exp(" in text and "arena" in text
+        y = ops.sum(ops.exp(ops.read(v) * 1.0))
+    explanation = Function(graph, [y]).explain([], state)
+    after = {stage.name: stage.graph for stage in explanation.stages}
+    assert "multiply" in after["specialized"] and "multiply" not in after["simplify"]
+    (kernel,) = explanation.kernels
+    assert "define" in explanation.llvm_ir(kernel) and "ret" in explanation.assembly(kernel)
+    text = str(explanation)
+    assert "# fold" in text and "no change" in text and kernel in text and "arena" in text
+    with pytest.raises(ArgumentError, match=rf"expected a kernel among {kernel}, got 'none'"):
+        explanation.llvm_ir("none")
 
 
 def test_a_chain_of_5000_nodes_with_gradient():

@@ -64,20 +64,28 @@ PASSES: tuple[Callable[[Step], Step], ...] = (
 )
 
 
-def optimize(step: Step) -> Step:
+Watch = Callable[[str, float, Step], None]
+"""Is told a pass, how many seconds it took, and the step after it."""
+
+
+def optimize(step: Step, watch: Watch | None = None) -> Step:
     """Runs `PASSES` in order; `WEFT_VERIFY=1` verifies and `WEFT_DEBUG=3` prints after each."""
-    check, show = bool(config.get("verify")), int(config.get("debug")) >= 3
+    check = bool(config.get("verify"))
+    if watch is None and int(config.get("debug")) >= 3:
+        watch = _print
     for run in PASSES:
         start = time.perf_counter()
         step = run(step)
         if check:
             verify(step.graph)
             verify_types(step.graph)
-        if show:
-            spent = (time.perf_counter() - start) * 1e3
-            print(f"# {run.__name__}: {spent:.2f} ms", file=sys.stderr)
-            print(format_graph(step.graph), file=sys.stderr)
+        if watch is not None:
+            watch(run.__name__, time.perf_counter() - start, step)
     return step
+
+
+def _print(name: str, seconds: float, step: Step) -> None:
+    print(f"# {name}: {seconds * 1e3:.2f} ms\n{format_graph(step.graph)}", file=sys.stderr)
 
 
 JOINS: tuple[Callable[[Fused], Fused], ...] = (

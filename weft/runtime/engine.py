@@ -26,7 +26,6 @@ from weft.errors import FeedError, NoCompilerError
 from weft.ir.dtype import as_dtype
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
-from weft.ir.printer import format_graph
 from weft.ir.shape import compatible, show
 from weft.ops.boundary.state import variable
 from weft.ops.communication.exchange_log import ExchangeLog
@@ -37,7 +36,8 @@ from weft.passes.step import Request, Step, needed
 from weft.runtime.compilation import compiler
 from weft.runtime.decision import Answers, Decisions
 from weft.runtime.executable import Executable
-from weft.runtime.finish import finish
+from weft.runtime.explanation import Explanation
+from weft.runtime.finish import explained, finish
 from weft.runtime.flight import new_lock
 from weft.runtime.interpreted import Interpreted
 from weft.runtime.memory.state import State
@@ -184,6 +184,10 @@ class Function:
         answers = Answers(arrays, state, self._announce)
         return self._prepared(answers).profile(answers.arrays, state, runs)
 
+    def explain(self, arrays: Sequence[Array], state: State) -> Explanation:
+        """What the compiler makes of a step with these feeds, stage by stage; it is not run."""
+        return explained(self._specialize(Answers(arrays, state, self._announce)), self.threads)
+
     def _detailed(self, plain: Signature, answers: Answers) -> Signature:
         """The key with shapes of variables declared without, and the values that decide shapes."""
         shapes = self._shapes(plain, answers.state)
@@ -276,9 +280,3 @@ def _refuse_nan(feeds: Sequence[Value], arrays: Sequence[Array]) -> None:
                 f"feed of {value.name}: expected numbers, got NaN at {where}: "
                 f"{value.node.describe()}"
             )
-
-
-def explain(function: Function, arrays: Sequence[Array], state: State) -> str:
-    """The simplified graph and the plan of the program that these feeds run, as text."""
-    program = function.program(arrays, state)
-    return f"{format_graph(program.step.graph)}\n{program.summary()}"

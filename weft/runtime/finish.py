@@ -21,6 +21,7 @@ from weft.host.garbage_collection import collection_waits
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
 from weft.ir.node import Node, TensorType, Value
+from weft.ir.printer import format_graph
 from weft.passes import pipeline
 from weft.passes.blueprint import Blueprint
 from weft.passes.launch import Kernel
@@ -31,6 +32,7 @@ from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.fingerprint import fingerprint
 from weft.runtime.executable import Executable
 from weft.runtime.execution import driver
+from weft.runtime.explanation import Explanation, Stage
 from weft.runtime.measurement.stopwatch import Stopwatch
 from weft.runtime.recipe import Recipe, dump, load, recipe_of
 
@@ -97,6 +99,18 @@ def as_it_is(step: Step, threads: int) -> Executable:
     """The program of a simplified step, compiled without the disk cache."""
     blueprint = pipeline.plan(step, Generator(current()), threads)
     return Executable(recipe_of(blueprint), lambda: blueprint, threads)
+
+
+def explained(step: Step, threads: int) -> Explanation:
+    """What the compiler makes of a specialized step, stage by stage; nothing is run."""
+    stages = [Stage("specialized", 0.0, format_graph(step.graph))]
+
+    def watch(name: str, seconds: float, step: Step) -> None:
+        stages.append(Stage(name, seconds, format_graph(step.graph)))
+
+    target = current()
+    step = pipeline.optimize(step, watch)
+    return Explanation(tuple(stages), pipeline.plan(step, Generator(target), threads), target)
 
 
 def _key(step: Step, threads: int, target: Target, extents: Extents | None) -> str | None:

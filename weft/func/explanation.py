@@ -1,0 +1,45 @@
+"""`explain`: what the compiler makes of a function of tensors, stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.eager.record.access import array_of
+from weft.func.function import take_apart, trace_function
+from weft.ir.graph import Graph
+from weft.ops.boundary.state import placeholder
+from weft.ops.declaration import catalogue
+from weft.runtime.engine import Function, State
+from weft.runtime.explanation import Explanation
+
+
+def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Explanation:
+    """What the compiler makes of `function(*args, **kwargs)`; printing it shows every stage.
+
+    The function is traced, as `jit` does, and not run: no tensor changes. It may be a whole
+    training step. The result has `kernels`, the names of the kernels, `llvm_ir(name)` and
+    `assembly(name)`.
+
+    Args:
+        function: a function of tensors, a method or a module.
+        args, kwargs: its arguments, which may be nested.
+
+    Raises:
+        TracerError: the function reads the value of a tensor that it computes.
+
+    >>> import weft as wf
+    >>> stages = wf.explain(lambda x, w: (x @ w).relu().sum(), wf.ones(8, 4), wf.ones(4, 2))
+    >>> [stage.name for stage in stages.stages][:3]
+    ['specialized', 'prune', 'fold']
+    >>> "define" in stages.llvm_ir(stages.kernels[0])
+    True
+    """
+    arguments = take_apart((args, kwargs))
+    traced = trace_function(function, arguments)
+    graph = Graph()
+    with graph.as_default():
+        inputs = [placeholder(dtype=t.dtype, shape=t.shape) for t in traced.function.input_types]
+        outputs = catalogue.call.all(*inputs, function=traced.function)
+    arrays = [array_of(x) for x in (*arguments.lazies, *traced.captured)]
+    return Function(graph, outputs, feeds=inputs).explain(arrays, State())
