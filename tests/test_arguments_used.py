@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "weft"
 INNER = ["codegen", "ir", "ops", "passes", "runtime", "transform", "transport"]
-ELSEWHERE = ["distributed", "horovod", "tf1", "train"]  # with tables of their own
+ELSEWHERE = ["collectives", "distributed", "horovod", "tf1", "train"]  # with tables of their own
 
 ALWAYS = "the result is as with it anyway"
 HINT = "a hint for speed or memory, which changes no value"
