@@ -25,6 +25,7 @@ def fail(index, at, how):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_every_process_has_its_index_and_tensors():
     queue = mp.get_context("spawn").SimpleQueue()
     assert mp.spawn(send, (queue, wf.tensor([1.0, 2.0])), nprocs=2) is None

@@ -16,11 +16,16 @@ from weft.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 from weft.errors import ArgumentError, ConfigError, DistributedError
 
 
-@pytest.mark.parametrize("jobs", [pytest.param([2, 4], marks=pytest.mark.slow), [2]])
-def test_two_and_four_ranks(jobs, tmp_path):
+@pytest.mark.slow
+def test_two_and_four_ranks(tmp_path):
     """One job behind the other, where the second restores what the first saved."""
-    for ranks in jobs:
+    for ranks in (2, 4):
         assert_all_well(ranks, str(tmp_path))
+
+
+def test_two_ranks_exchange_and_train(tmp_path):
+    """Collectives, messages, objects and data-parallel training; the slow tests have the rest."""
+    assert_all_well(2, str(tmp_path), "brief")
 
 
 @pytest.mark.slow

@@ -36,6 +36,7 @@ def test_hosts_are_reached_by_the_remote_shell(monkeypatch):
     assert found[2]["cores"] == sorted(own)
 
 
+@pytest.mark.slow
 def test_more_threads_than_the_share_are_not_pinned():
     found = places(2, "--threads", str(len(cores.cores()) + 1))
     assert all(p["cores"] == sorted(cores.cores()) for p in found)

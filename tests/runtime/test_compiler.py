@@ -370,6 +370,7 @@ FILLING = """
 """
 
 
+@pytest.mark.slow
 def test_processes_fill_one_cache_at_the_same_time(folder):
     here = os.path.dirname(__file__)
     root = os.path.dirname(os.path.dirname(here))

@@ -56,7 +56,9 @@ def run(code: str, prelude: str, **settings: str) -> subprocess.CompletedProcess
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("code", [EAGER, TF1], ids=["eager", "tf1"])
+@pytest.mark.parametrize(
+    "code", [EAGER, pytest.param(TF1, marks=pytest.mark.slow)], ids=["eager", "tf1"]
+)
 def test_programs_do_without_a_compiler(tmp_path, code):
     wanted = run(code, "", WEFT_CACHE=str(tmp_path / "a"))
     assert wanted.returncode == 0 and wanted.stderr == "" and wanted.stdout

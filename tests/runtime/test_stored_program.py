@@ -170,6 +170,7 @@ def test_what_calls_python_is_not_kept(fresh, tmp_path):
         np.testing.assert_array_equal(found, -np.ones(3))
 
 
+@pytest.mark.slow
 def test_plans_are_the_same_in_every_process(tmp_path):
     code = """
     import hashlib

@@ -206,6 +206,7 @@ with tf.Session() as sess:
 """
 
 
+@pytest.mark.slow
 def test_savers_that_are_killed_leave_a_bounded_folder_and_a_latest_checkpoint(tmp_path):
     v = tf.Variable([1.0])
     root, folder = Path(__file__).resolve().parents[2], tmp_path / "run"

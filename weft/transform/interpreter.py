@@ -118,9 +118,14 @@ def evaluate_node(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
 
 def _types(node: Node, data: Sequence[Array], attrs: Mapping[str, Any]) -> Sequence[TensorType]:
     """The types of the results; of a branch or loop as declared, as it may run only in part."""
-    if functions(node):
+    if functions(node) or (not node.operands and all(map(_is_as_declared, data, node.inputs))):
         return node.types
     return op_of(node).derive(tuple(TensorType(as_dtype(a.dtype), a.shape) for a in data), attrs)
+
+
+def _is_as_declared(array: Array, value: Value) -> bool:
+    """Whether an array has the type that its node gives; unknown sizes are not compared."""
+    return array.shape == value.type.shape and array.dtype == value.type.dtype.numpy
 
 
 _NAMED: Final = re.compile(r"\w+: ")

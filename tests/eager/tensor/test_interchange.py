@@ -202,6 +202,7 @@ def answer(questions, answers):
     answers.put(double(questions.get(timeout=60)))
 
 
+@pytest.mark.slow
 def test_tensors_pass_through_queues_and_pools():
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:

@@ -68,8 +68,8 @@ def drawn(dataset, **options):
     [
         (DrawnByLayers(), {}),
         (Drawn(), {"persistent_workers": True, "shuffle": True}),
-        (Drawn(), {"generator": wf.Generator().manual_seed(3)}),
-        (DrawnStream(), {}),
+        pytest.param(Drawn(), {"generator": wf.Generator().manual_seed(3)}, marks=pytest.mark.slow),
+        pytest.param(DrawnStream(), {}, marks=pytest.mark.slow),
         pytest.param(
             DrawnStream(),
             {"persistent_workers": True, "multiprocessing_context": "spawn"},
@@ -260,6 +260,7 @@ class Raising(Sized):
         raise LookupError("no")
 
 
+@pytest.mark.slow
 def test_workers_leave_their_parents_processes_alone(capfd):
     class Collecting(Sized):
         def __getitem__(self, i):
