@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.eager.functions.creation.constructor import empty
 from weft.nn import init
-from weft.nn.functional import plain as F
+from weft.nn.functional.linear import bilinear, linear
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 
@@ -55,7 +55,7 @@ class Linear(Module):
 
     def forward(self, input: Any) -> Any:
         """(..., in_features) to (..., out_features)."""
-        return F.linear(input, self.weight, self.bias)
+        return linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The sizes."""
@@ -95,7 +95,7 @@ class Bilinear(Module):
 
     def forward(self, input1: Any, input2: Any) -> Any:
         """(..., in1_features) and (..., in2_features) to (..., out_features)."""
-        return F.bilinear(input1, input2, self.weight, self.bias)
+        return bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """The sizes."""

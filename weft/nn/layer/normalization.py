@@ -12,7 +12,8 @@ from weft.ir.dtype import int64
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
-from weft.nn.functional import plain as F
+from weft.nn.functional import normalization as F
+from weft.nn.layer.base import Layer, layer
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 from weft.ops.warning import warn
@@ -309,20 +310,12 @@ class GroupNorm(Module):
         )
 
 
-class LocalResponseNorm(Module):
+@layer(F.local_response_norm)
+class LocalResponseNorm(Layer):
     """`x / (k + alpha * mean of squares over size neighboring channels) ** beta`."""
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
-
-    def forward(self, input: Any) -> Any:
-        """The input's shape."""
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        """The options."""
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
+    _shown = "size, alpha=, beta=, k="
