@@ -61,7 +61,7 @@ def test_a_layer_is_what_its_fields_and_its_function_say():
     assert (list(made.state_dict()), Weighted(True).scale) == (["weight"], 0)
     assert not hasattr(Weighted, "scale") and not hasattr(made, "old")
     scale = "    scale: the\n        factor.\n"
-    about = f"Args:\n{scale}    weight: another.\n\nRaises:\n    ValueError: never."
+    about = f"Args:\n    weight: another.\n{scale}\nRaises:\n    ValueError: never."
     assert Weighted.__doc__ == f"A layer.\n\n{about}"
     for twin in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
         assert (repr(twin), twin(1.0, 1.0).item()) == (repr(made), 15)
@@ -110,5 +110,5 @@ def test_arguments_are_described_once():
             own: its own.
         """
 
-    inherited = "    input: numbers.\n    scale: the\n        factor."
-    assert other.__doc__ == f"Other.\n\nArgs:\n    own: its own.\n{inherited}"
+    scale = "    scale: the\n        factor.\n"
+    assert other.__doc__ == f"Other.\n\nArgs:\n    input: numbers.\n{scale}    own: its own."

@@ -31,26 +31,29 @@ def with_arguments(doc: str | None, names: Iterable[str], *sources: Any) -> str:
 
     Args:
         doc: the docstring.
-        names: the arguments.
+        names: the arguments, in order.
         sources: functions and classes whose docstrings describe them; the first that does counts.
     """
-    text = inspect.cleandoc(doc or "")
-    rest = set(names) - {name for described, _ in entries(doc) for name in described}
-    lines: list[str] = []
-    for source in sources:
-        for described, meaning in entries(source.__doc__) if rest else ():
-            shown = [name for name in described if name in rest]
-            if shown:
-                lines.append(f"    {', '.join(shown)}:{meaning}")
-                rest.difference_update(shown)
-    if not lines:
+    text, order = inspect.cleandoc(doc or ""), list(names)
+    described = list(entries(doc))
+    rest = set(order).difference(*[entry for entry, _ in described])
+    for source in sources if rest else ():
+        for entry, meaning in entries(source.__doc__):
+            shown = [name for name in entry if name in rest]
+            described += [(shown, meaning)] if shown else []
+            rest.difference_update(shown)
+    if not described:
         return text
-    head, section, tail = text.partition("\nArgs:\n")
+    place = {name: i for i, name in enumerate(order)}
+    described.sort(key=lambda entry: min([place.get(name, len(place)) for name in entry[0]]))
+    lines = [f"    {', '.join(entry)}:{meaning}" for entry, meaning in described]
+    before, section, after = text.partition("\nArgs:\n")
     if section:
-        own, gap, tail = tail.partition("\n\n")
-        return "\n".join([f"{head}{section}{own}", *lines]) + gap + tail
-    head, gap, tail = re.split(r"(\n\n(?=Raises:|Source:|>>> )|\Z)", text, maxsplit=1)
-    return "\n".join([head, "", "Args:", *lines]) + gap + tail
+        after = "".join(after.partition("\n\n")[1:])
+    else:
+        before, after = re.split(r"(?=\n\n(?:Raises:|Source:|>>> )|\Z)", text, maxsplit=1)
+        before += "\n"
+    return "\n".join([before, "Args:", *lines]) + after
 
 
 def arguments_of(*sources: Any) -> Callable[[F], F]:

@@ -171,6 +171,5 @@ def _compiled(
 
 def _document(cls: type[Any], *sources: Any) -> None:
     """Describe the constructor's arguments as the sources do, then as the base classes do."""
-    code = inspect.unwrap(cls.__init__).__code__
-    names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    names = inspect.signature(cls.__init__).parameters
     cls.__doc__ = with_arguments(cls._text, names, *sources, *cls.__mro__[1:])
