@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+_REST: Final = re.compile(r"(?=\n\n(?:(?:Raises|Returns|Example|Source):|>>> )|\Z)")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -51,7 +52,9 @@ def with_arguments(doc: str | None, names: Iterable[str], *sources: Any) -> str:
     if section:
         after = "".join(after.partition("\n\n")[1:])
     else:
-        before, after = re.split(r"(?=\n\n(?:Raises:|Source:|>>> )|\Z)", text, maxsplit=1)
+        before, after = re.split(
+            r"(?=\n\n(?:(?:Raises|Returns|Example|Source):|>>> )|\Z)", text, maxsplit=1
+        )
         before += "\n"
     return "\n".join([before, "Args:", *lines]) + after
 
