@@ -60,16 +60,15 @@ def with_arguments(doc: str | None, names: Iterable[str], *sources: Any) -> str:
 
 
 def arguments_of(*sources: Any) -> Callable[[F], F]:
-    """A decorator: arguments that a docstring leaves out are described as by other functions.
+    """A decorator: arguments that a docstring leaves out are described as by others.
 
     Args:
-        sources: the functions; the first that describes an argument counts.
+        sources: functions and classes; the first that describes an argument counts.
     """
 
-    def described(function: F) -> F:
-        code = inspect.unwrap(function).__code__
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        function.__doc__ = with_arguments(function.__doc__, names, *sources)
-        return function
+    def described(thing: F) -> F:
+        names = inspect.signature(thing).parameters
+        thing.__doc__ = with_arguments(thing.__doc__, names, *sources)
+        return thing
 
     return described
