@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.nn.functional.plain import *  # noqa: F403
+from weft.nn.functional.plain import *
 from weft.nn.functional.plain import __all__ as __all__
 from weft.ops.refusal import guard
 
