@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft import config
-from weft.codegen import driver, llvm
+from weft.codegen import llvm
 from weft.codegen.target import Target, current
 from weft.errors import OutOfRangeError, UninitializedError, WeftError
 from weft.ir.shape import known
@@ -21,6 +21,7 @@ from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variab
 from weft.passes.launch import Kernel
 from weft.passes.step import Step
 from weft.runtime.compilation.compiler import compile_kernels
+from weft.runtime.execution import driver
 from weft.runtime.execution.call import Call, NativeCall
 from weft.runtime.execution.program import Fault, Program
 from weft.runtime.fetching import fetch

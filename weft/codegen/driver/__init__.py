@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import platform
 import sys
 
@@ -10,7 +9,7 @@ from weft.codegen.driver.message import exchange, meet, stream
 from weft.codegen.driver.program import flush, land, run, stop
 from weft.codegen.driver.work import worker
 from weft.codegen.procedure import Machine, module
-from weft.passes.launch import SYMBOL, Kernel
+from weft.passes.launch import SYMBOL
 
 ENTRIES = (run, worker, stop, land, exchange, meet, stream, flush)
 """The functions in the driver's table, in order."""
@@ -23,9 +22,3 @@ def source(system: str = sys.platform, processor: str = "") -> str:
     addresses = ", ".join(f"ptr @{entry.name}" for entry in ENTRIES)
     table = f"@{SYMBOL} = constant [{len(ENTRIES)} x ptr] [{addresses}]"
     return f"{table}\n{module(machine, *ENTRIES)}"
-
-
-@functools.cache
-def kernel() -> Kernel:
-    """The driver as a kernel, compiled along with a program's own."""
-    return Kernel("driver", source())

@@ -7,9 +7,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.codegen.driver import ENTRIES, kernel, layout
+from weft.codegen.driver import ENTRIES, layout, source
 from weft.codegen.target import current
+from weft.passes.launch import Kernel
 from weft.runtime.compilation import compiler
+from weft.runtime.compilation.cache import digest
+from weft.runtime.compilation.fingerprint import compiler_digest
 
 PATIENCE_NS: Final = 50_000_000
 """Time after which a program with loops returns, so that Ctrl-C takes effect."""
@@ -41,6 +44,16 @@ class Entries(NamedTuple):
 
 
 _entries: Entries | None = None
+
+
+def kernel() -> Kernel:
+    """The driver as a kernel, compiled along with a program's own.
+
+    If its object code is there, without its text, which takes some milliseconds to write.
+    """
+    target = current()
+    key = digest("driver", compiler_digest(), target.cpu, target.features)
+    return Kernel("driver", "" if compiler.holds(key) else source(), key)
 
 
 def entries() -> Entries:
