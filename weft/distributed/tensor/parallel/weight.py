@@ -23,6 +23,8 @@ from weft.nn.module.module import Module
 from weft.transport.division import Division, divide, division_of
 from weft.transport.group import Group
 
+__all__ = ["ColumnwiseParallel", "ColwiseParallel", "RowwiseParallel", "SequenceParallel"]
+
 _LAST: Final = Shard(-1)
 
 
