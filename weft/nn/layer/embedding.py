@@ -15,6 +15,8 @@ from weft.nn.functional.embedding import embedding, embedding_bag, table_row
 from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
 
+__all__ = ["Embedding", "EmbeddingBag"]
+
 
 class _Table(Layer):
     padding_idx: int | None

@@ -24,6 +24,8 @@ from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 from weft.ops.declaration.fact import Autocast
 
+__all__ = ["GATConv", "GCNConv", "SAGEConv"]
+
 _convolve = recorded(ops.convolve, autocast=Autocast.WIDEST)
 _gathered = recorded(ops.gathered_edges, autocast=Autocast.WIDEST)
 _attend = recorded(ops.attend, autocast=Autocast.FLOAT32)

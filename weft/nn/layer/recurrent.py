@@ -19,6 +19,8 @@ from weft.nn.layer.packed_sequence import PackedSequence, run_backwards, run_for
 from weft.nn.layer.recurrent_cell import several
 from weft.nn.parameter import Parameter
 
+__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
+
 _GATES: Final = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}  # rows of weights, by mode
 
 

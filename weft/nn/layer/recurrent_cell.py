@@ -15,6 +15,8 @@ from weft.nn.functional import recurrent as nodes
 from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
 
+__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
+
 
 def several(x: Any) -> tuple[Any, ...]:
     """Results as a tuple; a single one as a tuple of one."""

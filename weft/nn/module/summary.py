@@ -16,6 +16,8 @@ from weft.eager.record.mode import no_grad
 from weft.eager.tensor.handle import Handle
 from weft.ir.shape import known
 
+__all__ = ["Summary", "summary"]
+
 Shape = tuple[int, ...]
 
 
