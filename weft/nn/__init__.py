@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from weft import exports
-from weft.nn import functional, grad, init, parallel, utils
+from weft.nn import functional as functional
+from weft.nn import grad as grad
+from weft.nn import init as init
+from weft.nn import parallel as parallel
+from weft.nn import utils as utils
 from weft.nn.layer.activation import *
 from weft.nn.layer.adaptive_softmax import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from weft.nn.layer.attention import MultiheadAttention as MultiheadAttention
