@@ -16,7 +16,7 @@ LAYERS = [
         "weft.exports",
         "weft.host",
         "weft.version",
-    ),  # fmt: skip
+    ),
     ("weft.ir",),
     ("weft.transport",),
     ("weft.ops",),
