@@ -1,7 +1,7 @@
 """What a declaration of an operation is written with: `defop`, its rules and its lowerings."""
 
 from weft.ops.declaration.constant import constant_of
-from weft.ops.declaration.defop import declared, defop, exported, exports
+from weft.ops.declaration.defop import defop, exported, exports
 from weft.ops.declaration.family import (
     HOSTED,
     REGION,
@@ -47,7 +47,6 @@ __all__ = [
     "as_given",
     "catalogue",
     "constant_of",
-    "declared",
     "defop",
     "exported",
     "exports",
