@@ -28,6 +28,8 @@ from weft.train.losses import (
 from weft.train.module import Module
 from weft.train.trainer import Trainer
 
+__all__ = ["History", "fit"]
+
 Array = np.ndarray[Any, Any]
 
 

@@ -12,6 +12,8 @@ from weft.ops.declaration.fact import PLAIN, Autocast, Facts
 from weft.ops.declaration.lowering import Alias, Boundary, Composite, Lowering, Opaque, Reduce
 from weft.ops.declaration.op import REGISTRY, Case, Op, as_given
 
+__all__ = ["declared", "defop", "exported", "exports"]
+
 
 def defop(
     name: str,

@@ -15,6 +15,8 @@ from weft.tf1.framework.convert import convert_to_tensor, require_kind, static_v
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
+__all__ = ["embedding_lookup", "in_top_k", "top_k"]
+
 
 # lookups
 def embedding_lookup(

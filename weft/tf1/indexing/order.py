@@ -18,6 +18,10 @@ from weft.tf1.framework.dynamic_shape import dimension
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
+__all__ = [
+    "argsort", "confusion_matrix", "depth_to_space", "invert_permutation", "sort", "space_to_depth",
+]  # fmt: skip
+
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The inverse of a permutation."""

@@ -30,6 +30,13 @@ from weft.tf1.shape.arrangement import reshape
 from weft.tf1.variable.variable import assign_add
 from weft.tf1.variable.variable_scope import variable_scope
 
+__all__ = [
+    "auc", "false_negatives", "false_negatives_at_thresholds", "false_positives",
+    "false_positives_at_thresholds", "mean_iou", "mean_per_class_accuracy", "precision",
+    "precision_at_thresholds", "recall", "recall_at_thresholds", "sensitivity_at_specificity",
+    "specificity_at_sensitivity", "true_negatives", "true_negatives_at_thresholds",
+    "true_positives", "true_positives_at_thresholds",
+]  # fmt: skip
 
 def _running_count(cell: str, y: Tensor, p: Tensor, weights: Any, name: str) -> Metric:
     graph = get_default_graph()
