@@ -20,7 +20,7 @@ import importlib as _importlib
 from typing import Any
 
 from weft.ops.refusal import guard as _guard
-from weft.tf1 import bitwise, contrib, errors, initializers, layers, losses, math, metrics
+from weft.tf1 import bitwise, errors, initializers, losses, math, metrics
 from weft.tf1 import app, compat, data, estimator, flags, gfile, logging
 from weft.tf1 import linalg
 from weft.tf1 import nn
@@ -218,7 +218,6 @@ __all__ = [
 for _part in (
     bitwise,
     initializers,
-    layers,
     linalg,
     losses,
     math,
@@ -231,6 +230,12 @@ for _part in (
     _guard(vars(_part))
 _guard(globals())
 
+# Packages that lie above, loaded on first use: Keras runs on the trainer, and `tf.layers`, which
+# `tf.contrib` uses, is made of Keras's layers
+_ABOVE = ("contrib", "keras", "layers")
+contrib: Any
+keras: Any
+layers: Any
 _ABSENT = {
     "shapes that depend on data": ("boolean_mask", "setdiff1d", "sparse_to_dense", "unique"),
     "strings and files": ("as_string", "string_join", "string_split"),
@@ -241,8 +246,8 @@ _ABSENT = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "keras":  # lies above: Keras runs on the trainer
-        return _importlib.import_module("weft.tf1.keras")
+    if name in _ABOVE:
+        return _importlib.import_module(f"weft.tf1.{name}")
     for what, names in _ABSENT.items():
         if name in names:
             raise AttributeError(f"weft.tf1 has no {name!r}: {what} is not supported yet")
@@ -255,4 +260,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *exports(), "keras"})
+    return sorted({*globals(), *exports(), *_ABOVE})
