@@ -8,7 +8,7 @@ from typing import Any, Final
 import weft.tf1 as tf
 from weft import ops
 from weft.errors import ArgumentError
-from weft.optim.nadam import momentum_product
+from weft.ops.optimizer.adam import momentum_product
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.optimizers.optimizer import Optimizer, WrappedOptimizer
 from weft.tf1.keras.storage.serialization import found, serialize
