@@ -38,6 +38,11 @@ def adam(
     return Update(p - change, (m, v, *most))
 
 
+def corrected(rate: Value, power1: Value, power2: Value) -> Value:
+    """Adam's learning rate with both bias corrections, from the powers of the betas."""
+    return rate * catalogue.sqrt(1.0 - power2) / (1.0 - power1)
+
+
 def adamax(
     p: Value, g: Value, m: Value, largest: Value, *, step: Value, rest1: Value, beta2: Value,
     eps: Value | float, beta1: Value | None = None, eps_in_largest: bool = True,

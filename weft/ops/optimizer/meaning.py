@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
 
 MEANINGS: Final = {
     # of PyTorch's optimizers
@@ -27,27 +29,39 @@ MEANINGS: Final = {
     "total_iters": "the steps that it takes.",
     # of TensorFlow's optimizers
     "learning_rate": "a number, a tensor, or a function that returns one.",
+    "initial_learning_rate": "the rate of the first step.",
+    "global_step": "the number of steps so far.",
+    "decay_steps": "the steps after which the decay is `decay_rate`.",
+    "decay_rate": "how much the rate falls.",
+    "staircase": "whether it falls in jumps, after each `decay_steps`.",
+    "end_learning_rate": "the rate after `decay_steps` steps.",
+    "power": "the exponent; 1 is a straight line.",
+    "cycle": "start again after `decay_steps` steps, from a lower rate each time.",
     "beta1": "the factor of the running mean of the gradient.",
     "beta2": "the factor of the running mean of its square.",
+    "beta_1": "the factor of the running mean of the gradient.",
+    "beta_2": "the factor of the running mean of its square.",
     "epsilon": "added to the denominator, so that it is not 0.",
     "momentum": "the factor of the running sum.",
     "use_locking": "accepted as in TensorFlow; updates are never interleaved.",
-    "name": "of the operations' scope, and of the slots.",
+    "name": "of the operations' scope.",
+    "options": "`lr`, `decay`, `clipnorm` and `clipvalue`, as in `Optimizer`.",
 }  # fmt: skip
 
 
-def describe(cls: type[Any]) -> None:
-    """Complete the `Args:` of a class of the package: all arguments, in the constructor's order.
+def described(thing: T) -> T:
+    """Complete the `Args:` of a function or class of the package: all arguments, in their order.
 
     Those that its docstring leaves out are described as in the table.
 
     Raises:
         KeyError: an argument that neither describes.
     """
-    doc = cls.__doc__
-    if doc is None or not cls.__module__.startswith("weft."):  # None: also with python -OO
-        return
-    arguments = list(inspect.signature(cls.__init__).parameters)[1:]
+    doc = thing.__doc__
+    if doc is None or not thing.__module__.startswith("weft."):  # None: also with python -OO
+        return thing
+    takes: Any = thing.__init__ if isinstance(thing, type) else thing
+    arguments = [name for name in inspect.signature(takes).parameters if name != "self"]
     before, there, section = doc.rstrip().partition("\n\n    Args:\n")
     if there:
         section, gap, after = section.partition("\n\n")
@@ -60,4 +74,5 @@ def describe(cls: type[Any]) -> None:
         own.update(dict.fromkeys(entry.split(":")[0].strip().split(", "), entry))
     entries = [own.get(name) or f"        {name}: {MEANINGS[name]}" for name in arguments]
     listed = "\n".join(dict.fromkeys(entries))
-    cls.__doc__ = f"{before}\n\n    Args:\n{listed}{gap}{after}\n    "
+    thing.__doc__ = f"{before}\n\n    Args:\n{listed}{gap}{after}\n    "
+    return thing

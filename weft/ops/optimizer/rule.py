@@ -22,6 +22,11 @@ class Update(NamedTuple):
     p: Value
     slots: tuple[Value, ...]
 
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """All of them, the parameter's first."""
+        return (self.p, *self.slots)
+
 
 Rule = Callable[..., Update]
 

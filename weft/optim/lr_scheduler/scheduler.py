@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from weft.errors import OptimizerError
 from weft.ir.node import at_user_line
-from weft.ops.optimizer.meaning import describe
+from weft.ops.optimizer.meaning import described
 from weft.ops.refusal import GuardedMaking
 from weft.optim.optimizer import Optimizer
 
@@ -44,7 +44,7 @@ class LRScheduler(GuardedMaking):
     eta_min: float = 0.0  # the rate decays to it; the factor applies to the distance from it
 
     def __init_subclass__(cls, **options: Any) -> None:
-        describe(cls)
+        described(cls)
         super().__init_subclass__(**options)
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
