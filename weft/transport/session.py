@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from weft.errors import DistributedError
 from weft.host.cores import launched
+from weft.ir.hooks import HOOKS
 from weft.ir.node import NOT_THE_USER, at_user_line
 from weft.transport.arrival import note_failure, tell
 from weft.transport.base import Transport, described
@@ -127,8 +128,6 @@ monitors: Final[list[Monitor]] = []
 
 Every step asks whether there is one, so it is a list to look at and not a function to call.
 """
-before_end: Final[list[Callable[[], None]]] = []
-"""What has to be done before this process leaves the job."""
 
 
 def current() -> Session | None:
@@ -208,8 +207,7 @@ def end() -> None:
 
 def _finish(session: Session) -> None:
     """Do what is left to do: other ranks may wait for it."""
-    for work in before_end:
-        work()
+    HOOKS.before_end()
     if session.transport.failure is None:
         session.transport.worker.catch_up()
     for group in session.groups.values():

@@ -29,6 +29,12 @@ from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_list import moving_average_variables, trainable_variables
 from weft.tf1.variable.variable_scope import get_variable
 
+__all__ = [
+    "ExponentialMovingAverage", "cosine_decay", "create_global_step", "exponential_decay",
+    "get_global_step", "get_or_create_global_step", "global_step", "inverse_time_decay",
+    "natural_exp_decay", "piecewise_constant", "piecewise_constant_decay", "polynomial_decay",
+]  # fmt: skip
+
 
 # the global step
 def get_global_step(graph: Graph | None = None) -> Variable | None:
