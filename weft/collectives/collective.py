@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.collectives.elements import array, kind, put, put_all, settle
+from weft.collectives.elements import array, compute_pending, kind, put, put_all
 from weft.collectives.process_group import for_members, member, root_of, seconds_of
 from weft.collectives.reduce_op import ReduceOp
 from weft.collectives.work import Work, done
@@ -106,7 +106,7 @@ def barrier(
         timeout: seconds, or a `timedelta`; by default the group's.
     """
     del device_ids
-    settle()
+    compute_pending()
     found = member(group, "barrier")
     return done(
         found, async_op, lambda: within(found, timeout, lambda: collective.barrier(found)),
@@ -324,7 +324,7 @@ def monitored_barrier(
         DistributedTimeoutError: ranks are missing after `timeout`.
     """
     del wait_all_ranks
-    settle()
+    compute_pending()
     found = member(group, "monitored_barrier")
     rows = list(np.zeros((found.size, 1), np.uint8))
     own = np.zeros(1, np.uint8)

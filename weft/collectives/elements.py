@@ -20,7 +20,7 @@ from weft.transport.base import Array
 from weft.transport.group import Group, bytes_of
 
 
-def settle() -> None:
+def compute_pending() -> None:
     """Compute all recorded operations, so that collectives run in program order."""
     if trace.now.pending:
         flush()
@@ -34,7 +34,7 @@ def array(tensor: Tensor) -> Array:
     """
     if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DTypeError(f"expected a tensor of weft, got {tensor!r:.200}{at_user_line()}")
-    settle()
+    compute_pending()
     found = array_of(tensor.lazy)
     return found if found.flags.c_contiguous else found.copy()
 

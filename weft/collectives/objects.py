@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.collectives.elements import array, settle
+from weft.collectives.elements import array, compute_pending
 from weft.collectives.object_types import described, with_types
 from weft.collectives.process_group import for_members, member, root_of
 from weft.eager.tensor.device import check_device
@@ -46,7 +46,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     found = member(group, "all_gather_object")
     _check(object_list, found.size, "all_gather_object")
     data = _encoded(obj, "all_gather_object")
-    settle()
+    compute_pending()
     object_list[:] = [_decoded(d) for d in collective.all_gather_bytes(found, data, "objects")]
 
 
@@ -59,7 +59,7 @@ def gather_object(
     found = member(group, "gather_object")
     root = root_of(found, dst, group_dst, "gather_object", 0)
     data = _encoded(obj, "gather_object")
-    settle()
+    compute_pending()
     every = collective.all_gather_bytes(found, data, "objects")
     if found.index == root:
         places = [] if object_gather_list is None else object_gather_list
@@ -77,7 +77,7 @@ def broadcast_object_list(
     check_device(device)
     root = root_of(found, src, group_src, "broadcast_object_list", 0)
     data = _encoded(object_list, "broadcast_object_list") if found.index == root else b""
-    settle()
+    compute_pending()
     every = collective.all_gather_bytes(found, data, f"objects of rank {found.ranks[root]}")
     if found.index != root:
         objects = _decoded(every[root])

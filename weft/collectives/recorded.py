@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.plan import function_plan
 from weft.eager.record.state import trace
-from weft.eager.tensor.rank_call import await_result, settle
+from weft.eager.tensor.rank_call import await_result, run_pending_collectives
 from weft.ir.shape import known, size
 from weft.ops.communication.bucket import reduced_later
 from weft.transport.group import Group
@@ -59,4 +59,4 @@ def buckets_of(sizes: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-__all__ = ["await_result", "buckets_by_size", "buckets_of", "reduce_all", "settle"]
+__all__ = ["await_result", "buckets_by_size", "buckets_of", "reduce_all", "run_pending_collectives"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import weft.distributed as dist
-from weft.collectives.elements import settle
+from weft.collectives.elements import compute_pending
 from weft.collectives.reduce_op import ReduceOp
 from weft.errors import DistributedError
 from weft.horovod import timeline
@@ -140,7 +140,7 @@ def join(device: int = -1) -> int:
         >>> hvd.shutdown()
     """
     del device
-    settle()
+    compute_pending()
     return join_all("hvd.join")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from weft.collectives.elements import array, put, settle
+from weft.collectives.elements import array, compute_pending, put
 from weft.collectives.recorded import buckets_of, reduce_all
 from weft.collectives.reduce_op import ReduceOp
 from weft.collectives.rows import reduce_rows
@@ -126,7 +126,7 @@ class _Setting:
         tally = self.process_set.group.transport.tally
         kept, tally.spans = tally.spans, []
         waited = dict(tally.waited)
-        settle()
+        compute_pending()
         spans, tally.spans = tally.spans, kept
         if kept is not None:
             kept.extend(spans)
