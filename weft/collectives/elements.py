@@ -1,4 +1,4 @@
-"""Tensors as NumPy arrays, for collectives that run at once."""
+"""Tensors as NumPy arrays, for collectives that run immediately."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def put(tensor: Tensor, values: Array) -> None:
 
 
 def room_of(tensor: Tensor) -> Array:
-    """Memory for a tensor's new elements, its own if it may be written; pass it to `fill`."""
+    """Memory for a tensor's new elements, its own if that is writable; pass it to `fill`."""
     with no_grad():
         memory = tensor.own_memory()
     return np.empty_like(array(tensor)) if memory is None else memory

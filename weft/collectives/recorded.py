@@ -23,8 +23,8 @@ def reduce_all(
     """Record an all-reduce of several values as one call.
 
     Args:
-        bucket_bytes: the size of a bucket, whose values are reduced together; values are in the
-            order in which they are expected to be computed.
+        bucket_bytes: the size of a bucket, whose values are reduced together. Pass values in the
+            order in which they are computed.
         counts: the number of values in each bucket; by default from `bucket_bytes`.
     """
     buckets = tuple(counts) if counts else buckets_by_size(xs, bucket_bytes)
@@ -36,7 +36,7 @@ def reduce_all(
 
 
 def buckets_by_size(xs: Sequence[Lazy], most: int) -> tuple[int, ...]:
-    """The number of values in each bucket of so many bytes."""
+    """The number of values in each bucket of at most `most` bytes."""
     sizes = [int(size(known(x.type.shape))) * x.type.dtype.size for x in xs]
     return buckets_of(sizes, most)
 

@@ -26,6 +26,7 @@ class Group:
     """An ordered subset of a transport's ranks; members are addressed by their index.
 
     Args:
+        transport: the connection of this process with all ranks.
         ranks: the members' ranks, in the order of the group.
         number: identifies the group; the same on all ranks.
         timeout: seconds after which waiting for a member is an error.

@@ -144,7 +144,7 @@ class Reduction:
     def _made_by(
         self, native: Callable[[Array, Array], None], call: SharedCall
     ) -> Callable[[Array, Array], bool]:
-        """A function that runs the native call; returns whether it ran, else nothing has changed."""
+        """A function that runs the native call; returns whether it ran, else nothing changed."""
         table, channel, slots = call.table, self._channel, self._alone
         assert slots is not None
 
