@@ -119,13 +119,14 @@ def __getattr__(name: str) -> Any:
             value = outlet.with_outlet(getattr(api, name), name=name, rule=rule)
             globals()[name] = value
             return value
-        op = importlib.import_module("weft.ops.declaration").exported(name)
-        if op is not None:
-            return importlib.import_module("weft.eager.functions.elementwise.from_op").of_op(op)
+        source = importlib.import_module("weft.ops.declaration").exported("torch", name)
+        if source is not None:  # declared later, by a user
+            declared = importlib.import_module("weft.eager.functions.elementwise.declared")
+            return declared.function_of(source)
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     elsewhere = [name for names in _ELSEWHERE.values() for name in names]
-    elsewhere += importlib.import_module("weft.ops.declaration").exports()
+    elsewhere += importlib.import_module("weft.ops.declaration").exports("torch")
     return sorted({*__all__, *_MODULES, *elsewhere, *_api().__all__})

@@ -51,7 +51,7 @@ from weft.tf1.control.functional_loop import foldl, foldr, map_fn, scan
 from weft.tf1.control.loop import while_loop
 from weft.tf1.nn.rnn import reverse_sequence
 from weft.tf1.control.tensor_array import TensorArray
-from weft.ops.declaration import exported, exports
+from weft.tf1.elementwise.declared import exported, exports
 from weft.tf1.framework.convert import (
     constant,
     convert_n_to_tensor,

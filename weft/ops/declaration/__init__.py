@@ -1,7 +1,8 @@
 """What a declaration of an operation is written with: `defop`, its rules and its lowerings."""
 
 from weft.ops.declaration.constant import constant_of
-from weft.ops.declaration.defop import declared, defop, exported, exports
+from weft.ops.declaration.defop import defop
+from weft.ops.declaration.face import Face, Out, Takes, exported, exports
 from weft.ops.declaration.family import (
     HOSTED,
     REGION,
@@ -39,15 +40,17 @@ __all__ = [
     "Case",
     "Composite",
     "Elementwise",
+    "Face",
     "Lowering",
     "Op",
     "Opaque",
+    "Out",
     "Pull",
     "Reduce",
+    "Takes",
     "as_given",
     "catalogue",
     "constant_of",
-    "declared",
     "defop",
     "exported",
     "exports",
