@@ -46,12 +46,11 @@ def of_two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], ndarray]
 
 def built(source: Any) -> Callable[..., ndarray]:
     """NumPy's function of an operation or formula, which has none of PyTorch's options."""
-    plain, face = declared.function_of(source), source.face
+    plain = declared.function_of(source)
     if plain.__kwdefaults__:
         plain = vars(declared)[own_name(source)]
     function = of_one(plain) if plain.__code__.co_argcount == 1 else of_two(plain)
-    function.__name__ = function.__qualname__ = face.names("numpy")[0]
-    function.__doc__ = face.doc
+    function.__doc__ = source.face.doc
     return function
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from weft.numpy.array import ndarray
 
 
+@functools.cache
 def _of_arrays(source: Any) -> Callable[..., ndarray]:
     """An operation or formula with a face as a function of what can be floating-point arrays."""
     run: Any = of_floats("special", source)

@@ -187,7 +187,6 @@ from weft.eager.functions.elementwise.declared import sqrt as sqrt
 from weft.eager.functions.elementwise.declared import square as square
 from weft.eager.functions.elementwise.declared import tan as tan
 from weft.eager.functions.elementwise.declared import tanh as tanh
-from weft.eager.functions.elementwise.declared import trunc as fix
 from weft.eager.functions.elementwise.declared import trunc as trunc
 from weft.eager.functions.elementwise.declared import xlogy as xlogy
 from weft.eager.functions.elementwise.from_op import relu6 as relu6
@@ -204,6 +203,7 @@ from weft.eager.functions.elementwise.selection import clamp_min as clamp_min
 from weft.eager.functions.elementwise.selection import clip as clip
 from weft.eager.functions.elementwise.selection import lerp as lerp
 from weft.eager.functions.elementwise.selection import masked_fill as masked_fill
+from weft.eager.functions.elementwise.unary import fix as fix
 from weft.eager.functions.elementwise.unary import frac as frac
 from weft.eager.functions.elementwise.unary import isneginf as isneginf
 from weft.eager.functions.elementwise.unary import isposinf as isposinf

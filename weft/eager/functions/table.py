@@ -118,7 +118,7 @@ TABLE: Final = (
     Names(selection, "addcdiv addcmul clamp clamp_max clamp_min clip lerp masked_fill", ALL),
     Names(unary, "polygamma"),
     Names(unary, "isneginf isposinf", BOTH, Out.EXACT),
-    Names(unary, "frac", ALL),
+    Names(unary, "fix frac", ALL),
     Names(grad_scaler, "GradScaler"),
     Names(gather, "flatnonzero take_along_axis where"),
     Names(gather, "argwhere nonzero", BOTH, Out.EXACT),

@@ -274,7 +274,7 @@ ceil = elementwise(
 trunc = elementwise(
     "trunc", lower=lambda b, x: b.trunc(x), reference=np.trunc, vjp=flat,
     face=Face("Every element without its fraction: rounded towards 0.", "[1.5, -1.5] -> [ 1., -1.]",
-              torch="trunc_ fix_", numpy="trunc fix", takes=Takes.ROUNDING, out=Out.EXACT),
+              torch="trunc_", numpy="trunc fix", takes=Takes.ROUNDING, out=Out.EXACT),
 )  # fmt: skip
 round = elementwise(
     "round", lower=lambda b, x: b.round(x), reference=np.rint, vjp=flat,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
 from weft.eager.functions.elementwise import declared
@@ -17,7 +17,7 @@ from weft.ops.declaration.fact import Autocast
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
-__all__ = ["frac", "isneginf", "isposinf", "logit", "nan_to_num", "polygamma", "round"]
+__all__ = ["fix", "frac", "isneginf", "isposinf", "logit", "nan_to_num", "polygamma", "round"]
 
 
 @written
@@ -27,6 +27,9 @@ def round(x: Any, *, decimals: int = 0) -> Tensor:
         return declared.round(x)
     scale = 10.0 ** builtins.abs(decimals)
     return declared.round(x * scale) / scale if decimals > 0 else declared.round(x / scale) * scale
+
+
+fix: Final = declared.trunc
 
 
 def frac(x: Any) -> Tensor:
