@@ -19,6 +19,7 @@ import weft.scipy.special
 import weft.special
 import weft.tf1.elementwise.declared
 from weft import Tensor  # importing it adds methods from their own modules, such as `stft`
+from weft.distributed.tensor import pointwise
 from weft.eager.functions import table
 from weft.eager.functions.elementwise import declared
 from weft.numpy import ndarray
@@ -35,7 +36,7 @@ RESULTS: Final = {
     "Tensor": "weft.eager.tensor.tensor",
     "ndarray": "weft.numpy.array",
 }
-"""Classes of results, where a stub imports them from."""
+"""Classes of results, and where a stub imports them from if the module does not say it."""
 HEAD: Final = '"""Made by `python -m tools.stubs`."""\n\n'
 BUILTINS: Final = ("bool", "bytes", "complex", "float", "int", "str")
 """Types that a tensor has methods of the same name of, so that a stub spells them out."""
@@ -49,6 +50,7 @@ def rendered() -> dict[Path, str]:
     return {
         ROOT / "weft/eager/tensor/tensor.pyi": _class(Tensor),
         ROOT / "weft/numpy/array.pyi": _class(ndarray),
+        _path(pointwise): _class(pointwise.Arithmetic) + _own_functions(pointwise),
         ROOT / "weft/eager/functions/api.pyi": _api(),
         **{_path(module): _functions(module) for module in MODULES},
     }
@@ -60,21 +62,30 @@ def _path(module: ModuleType) -> Path:
 
 def _functions(module: ModuleType) -> str:
     """A module whose functions are built from faces, with the functions that it defines itself."""
-    written = [
-        name
-        for name, member in vars(module).items()
-        if name[0] != "_" and getattr(member, "__module__", "") == module.__name__
-    ]
-    names = sorted({*written, *module.__all__})
-    functions = {name: getattr(module, name) for name in names}
-    results = sorted({_returned(f, True) for f in functions.values()} & {*RESULTS})
-    imports = "".join(f"from {RESULTS[name]} import {name}\n" for name in results)
-    text = "".join(_function(name, function) for name, function in functions.items())
+    functions = [getattr(module, name) for name in module.__all__]
+    results = sorted({_returned(f, True) for f in functions} & {*RESULTS})
+    homes = [getattr(getattr(module, name, None), "__module__", RESULTS[name]) for name in results]
+    imports = "".join(
+        f"from {home} import {name}\n" for home, name in zip(homes, results, strict=True)
+    )
+    pairs = sorted(zip(module.__all__, functions, strict=True), key=lambda pair: pair[0])
+    built = "".join(_function(*pair) for pair in pairs)
     shown = "".join(f'    "{name}",\n' for name in module.__all__)
     return (
-        f"{HEAD}import builtins\nfrom typing import Any\n\n{imports}\n{text}\n"
-        f"__all__ = [\n{shown}]\n"
+        f"{HEAD}import builtins\nfrom typing import Any\n\n{imports}\n{built}"
+        f"{_own_functions(module)}\n__all__ = [\n{shown}]\n"
     )
+
+
+def _own_functions(module: ModuleType) -> str:
+    """The functions that a module defines and does not list as public."""
+    public = getattr(module, "__all__", ())
+    return "".join(
+        _function(name, member)
+        for name, member in vars(module).items()
+        if name[0] != "_" and name not in public and inspect.isfunction(member)
+        and member.__module__ == module.__name__
+    )  # fmt: skip
 
 
 def _function(name: str, function: Any) -> str:
@@ -146,8 +157,15 @@ def _parameters(function: Any, first: tuple[str, ...] = ("self",)) -> str:
 
 
 def _signature(function: Any, own: bool) -> inspect.Signature:
-    """The signature, with `own` that of the function itself where it wraps another."""
-    return inspect.signature(function, follow_wrapped=not own)
+    """The signature, with `own` that of the function itself where it wraps another.
+
+    Of a wrapper that passes on any arguments, it is that of the inner one, and `out=`.
+    """
+    inner, outer = (inspect.signature(function, follow_wrapped=wrapped) for wrapped in (True, False))
+    if not own or "options" not in outer.parameters:
+        return outer if own else inner
+    out = [p for p in outer.parameters.values() if p.kind is p.KEYWORD_ONLY]
+    return inner.replace(parameters=[*inner.parameters.values(), *out])
 
 
 def _returned(function: Any, own: bool = False) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _OF_FACES = exports("special")
 globals().update({name: function_of(source) for name, source in _OF_FACES.items()})
-__all__ = [
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     *_OF_FACES,
     "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
     "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "erfcx",

@@ -53,8 +53,6 @@ def bitwise_right_shift(x1: Any, x2: Any, /) -> ndarray:
     """Integers with their bits shifted to the right: `x / 2**count`, rounded down."""
 def bitwise_xor(x1: Any, x2: Any, /) -> ndarray:
     """The bits in which two integers differ; for booleans, whether they differ."""
-def built(source: Any) -> Any:
-    """NumPy's function of an operation or formula, which has none of PyTorch's options."""
 def cbrt(x: Any, /) -> ndarray:
     """The cube root, negative for negative numbers."""
 def ceil(x: Any, /) -> ndarray:
@@ -153,10 +151,6 @@ def nextafter(x1: Any, x2: Any, /) -> ndarray:
     """The next floating-point number after the first, towards the second."""
 def not_equal(x1: Any, x2: Any, /) -> ndarray:
     """Whether elements differ, with broadcasting."""
-def of_one(function: Any) -> Any:
-    """A unary function of tensors as one of arguments that can be converted to arrays."""
-def of_two(function: Any) -> Any:
-    """A binary function of tensors as one of arguments that can be converted to arrays."""
 def positive(x: Any, /) -> ndarray:
     """A tensor equal to another."""
 def rad2deg(x: Any, /) -> ndarray:
@@ -191,6 +185,12 @@ def true_divide(x1: Any, x2: Any, /) -> ndarray:
     """The quotient of two tensors, with broadcasting; integers are divided as floats."""
 def trunc(x: Any, /) -> ndarray:
     """Every element without its fraction: rounded towards 0."""
+def of_one(function: Any) -> Any:
+    """A unary function of tensors as one of arguments that can be converted to arrays."""
+def of_two(function: Any) -> Any:
+    """A binary function of tensors as one of arguments that can be converted to arrays."""
+def built(source: Any) -> Any:
+    """NumPy's function of an operation or formula, which has none of PyTorch's options."""
 
 __all__ = [
     "equal",

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from weft.numpy.array import ndarray
 
 __all__ = [
-    *declared.__all__, "angle", "clip", "float_power", "imag", "isneginf", "isposinf", "nan_to_num",
+    "angle", "clip", "float_power", "imag", "isneginf", "isposinf", "nan_to_num",
     "pow", "power", "real", "real_if_close", "reciprocal", "rint", "round",
 ]  # fmt: skip
+__all__ += declared.__all__
 
 isneginf: Final = of_one(unary.isneginf)
 isposinf: Final = of_one(unary.isposinf)

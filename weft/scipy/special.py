@@ -43,7 +43,7 @@ def _of_arrays(source: Any) -> Callable[..., ndarray]:
 
 _OF_FACES = {name: _of_arrays(source) for name, source in exports("scipy").items()}
 globals().update(_OF_FACES)
-__all__ = [
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     *_OF_FACES,
     "betainc", "erf", "erfc", "erfcinv", "erfcx", "gammainc", "gammaincc", "iv", "ive", "j0",
     "j1", "jn", "jv", "k0", "k1", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtri",

@@ -5,101 +5,101 @@ from typing import Any
 
 from weft.numpy.array import ndarray
 
-def beta(*args: Any, **options: Any) -> ndarray:
+def beta(x: Any, y: Any, /) -> ndarray:
     """`gamma(x) * gamma(y) / gamma(x + y)`."""
-def betainc(*args: Any, **options: Any) -> Any:
+def betainc(*xs: Any) -> Any:
     """The distribution function of `beta` at `x`, after a and b."""
-def betaln(*args: Any, **options: Any) -> ndarray:
+def betaln(x: Any, y: Any, /) -> ndarray:
     """The logarithm of the absolute value of the beta function."""
-def digamma(*args: Any, **options: Any) -> ndarray:
+def digamma(x: Any, /) -> ndarray:
     """The derivative of `lgamma`."""
-def entr(*args: Any, **options: Any) -> ndarray:
+def entr(x: Any, /) -> ndarray:
     """`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
-def erf(*args: Any, **options: Any) -> ndarray:
+def erf(x: Any, /) -> ndarray:
     """The error function; complex numbers need SciPy."""
-def erfc(*args: Any, **options: Any) -> ndarray:
+def erfc(x: Any, /) -> ndarray:
     """1 minus the error function, accurate where that is tiny; complex numbers need SciPy."""
-def erfcinv(*args: Any, **options: Any) -> Any:
+def erfcinv(*xs: Any) -> Any:
     """The inverse of `erfc`."""
-def erfcx(*args: Any, **options: Any) -> Any:
+def erfcx(*xs: Any) -> Any:
     """`exp(x * x) * erfc(x)`, without overflow."""
-def erfinv(*args: Any, **options: Any) -> ndarray:
+def erfinv(x: Any, /) -> ndarray:
     """The inverse of `erf`."""
-def expit(*args: Any, **options: Any) -> ndarray:
+def expit(x: Any, /) -> ndarray:
     """The logistic function: `1 / (1 + exp(-x))`."""
-def gamma(*args: Any, **options: Any) -> ndarray:
+def gamma(x: Any, /) -> ndarray:
     """The gamma function: `(x - 1)!` for integers."""
-def gammainc(*args: Any, **options: Any) -> Any:
+def gammainc(*xs: Any) -> Any:
     """The distribution function of `gamma` at `x`, after a."""
-def gammaincc(*args: Any, **options: Any) -> Any:
+def gammaincc(*xs: Any) -> Any:
     """1 minus `gammainc`."""
-def gammaln(*args: Any, **options: Any) -> ndarray:
+def gammaln(x: Any, /) -> ndarray:
     """The logarithm of the absolute value of the gamma function."""
-def gammasgn(*args: Any, **options: Any) -> ndarray:
+def gammasgn(x: Any, /) -> ndarray:
     """The sign of `gamma`."""
-def i0(*args: Any, **options: Any) -> ndarray:
+def i0(x: Any, /) -> ndarray:
     """The modified Bessel function of the first kind of order 0."""
-def i0e(*args: Any, **options: Any) -> ndarray:
+def i0e(x: Any, /) -> ndarray:
     """`i0(x) * exp(-abs(x))`."""
-def i1(*args: Any, **options: Any) -> ndarray:
+def i1(x: Any, /) -> ndarray:
     """The modified Bessel function of the first kind of order 1."""
-def i1e(*args: Any, **options: Any) -> ndarray:
+def i1e(x: Any, /) -> ndarray:
     """`i1(x) * exp(-abs(x))`."""
-def iv(*args: Any, **options: Any) -> Any:
+def iv(*xs: Any) -> Any:
     """The modified Bessel function of the first kind of a real order."""
-def ive(*args: Any, **options: Any) -> Any:
+def ive(*xs: Any) -> Any:
     """`iv(v, x) * exp(-abs(x))`."""
-def j0(*args: Any, **options: Any) -> Any:
+def j0(*xs: Any) -> Any:
     """The Bessel function of the first kind of order 0."""
-def j1(*args: Any, **options: Any) -> Any:
+def j1(*xs: Any) -> Any:
     """The Bessel function of the first kind of order 1."""
-def jn(*args: Any, **options: Any) -> Any:
+def jn(*xs: Any) -> Any:
     """The Bessel function of the first kind of a real order."""
-def jv(*args: Any, **options: Any) -> Any:
+def jv(*xs: Any) -> Any:
     """The Bessel function of the first kind of a real order."""
-def k0(*args: Any, **options: Any) -> Any:
+def k0(*xs: Any) -> Any:
     """The modified Bessel function of the second kind of order 0."""
-def k1(*args: Any, **options: Any) -> Any:
+def k1(*xs: Any) -> Any:
     """The modified Bessel function of the second kind of order 1."""
-def log_expit(*args: Any, **options: Any) -> ndarray:
+def log_expit(x: Any, /) -> ndarray:
     """`log(sigmoid(x))`, which stays finite for every finite `x`."""
-def log_ndtr(*args: Any, **options: Any) -> ndarray:
+def log_ndtr(x: Any, /) -> ndarray:
     """The logarithm of `ndtr`, accurate near 0 and 1."""
-def log_softmax(*args: Any, **options: Any) -> ndarray:
+def log_softmax(x: Any, axis: Any = ...) -> ndarray:
     """The logarithm of `softmax`, accurate where that is tiny."""
-def loggamma(*args: Any, **options: Any) -> ndarray:
+def loggamma(x: Any, /) -> ndarray:
     """The logarithm of the absolute value of the gamma function."""
-def logit(*args: Any, **options: Any) -> ndarray:
+def logit(x: Any, /) -> ndarray:
     """`log(x / (1 - x))`, the inverse of `expit`."""
-def logsumexp(*args: Any, **options: Any) -> ndarray:
+def logsumexp(a: Any, axis: Any = ..., b: Any = ..., keepdims: builtins.bool = ...) -> ndarray:
     """`log(sum(b * exp(a)))` over axes, without overflow."""
-def multigammaln(*args: Any, **options: Any) -> ndarray:
+def multigammaln(a: Any, d: builtins.int) -> ndarray:
     """The logarithm of the multivariate gamma function of `d` dimensions."""
-def ndtr(*args: Any, **options: Any) -> ndarray:
+def ndtr(x: Any, /) -> ndarray:
     """The normal cumulative distribution function, accurate in both tails."""
-def ndtri(*args: Any, **options: Any) -> Any:
+def ndtri(*xs: Any) -> Any:
     """The inverse of `ndtr`."""
-def polygamma(*args: Any, **options: Any) -> ndarray:
+def polygamma(n: Any, x: Any, /) -> ndarray:
     """The `n`-th derivative of `digamma`."""
-def psi(*args: Any, **options: Any) -> ndarray:
+def psi(x: Any, /) -> ndarray:
     """The derivative of `lgamma`."""
-def rgamma(*args: Any, **options: Any) -> ndarray:
+def rgamma(x: Any, /) -> ndarray:
     """1 divided by `gamma`."""
-def softmax(*args: Any, **options: Any) -> ndarray:
+def softmax(x: Any, axis: Any = ...) -> ndarray:
     """`exp(x)` divided by its sum over axes (all by default)."""
-def xlog1py(*args: Any, **options: Any) -> ndarray:
+def xlog1py(x: Any, y: Any, /) -> ndarray:
     """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
-def xlogy(*args: Any, **options: Any) -> ndarray:
+def xlogy(x: Any, y: Any, /) -> ndarray:
     """`x * log(y)`, and 0 where `x` is 0."""
-def y0(*args: Any, **options: Any) -> Any:
+def y0(*xs: Any) -> Any:
     """The Bessel function of the second kind of order 0."""
-def y1(*args: Any, **options: Any) -> Any:
+def y1(*xs: Any) -> Any:
     """The Bessel function of the second kind of order 1."""
-def yn(*args: Any, **options: Any) -> Any:
+def yn(*xs: Any) -> Any:
     """The Bessel function of the second kind of a real order."""
-def yv(*args: Any, **options: Any) -> Any:
+def yv(*xs: Any) -> Any:
     """The Bessel function of the second kind of a real order."""
-def zeta(*args: Any, **options: Any) -> Any:
+def zeta(*xs: Any) -> Any:
     """Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."""
 
 __all__ = [

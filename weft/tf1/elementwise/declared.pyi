@@ -3,7 +3,7 @@
 import builtins
 from typing import Any
 
-from weft.eager.tensor.tensor import Tensor
+from weft.tf1.framework.tensor import Tensor
 
 def abs(x: Any, name: builtins.str | None = ...) -> Tensor:
     """The absolute value of every element."""
@@ -29,8 +29,6 @@ def bitwise_or(x: Any, y: Any, name: builtins.str | None = ...) -> Tensor:
     """The bits that one integer or both have; for booleans, whether one is true."""
 def bitwise_xor(x: Any, y: Any, name: builtins.str | None = ...) -> Tensor:
     """The bits in which two integers differ; for booleans, whether they differ."""
-def built(source: Any) -> Any:
-    """TensorFlow's function of an operation or formula, with `name=` for the node."""
 def ceil(x: Any, name: builtins.str | None = ...) -> Tensor:
     """The least integer that is not less than an element."""
 def cos(x: Any, name: builtins.str | None = ...) -> Tensor:
@@ -49,10 +47,6 @@ def exp(x: Any, name: builtins.str | None = ...) -> Tensor:
     """`e` to the power of every element."""
 def expm1(x: Any, name: builtins.str | None = ...) -> Tensor:
     """`exp(x) - 1`, accurate near 0."""
-def exported(name: builtins.str) -> Any:
-    """The operation that a user declared with this name in the face."""
-def exports() -> list[builtins.str]:
-    """The names in faces of `weft.tf1` itself, and not of a module in it."""
 def floor(x: Any, name: builtins.str | None = ...) -> Tensor:
     """The greatest integer that is not greater than an element."""
 def floor_div(x: Any, y: Any, name: builtins.str | None = ...) -> Tensor:
@@ -143,6 +137,12 @@ def truncatediv(x: Any, y: Any, name: builtins.str | None = ...) -> Tensor:
     """`x / y`, rounded towards 0."""
 def truncatemod(x: Any, y: Any, name: builtins.str | None = ...) -> Tensor:
     """What a division rounded towards 0 leaves: the sign is that of the dividend."""
+def built(source: Any) -> Any:
+    """TensorFlow's function of an operation or formula, with `name=` for the node."""
+def exported(name: builtins.str) -> Any:
+    """The operation that a user declared with this name in the face."""
+def exports() -> list[builtins.str]:
+    """The names in faces of `weft.tf1` itself, and not of a module in it."""
 
 __all__ = [
     "equal",

@@ -49,7 +49,9 @@ def built(name: str, source: Any) -> Function:
     floats = not takes_dtype(source, int64)
     if floats and takes_dtype(source, bool_):
         return of_truths(name)
-    function = of_one(name, floats) if arity(source) == 1 else of_two(name, floats)
+    if arity(source) == 2:
+        return of_two(name, floats)
+    function = of_one(name, floats)
     return function if face.booleans is None else of_bools(function, face.booleans)
 
 

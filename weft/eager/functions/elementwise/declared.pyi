@@ -33,8 +33,6 @@ def bitwise_or(x: Any, other: Any) -> Tensor:
     """The bits that one integer or both have; for booleans, whether one is true."""
 def bitwise_xor(x: Any, other: Any) -> Tensor:
     """The bits in which two integers differ; for booleans, whether they differ."""
-def built(name: builtins.str, source: Any) -> Any:
-    """The function of tensors that a face tells, without options."""
 def cbrt(x: Any) -> Tensor:
     """The cube root, negative for negative numbers."""
 def ceil(x: Any) -> Tensor:
@@ -79,8 +77,6 @@ def fmin(x: Any, other: Any) -> Tensor:
     """The smaller one; if one is NaN, the other."""
 def fmod(x: Any, other: Any) -> Tensor:
     """What a division rounded towards 0 leaves: the sign is that of the dividend."""
-def function_of(source: Any) -> Any:
-    """The function `weft.NAME` of an operation or formula: written by hand, else built here."""
 def greater(x: Any, other: Any) -> Tensor:
     """Whether elements of the first are greater, with broadcasting."""
 def greater_equal(x: Any, other: Any) -> Tensor:
@@ -201,6 +197,10 @@ def xlog1py(x: Any, other: Any) -> Tensor:
     """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
 def xlogy(x: Any, other: Any) -> Tensor:
     """`x * log(y)`, and 0 where `x` is 0, unless `y` is NaN."""
+def function_of(source: Any) -> Any:
+    """The function `weft.NAME` of an operation or formula: written by hand, else built here."""
+def built(name: builtins.str, source: Any) -> Any:
+    """The function of tensors that a face tells, without options."""
 
 __all__ = [
     "equal",
