@@ -1,9 +1,10 @@
 """`python -m tools.stubs`: writes the type stubs of names that come from tables.
 
 Editors and type checkers read `weft/eager/tensor/tensor.pyi` and `weft/numpy/array.pyi` (methods)
-and `weft/eager/functions/api.pyi` (the functions `weft.NAME`). They are made from the faces of
-operations, `weft/eager/functions/table.py` and `weft/numpy/method.py`; so are those of modules
-whose functions are built from faces. A test compares them.
+and `weft/eager/functions/api.pyi` (the functions `weft.NAME`). They are made from
+the faces of operations, `weft/eager/functions/table.py` and `weft/numpy/method.py`; so are those of
+modules whose functions are built from faces, and those of Horovod's collectives from
+`weft/horovod/collective_table.py`. A test compares them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+import weft.horovod.keras.collective
+import weft.horovod.tensorflow.collective
+import weft.horovod.torch.collective
 import weft.numpy.declared
 import weft.scipy.special
 import weft.special
@@ -25,18 +29,6 @@ from weft.eager.functions.elementwise import declared
 from weft.numpy import ndarray
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-MODULES: Final = (
-    declared,
-    weft.numpy.declared,
-    weft.tf1.elementwise.declared,
-    weft.special,
-    weft.scipy.special,
-)
-RESULTS: Final = {
-    "Tensor": "weft.eager.tensor.tensor",
-    "ndarray": "weft.numpy.array",
-}
-"""Classes of results, and where a stub imports them from if the module does not say it."""
 HEAD: Final = '"""Made by `python -m tools.stubs`."""\n\n'
 BUILTINS: Final = ("bool", "bytes", "complex", "float", "int", "str")
 """Types that a tensor has methods of the same name of, so that a stub spells them out."""
@@ -44,54 +36,96 @@ PLAIN: Final = frozenset({"Any", "None", "Tensor", "ndarray", "tuple", "list", "
 STUBBED: Final = {"Tensor": "weft.eager.tensor.tensor"}
 """Classes that say they are in another module, where their users find them."""
 
+MODULES: Final = (
+    declared,
+    weft.horovod.keras.collective,
+    weft.horovod.tensorflow.collective,
+    weft.horovod.torch.collective,
+    weft.numpy.declared,
+    weft.scipy.special,
+    weft.special,
+    weft.tf1.elementwise.declared,
+)
+"""Modules of functions that are made from a table or from faces."""
+TYPES: Final = {
+    "Sequence": "collections.abc",
+    "Any": "typing",
+    "Callable": "collections.abc",
+    "ndarray": "weft.numpy.array",
+    "Tensor": "weft.eager.tensor.tensor",
+    "Compressor": "weft.horovod.compression",
+    "ProcessSet": "weft.horovod.process_set",
+    "Reduction": "weft.horovod.reduction",
+    "Operation": "weft.tf1.framework.tensor",
+}
+"""Where the types in their signatures are defined."""
+
 
 def rendered() -> dict[Path, str]:
     """The text of each stub, by its path."""
     return {
         ROOT / "weft/eager/tensor/tensor.pyi": _class(Tensor),
         ROOT / "weft/numpy/array.pyi": _class(ndarray),
-        _path(pointwise): _class(pointwise.Arithmetic) + _own_functions(pointwise),
         ROOT / "weft/eager/functions/api.pyi": _api(),
+        _path(pointwise): _class(pointwise.Arithmetic)
+        + "".join(_function(name, getattr(pointwise, name)) for name in _defined(pointwise)),
         **{_path(module): _functions(module) for module in MODULES},
     }
 
 
 def _path(module: ModuleType) -> Path:
-    return ROOT / (module.__name__.replace(".", "/") + ".pyi")
+    return Path(str(module.__file__)).with_suffix(".pyi")
 
 
 def _functions(module: ModuleType) -> str:
-    """A module whose functions are built from faces, with the functions that it defines itself."""
-    functions = [getattr(module, name) for name in module.__all__]
-    results = sorted({_returned(f, True) for f in functions} & {*RESULTS})
-    homes = [getattr(getattr(module, name, None), "__module__", RESULTS[name]) for name in results]
-    imports = "".join(
-        f"from {home} import {name}\n" for home, name in zip(homes, results, strict=True)
-    )
-    pairs = sorted(zip(module.__all__, functions, strict=True), key=lambda pair: pair[0])
-    built = "".join(_function(*pair) for pair in pairs)
-    shown = "".join(f'    "{name}",\n' for name in module.__all__)
-    return (
-        f"{HEAD}import builtins\nfrom typing import Any\n\n{imports}\n{built}"
-        f"{_own_functions(module)}\n__all__ = [\n{shown}]\n"
-    )
+    """The functions that a module defines or makes, as they are declared and documented."""
+    names = sorted({*_defined(module), *module.__all__})
+    body = "".join(_function(name, getattr(module, name)) for name in names)
+    listed = "".join(f'    "{name}",\n' for name in module.__all__)
+    used = [(where, name) for name, where in TYPES.items() if re.search(rf"\b{name}\b", body)]
+    imports = "".join(f"from {_home(module, *pair)} import {pair[1]}\n" for pair in used)
+    return f"{HEAD}{imports}\n{body}__all__ = [\n{listed}]\n"
 
 
-def _own_functions(module: ModuleType) -> str:
-    """The functions that a module defines and does not list as public."""
-    public = getattr(module, "__all__", ())
-    return "".join(
-        _function(name, member)
-        for name, member in vars(module).items()
-        if name[0] != "_" and name not in public and inspect.isfunction(member)
-        and member.__module__ == module.__name__
-    )  # fmt: skip
+def _home(module: ModuleType, where: str, name: str) -> str:
+    """Where a type of a module is defined."""
+    return getattr(getattr(module, name, None), "__module__", where)
+
+
+def _defined(module: ModuleType) -> list[str]:
+    """The functions that a module defines."""
+    return [
+        name
+        for name, each in vars(module).items()
+        if inspect.isfunction(each) and each.__module__ == module.__name__ and name[0] != "_"
+    ]
 
 
 def _function(name: str, function: Any) -> str:
-    doc = (function.__doc__ or "").partition("\n")[0]
-    head = f"def {name}({_parameters(function, ())}) -> {_returned(function, True)}:"
-    return f'{head}\n    """{doc}"""\n'
+    return f"def {name}{_declared(function)}:\n    {_quoted(function.__doc__)}\n\n"
+
+
+def _declared(function: Any) -> str:
+    """A signature with its annotations as text, and `...` for defaults.
+
+    Of a wrapper that passes on any arguments, it is that of the inner one, and `out=`.
+    """
+    signature = inspect.signature(function, follow_wrapped=False)
+    if "options" in signature.parameters:
+        out = [p for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
+        signature = inspect.signature(function)
+        signature = signature.replace(parameters=[*signature.parameters.values(), *out])
+    parameters = [
+        p if p.default is p.empty else p.replace(default=...) for p in signature.parameters.values()
+    ]
+    text = str(signature.replace(parameters=parameters))
+    return text.replace("'", "").replace("Ellipsis", "...")
+
+
+def _quoted(text: str | None) -> str:
+    lines = inspect.cleandoc(text or "").replace("\\", "\\\\").split("\n")
+    ending = '"""' if len(lines) == 1 else '\n    """'
+    return '"""' + "\n".join(f"    {line}".rstrip() for line in lines).strip() + ending
 
 
 def _api() -> str:
@@ -131,12 +165,10 @@ def _member(name: str, member: Any) -> str:
     return f"    def {name}({_parameters(member)}) -> {_returned(member)}: ...\n"
 
 
-def _parameters(function: Any, first: tuple[str, ...] = ("self",)) -> str:
-    """The parameters as in a stub, `first` in place of as many."""
-    found = [*first]
+def _parameters(function: Any) -> str:
+    found = ["self"]
     star = False
-    parameters = list(_signature(function, not first).parameters.values())
-    for parameter in parameters[len(first) :]:
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
         kind = f": {_type(parameter.annotation)}"
         if parameter.kind is parameter.VAR_POSITIONAL:
             star = True
@@ -150,26 +182,11 @@ def _parameters(function: Any, first: tuple[str, ...] = ("self",)) -> str:
             found.append("*")
         default = "" if parameter.default is parameter.empty else " = ..."
         found.append(f"{parameter.name}{kind}{default}")
-    only = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
-    if only and not first:
-        found.insert(len(only), "/")
     return ", ".join(found)
 
 
-def _signature(function: Any, own: bool) -> inspect.Signature:
-    """The signature, with `own` that of the function itself where it wraps another.
-
-    Of a wrapper that passes on any arguments, it is that of the inner one, and `out=`.
-    """
-    inner, outer = (inspect.signature(function, follow_wrapped=wrapped) for wrapped in (True, False))
-    if not own or "options" not in outer.parameters:
-        return outer if own else inner
-    out = [p for p in outer.parameters.values() if p.kind is p.KEYWORD_ONLY]
-    return inner.replace(parameters=[*inner.parameters.values(), *out])
-
-
-def _returned(function: Any, own: bool = False) -> str:
-    return _type(_signature(function, own).return_annotation)
+def _returned(function: Any) -> str:
+    return _type(inspect.signature(function).return_annotation)
 
 
 def _type(annotation: Any) -> str:

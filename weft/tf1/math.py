@@ -1,121 +1,23 @@
 """`tf.math`: arithmetic, comparisons, reductions."""
 
+# A list to read; `gather` makes these names public.
+# ruff: noqa: F401, F403, I001
+# pyright: reportUnusedImport=false
+from weft import exports
 from weft.tf1.elementwise.arithmetic import (
-    abs,
-    accumulate_n,
-    acos,
-    acosh,
-    add,
-    add_n,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    ceil,
-    cos,
-    cosh,
-    div_no_nan,
-    divide,
-    equal,
-    erf,
-    erfc,
-    exp,
-    expm1,
-    floor,
-    floordiv,
-    floormod,
-    greater,
-    greater_equal,
-    is_finite,
-    is_inf,
-    is_nan,
-    less,
-    less_equal,
-    log,
-    log1p,
-    log_sigmoid,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    multiply_no_nan,
-    negative,
-    not_equal,
-    pow,
-    reciprocal,
-    rint,
-    round,
-    rsqrt,
-    sigmoid,
-    sign,
-    sin,
-    sinh,
-    sqrt,
-    square,
-    squared_difference,
-    subtract,
-    tan,
-    tanh,
-    truediv,
+    accumulate_n, add_n, divide, logical_xor, pow, round, truediv,
 )  # fmt: skip
+from weft.tf1.elementwise.declared import *
+from weft.tf1.elementwise.declared import multiply_no_nan as multiply_no_nan
 from weft.tf1.indexing.lookup import in_top_k, top_k
-from weft.tf1.indexing.order import (
-    confusion_matrix,
-    invert_permutation,
-)  # fmt: skip
-from weft.tf1.indexing.segment_reduction import (
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-    unsorted_segment_max,
-    unsorted_segment_mean,
-    unsorted_segment_min,
-    unsorted_segment_prod,
-    unsorted_segment_sqrt_n,
-    unsorted_segment_sum,
-)  # fmt: skip
+from weft.tf1.indexing.order import confusion_matrix, invert_permutation
+from weft.tf1.indexing.segment_reduction import *
 from weft.tf1.nn.activation import log_softmax, softmax, softplus, softsign, zero_fraction
 from weft.tf1.nn.normalization import l2_normalize
 from weft.tf1.reduction import (
-    argmax,
-    argmin,
-    count_nonzero,
-    cumprod,
-    cumsum,
-    reduce_all,
-    reduce_any,
-    reduce_euclidean_norm,
-    reduce_logsumexp,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-    reduce_std,
-    reduce_sum,
+    argmax, argmin, count_nonzero, cumprod, cumsum, reduce_all, reduce_any, reduce_euclidean_norm,
+    reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_std, reduce_sum,
     reduce_variance,
 )  # fmt: skip
 
-__all__ = [
-    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "argmax", "argmin", "asin", "asinh",
-    "atan", "atan2", "atanh", "ceil", "confusion_matrix", "cos", "cosh", "count_nonzero",
-    "cumprod", "cumsum", "div_no_nan", "divide", "equal", "erf", "erfc", "exp", "expm1",
-    "floor", "floordiv", "floormod", "greater", "greater_equal", "in_top_k",
-    "invert_permutation", "is_finite", "is_inf", "is_nan", "l2_normalize", "less", "less_equal",
-    "log", "log1p", "log_sigmoid", "log_softmax", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply", "multiply_no_nan",
-    "negative", "not_equal", "pow", "reciprocal", "reduce_all", "reduce_any",
-    "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "rint", "round", "rsqrt",
-    "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid",
-    "sign", "sin", "sinh", "softmax", "softplus", "softsign", "sqrt",
-    "square", "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv",
-    "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
-    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "zero_fraction",
-]  # fmt: skip
+exports.gather(globals())

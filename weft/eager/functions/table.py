@@ -52,8 +52,8 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange import interchange, printing
 from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view import memory_format
+from weft.ir.hooks import HOOKS
 from weft.ops.declaration import Elementwise, Op
-from weft.ops.declaration.defop import listeners
 from weft.ops.declaration.face import FACES
 from weft.ops.refusal import guard_methods, guarded, is_guarded
 
@@ -366,5 +366,5 @@ def _offer(op: Op) -> None:
 
 for _name, _method in methods().items():
     setattr(Tensor, _name, _method)
-listeners.append(_offer)
+HOOKS.declared = _offer
 guard_methods(Tensor, Handle)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from weft.errors import GraphError
 from weft.ir.dtype import as_dtype
+from weft.ir.hooks import HOOKS
 from weft.ops.declaration.face import FACES, Face
 from weft.ops.declaration.fact import PLAIN, Autocast, Facts
 from weft.ops.declaration.lowering import Alias, Boundary, Composite, Lowering, Opaque, Reduce
 from weft.ops.declaration.op import REGISTRY, Case, Op, as_given
+
+__all__ = ["defop"]
 
 
 def defop(
@@ -59,13 +62,8 @@ def defop(
     REGISTRY[name] = op
     if face is not None:
         FACES[name] = op
-        for tell in listeners:
-            tell(op)
+        HOOKS.declared(op)
     return op
-
-
-listeners: Final[list[Callable[[Op], None]]] = []
-"""Listeners, called for every operation with a face that is declared later."""
 
 
 def _usual_autocast(name: str, inputs: str, lower: Lowering) -> Autocast:

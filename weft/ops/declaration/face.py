@@ -14,6 +14,8 @@ from typing import Any, Final, TypeVar
 
 from weft.ir.dtype import DType
 
+__all__ = ["Face", "Out", "Takes", "exported", "exports"]
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -61,8 +63,9 @@ class Face:
             the operation.
         numpy: functions of `weft.numpy`.
         tf1: the type of TensorFlow's operation, after a slash the default name of its node where
-            that differs, then functions of `weft.tf1`, by default the operation's name:
-            `"Exp"`, `"IsNan is_nan"`, `"AddV2/Add add"`.
+            that differs, then functions of both `tf` and `tf.math`, by default the operation's
+            name: `"Exp"`, `"IsNan is_nan"`, `"AddV2/Add add"`; or of one module:
+            `"Invert bitwise.invert"`.
         special: functions of `weft.special`.
         scipy: functions of `weft.scipy.special`.
         dtensor: whether it is a method of `weft.distributed.tensor.DTensor`, too.
@@ -135,8 +138,16 @@ def arity(source: Any) -> int:
 
 
 def exports(front_end: str) -> dict[str, Any]:
-    """The operations and formulas of a front end by their public names."""
-    return {name: source for source in FACES.values() for name in source.face.names(front_end)}
+    """The operations and formulas of a front end by their public names.
+
+    Except those in modules of `weft.tf1`.
+    """
+    return {
+        name: source
+        for source in FACES.values()
+        for name in source.face.names(front_end)
+        if "." not in name
+    }
 
 
 def exported(front_end: str, name: str) -> Any:

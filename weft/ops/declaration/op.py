@@ -51,6 +51,8 @@ from weft.ops.declaration.face import Face
 from weft.ops.declaration.fact import PLAIN, Facts
 from weft.ops.declaration.lowering import Lowering
 
+__all__ = ["REGISTRY", "Array", "Case", "Op", "as_given", "catalogue"]
+
 Array = np.ndarray[Any, Any]
 
 

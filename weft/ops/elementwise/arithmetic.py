@@ -63,7 +63,7 @@ subtract = binary(
     "subtract", lower=lambda b, x, y: x - y, reference=np.subtract, vjp=lambda g, z, x, y: (g, -g),
     kinds="iufc", facts=Facts(cost=Cost.CHEAP, cancels=True),
     face=Face("The difference of two tensors, with broadcasting.", "[1, 2], 3 -> [-2, -1]",
-              torch="sub_ subtract_", numpy="subtract", tf1="Sub subtract sub"),
+              torch="sub_ subtract_", numpy="subtract", tf1="Sub subtract"),
 )  # fmt: skip
 multiply = binary(
     "multiply", lower=lambda b, x, y: x * y, reference=np.multiply,
@@ -71,7 +71,7 @@ multiply = binary(
     kinds="iufc", facts=CHEAP,
     face=Face("The product of two tensors, element by element, with broadcasting.",
               "[1, 2], [3, 4] -> [3, 8]",
-              torch="mul_ multiply_", numpy="multiply", tf1="Mul multiply mul"),
+              torch="mul_ multiply_", numpy="multiply", tf1="Mul multiply"),
 )  # fmt: skip
 divide = binary(
     "divide", lower=lambda b, x, y: x / y, reference=np.divide,
@@ -85,7 +85,7 @@ negative = elementwise(
     "negative", lower=lambda b, x: -x, reference=np.negative, vjp=lambda g, y, x: (-g,),
     kinds="iufc", facts=Facts(linear=True, cost=Cost.CHEAP),
     face=Face("Every element with the other sign.", "[1, -2] -> [-1,  2]",
-              torch="neg_ negative_", numpy="negative", tf1="Neg negative neg", out=Out.EXACT),
+              torch="neg_ negative_", numpy="negative", tf1="Neg negative", out=Out.EXACT),
 )  # fmt: skip
 square = elementwise(
     "square", lower=lambda b, x: x * x, reference=np.square, vjp=lambda g, y, x: (g * 2 * x,),
@@ -159,7 +159,7 @@ fmod = binary(
     specials=(1.0, -2.5, 7.25, 0.0), low=0.5,
     face=Face("What a division rounded towards 0 leaves: the sign is that of the dividend.",
               "[7, -7], 3 -> [ 1, -1]",
-              torch="fmod_", numpy="fmod", tf1="TruncateMod truncatemod", takes=Takes.DIVISOR),
+              torch="fmod_", numpy="fmod", tf1="TruncateMod tf.truncatemod", takes=Takes.DIVISOR),
 )  # fmt: skip
 
 

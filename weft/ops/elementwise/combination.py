@@ -22,7 +22,7 @@ def minimum(x: Value, y: Value) -> Value:
     return _shared(x, y, catalogue.minimum(x, y))
 
 
-@Face(torch="", tf1="TruncateDiv truncatediv")
+@Face(torch="", tf1="TruncateDiv tf.truncatediv")
 def cut_off(x: Value, y: Value) -> Value:
     """`x / y`, rounded towards 0."""
     if x.dtype.is_floating:
@@ -41,7 +41,7 @@ def addcdiv(x: Value, first: Value, second: Value, value: Value) -> Value:
     return x + value * first / second
 
 
-@Face(torch="", tf1="FloorDiv/floordiv floordiv floor_div")
+@Face(torch="", tf1="FloorDiv/floordiv floordiv tf.floor_div")
 def floored(x: Value, y: Value) -> Value:
     """`x / y`, rounded down."""
     if x.dtype.is_floating:

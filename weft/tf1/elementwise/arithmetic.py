@@ -10,9 +10,11 @@ from weft.errors import GraphError, ShapeError
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import op_of
 from weft.ops.elementwise.combination import floored
-from weft.tf1.elementwise.declared import *  # noqa: F403
+from weft.tf1.elementwise import declared
+from weft.tf1.elementwise.declared import *
 from weft.tf1.elementwise.declared import abs as magnitude
 from weft.tf1.elementwise.declared import (
+    floor_div,
     floordiv,
     greater,
     greater_equal,
@@ -21,7 +23,9 @@ from weft.tf1.elementwise.declared import (
     less_equal,
     logical_not,
     negative,
-)
+    truncatediv,
+    truncatemod,
+)  # fmt: skip
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     binary,
@@ -35,6 +39,13 @@ from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import OPERATORS, Tensor
+
+__all__ = [
+    "accumulate_n", "add_n", "bitcast", "cast", "div", "divide", "floor_div", "logical_xor", "matmul",
+    "pow", "realdiv", "round", "saturate_cast", "to_bfloat16", "to_double", "to_float", "to_int32",
+    "to_int64", "truediv", "truncatediv", "truncatemod",
+]  # fmt: skip
+__all__ += declared.__all__
 
 Function = Callable[..., Tensor]
 

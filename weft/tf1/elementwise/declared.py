@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from weft import ops as ops  # which declares all
-from weft.ops.declaration import Op, face
-from weft.ops.declaration.face import FACES, arity
+from weft.ops.declaration import Op
+from weft.ops.declaration.face import FACES, Face, arity
 from weft.tf1.framework.convert import binary, unary
 from weft.tf1.framework.tensor import Tensor
 
 
 def built(source: Any) -> Any:
     """TensorFlow's function of an operation or formula, with `name=` for the node."""
-    own: face.Face = source.face
+    own: Face = source.face
     kind, _, default = own.tf1.split()[0].partition("/")
     build = source.name if isinstance(source, Op) else source
 
@@ -34,21 +34,10 @@ def _all() -> dict[str, Any]:
     functions: dict[str, Any] = {}
     for source in FACES.values():
         if source.face.tf1:
-            names = [name.rpartition(".")[2] for name in source.face.names("tf1")]
-            functions |= dict.fromkeys(names, built(source))
+            functions |= dict.fromkeys(source.face.names("tf1"), built(source))
     return functions
 
 
-def exported(name: str) -> Op | None:
-    """The operation that a user declared with this name in the face."""
-    return face.exported("tf1", name)
-
-
-def exports() -> list[str]:
-    """The names in faces of `weft.tf1` itself, and not of a module in it."""
-    return [name for name in face.exports("tf1") if "." not in name]
-
-
 _ALL = _all()
-globals().update(_ALL)
-__all__ = [*_ALL]  # pyright: ignore[reportUnsupportedDunderAll]
+globals().update({name.rpartition(".")[2]: function for name, function in _ALL.items()})
+__all__ = [name for name in _ALL if "." not in name]  # of `tf` and `tf.math`
