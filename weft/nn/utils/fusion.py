@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import ones_like, zeros_like
-from weft.eager.functions.elementwise.unary import rsqrt
+from weft.eager.functions.elementwise.declared import rsqrt
 from weft.errors import ShapeError, StateError
 from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
