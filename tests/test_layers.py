@@ -9,7 +9,14 @@ from tools.imports import imported, imports, modules
 
 # From the bottom up; a module may import its own layer and those before it.
 LAYERS = [
-    ("weft.config", "weft.errors", "weft.host", "weft.version"),
+    (
+        "weft.config",
+        "weft.documentation",
+        "weft.errors",
+        "weft.exports",
+        "weft.host",
+        "weft.version",
+    ),
     ("weft.ir",),
     ("weft.transport",),
     ("weft.ops",),

@@ -1,8 +1,8 @@
 """The communication thread: runs calls in order while the process computes.
 
-Where a rank computes on its only core, the thread would take turns with the one that computes, and
-two ranks would wait for each other's turns. Calls that need nothing but the core are deferred
-there: whoever waits for one makes it.
+If a rank has a single core, the thread would compete with the one that computes, and two ranks
+would wait for each other. There, calls that only need the core are deferred: a thread that waits
+for such a call makes it.
 """
 
 from __future__ import annotations
@@ -20,70 +20,83 @@ Work = tuple[Future[Any], Callable[[], Any]]
 
 
 class Worker:
-    """Does one piece of work after another; its thread starts with the first that is not deferred.
+    """Runs work in order of submission; its thread starts with the first that is not deferred.
+
+    There is one queue. The worker's thread, or a thread that waits, takes the next piece of work
+    from the queue and runs it while holding `_turn`, which keeps the order.
 
     Args:
-        words: in which native code is told that work may be left.
+        words: a flag in them tells native code that work may be pending.
     """
 
     def __init__(self, words: Any) -> None:
         self._words = words
-        self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
-        self._deferred: deque[Work] = deque()
-        self._lock = threading.Lock()  # of what is queued
-        self._turn = threading.Lock()  # of whoever does it
+        self._queue: deque[Work] = deque()
+        self._deferred = 0  # pieces at the queue's end that the thread does not know of
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()  # an item a known piece
+        self._lock = threading.Lock()  # guards the queue
+        self._turn = threading.RLock()  # held while work runs; reentrant for signal handlers
         self._thread: threading.Thread | None = None
-        self._doing: threading.Thread | None = None  # what was deferred
-        self._last: Future[Any] | None = None  # of the thread's
-        self.busy = False  # whether anything may not be done yet
+        self._doing: threading.Thread | None = None  # the thread that holds the turn
+        self._last: Future[Any] | None = None  # the last piece that the thread knows of
+        self.busy = False  # whether work may be pending
 
     def submit(self, work: Callable[[], Any], deferred: bool = False) -> Future[Any]:
-        """Queue work, behind all that was queued before.
+        """Queue work.
 
         Args:
-            deferred: whether to do it only when it is waited for.
+            deferred: whether to run it only when it is waited for.
         """
-        found = Future[Any]()
+        future = Future[Any]()
         with self._lock:
             self.busy = True
             self._words[BUSY] = 1
-            self._deferred.append((found, work))
+            self._queue.append((future, work))
+            self._deferred += 1
             if not deferred:
-                self._pass_on()
-        return found
+                self._tell()
+        return future
 
-    def _pass_on(self) -> None:
-        """Give the thread what was deferred."""
+    def _tell(self) -> None:
+        """Wake the thread for everything in the queue."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="weft-exchange", daemon=True)
             self._thread.start()
-        while self._deferred:
-            self._last = self._deferred[0][0]
-            self._queue.put(self._deferred.popleft())
+        self._last = self._queue[-1][0]
+        for _ in range(self._deferred):
+            self._wake.put(None)
+        self._deferred = 0
 
     def catch_up(self) -> None:
-        """Do what was deferred; the thread does it, should that be at work."""
+        """Run deferred work; if the thread is at work, it does so."""
         if not self._deferred or self._is_at_work():
             return
         with self._lock:
-            if self._last is not None and not self._last.done():
-                self._pass_on()
+            if self._deferred and self._last is not None and not self._last.done():
+                self._tell()
                 return
+        while self._do_next(deferred=True):
+            pass
+
+    def _do_next(self, deferred: bool) -> bool:
+        """Run the next piece of work, a deferred one only if asked; whether there was one."""
         with self._turn:
             self._doing = threading.current_thread()
             try:
-                while (work := self._next_deferred()) is not None:
-                    _do(*work)
+                with self._lock:
+                    left = len(self._queue)
+                    if left == (0 if deferred else self._deferred):
+                        return False
+                    future, work = self._queue.popleft()
+                    self._deferred = min(self._deferred, left - 1)
+                _do(future, work)
             finally:
                 self._doing = None
-
-    def _next_deferred(self) -> Work | None:
-        with self._lock:
-            return self._deferred.popleft() if self._deferred else None
+        return True
 
     def _is_at_work(self) -> bool:
-        """Whether the caller is what does the work: it would wait for itself."""
-        return threading.current_thread() in (self._thread, self._doing)
+        """Whether the caller is inside a piece of work, and so would wait for itself."""
+        return threading.current_thread() is self._doing
 
     def drain(self) -> None:
         """Wait until all queued work is done, unless that work itself calls it."""
@@ -92,22 +105,20 @@ class Worker:
         self.catch_up()
         last = self._last
         if last is not None:
-            last.exception()  # whoever waits for it raises it
-        with self._lock:
-            if self._last is last and not self._deferred and self._doing is None:
+            last.exception()  # the thread that waits for the future raises it
+        with self._turn, self._lock:  # no piece of work is running
+            if not self._queue:
                 self._last, self.busy = None, False
                 self._words[BUSY] = 0
 
     def _run(self) -> None:
         while True:
-            work = self._queue.get()
-            with self._turn:
-                _do(*work)
-            del work  # and with it the memory that the call had, before the next comes
+            self._wake.get()
+            self._do_next(deferred=False)
 
 
 def _do(future: Future[Any], work: Callable[[], Any]) -> None:
-    """Do a piece of work."""
+    """Run a piece of work."""
     try:
         future.set_result(work())
     except BaseException as error:

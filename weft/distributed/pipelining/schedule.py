@@ -15,6 +15,8 @@ from weft.eager.record.mode import no_grad
 from weft.errors import ArgumentError
 from weft.ir.node import at_user_line
 
+__all__ = ["Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B"]
+
 Loss = Callable[[Any, Any], Any]
 
 
@@ -106,7 +108,7 @@ class _Schedule(abc.ABC):
             for each in passes:
                 (self._backward_pass if each.backward else self._forward_pass)(each, step, trains)
             for channel in (*self._forward, *self._back):
-                channel.settle()
+                channel.wait_for_sends()
         finally:
             for stage in self.stages:
                 stage.forget()
