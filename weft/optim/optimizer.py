@@ -22,12 +22,12 @@ from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, pays
 from weft.eager.tensor.scalar import number
+from weft.documentation import inherit_arguments
 from weft.errors import DTypeError, OptimizerError
 from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import Uninterrupted
 from weft.ir.dtype import DType
 from weft.ir.node import at_user_line
-from weft.ops.optimizer.meaning import described
 from weft.ops.optimizer.rule import Rule
 from weft.ops.optimizer.rule import Update as Update
 from weft.ops.refusal import GuardedMaking
@@ -127,7 +127,7 @@ class Optimizer(GuardedMaking):
         cls._options = dict(sorted(every.items(), key=lambda item: item[1].keyword))
         if own and "__init__" not in vars(cls):
             cls.__init__ = constructor(cls, cls._options, partial(_made, fields=cls._options))
-            described(cls)
+            inherit_arguments(cls)
         super().__init_subclass__(**options)
 
     def __post_init__(self) -> None:

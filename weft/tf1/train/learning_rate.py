@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft import ops
+from weft.documentation import arguments_of
 from weft.errors import GraphError
 from weft.ir.node import Value
-from weft.ops.optimizer.meaning import described
 from weft.tf1.control.dependency import group
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
@@ -95,7 +95,6 @@ def _floored(share: Value, staircase: bool) -> Value:
     return ops.floor(share) if staircase else share
 
 
-@described
 def exponential_decay(
     learning_rate: Any,
     global_step: Any,
@@ -104,7 +103,16 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down."""
+    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down.
+
+    Args:
+        learning_rate: the rate of the first step.
+        global_step: the number of steps so far.
+        decay_steps: the steps after which the decay is `decay_rate`.
+        decay_rate: how much the rate falls.
+        staircase: whether it falls in jumps, one after each `decay_steps`.
+        name: of the operation.
+    """
 
     def formula(rate: Value, step: Value, steps: Value, factor: Value) -> Value:
         return rate * ops.power(factor, _floored(step / steps, staircase))
@@ -113,7 +121,7 @@ def exponential_decay(
     return _decay("ExponentialDecay", name, learning_rate, global_step, numbers, formula)
 
 
-@described
+@arguments_of(exponential_decay)
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -131,7 +139,7 @@ def inverse_time_decay(
     return _decay("InverseTimeDecay", name, learning_rate, global_step, numbers, formula)
 
 
-@described
+@arguments_of(exponential_decay)
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -149,7 +157,7 @@ def natural_exp_decay(
     return _decay("NaturalExpDecay", name, learning_rate, global_step, numbers, formula)
 
 
-@described
+@arguments_of(exponential_decay)
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -163,6 +171,9 @@ def polynomial_decay(
 
     Args:
         decay_steps: the steps of the way.
+        end_learning_rate: the last rate.
+        power: the exponent; 1 is a straight line.
+        cycle: go on after `decay_steps`, from a lower rate each time.
     """
 
     def formula(rate: Value, step: Value, steps: Value, end: Value, degree: Value) -> Value:
@@ -175,7 +186,7 @@ def polynomial_decay(
     return _decay("PolynomialDecay", name, learning_rate, global_step, numbers, formula)
 
 
-@described
+@arguments_of(exponential_decay)
 def cosine_decay(
     learning_rate: Any,
     global_step: Any,
