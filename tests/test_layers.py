@@ -56,7 +56,8 @@ LAYERS = [
     ("weft.distributed",),
     ("weft.models",),
     ("weft.train",),
-    ("weft.tf1.keras",),  # a face of the trainer
+    # Keras is a face of the trainer, and TensorFlow's older layers are made of Keras's
+    ("weft.tf1.keras", "weft.tf1.layers", "weft.tf1.contrib"),
     ("weft.horovod",),
     ("weft.cli",),
 ]

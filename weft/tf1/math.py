@@ -3,7 +3,7 @@
 # A list to read; `gather` makes these names public.
 # ruff: noqa: F401, F403, I001
 # pyright: reportUnusedImport=false
-from weft import exports
+from weft import exports as _exports
 from weft.tf1.elementwise.arithmetic import (
     abs, accumulate_n, acos, acosh, add, add_n, asin, asinh, atan, atan2, atanh, ceil, cos, cosh,
     div_no_nan, divide, equal, erf, erfc, exp, expm1, floor, floordiv, floormod, greater,
@@ -23,4 +23,4 @@ from weft.tf1.reduction import (
     reduce_variance,
 )  # fmt: skip
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -24,7 +24,7 @@ def await_result(x: Lazy) -> None:
         _expected.append(wrap(x))
 
 
-def settle() -> None:
+def run_pending_collectives() -> None:
     """Run what is recorded, if it contains collectives."""
     if _unfinished():
         flush()
@@ -40,4 +40,4 @@ def _unfinished() -> list[Any]:
     return [x for x, r in records if r is not None and r.serial >= pending[0].serial]
 
 
-HOOKS.before_end = settle
+HOOKS.before_end = run_pending_collectives
