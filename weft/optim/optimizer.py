@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, dataclass_transform
 
 from weft.checkpoint.slices import own_part, sliced
+from weft.documentation import inherit_arguments
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
@@ -22,7 +23,6 @@ from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, pays
 from weft.eager.tensor.scalar import number
-from weft.documentation import inherit_arguments
 from weft.errors import DTypeError, OptimizerError
 from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import Uninterrupted

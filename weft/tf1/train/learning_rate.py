@@ -41,6 +41,9 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
     """The step counter, or `None`.
 
     It is the variable in `GraphKeys.GLOBAL_STEP`, or the one named `global_step`.
+
+    Args:
+        graph: the default graph if left out.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -51,6 +54,9 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
 
 def create_global_step(graph: Graph | None = None) -> Variable:
     """Create the step counter.
+
+    Args:
+        graph: the default graph if left out.
 
     Raises:
         GraphError: there is one already.
@@ -67,13 +73,22 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The step counter, created if there is none."""
+    """The step counter, created if there is none.
+
+    Args:
+        graph: the default graph if left out.
+    """
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The step counter's value in a session."""
+    """The step counter's value in a session.
+
+    Args:
+        sess: the session.
+        global_step_tensor: the step counter.
+    """
     return int(sess.run(global_step_tensor))
 
 
