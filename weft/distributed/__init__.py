@@ -106,7 +106,7 @@ __all__ = [
     "send",
 ]  # fmt: skip
 
-name_ranks()  # as programs for `torchrun` read it before they join the process group
+name_ranks()  # programs for `torchrun` read the environment before they join the job
 
 # Above `weft.nn`, so loaded on first use.
 _MODULES: Final = ("checkpoint", "fsdp", "pipelining", "tensor")
