@@ -156,11 +156,11 @@ def _type(annotation: Any) -> str:
     return re.sub(rf"\b({'|'.join(BUILTINS)})\b", r"builtins.\1", text)
 
 
-def main() -> None:
-    """Write the stubs."""
-    for path, text in rendered().items():
+def write(texts: dict[Path, str]) -> None:
+    """Write stubs, each to its path."""
+    for path, text in texts.items():
         path.write_text(text)
 
 
 if __name__ == "__main__":
-    main()
+    write(rendered())

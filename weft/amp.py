@@ -8,6 +8,8 @@ weft.bfloat16
 
 from __future__ import annotations
 
-from weft.eager.functions.api import GradScaler, autocast
+from weft import exports as _exports
+from weft.eager.functions.api import GradScaler as GradScaler
+from weft.eager.functions.api import autocast as autocast
 
-__all__ = ["GradScaler", "autocast"]
+_exports.gather(globals())

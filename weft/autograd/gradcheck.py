@@ -12,6 +12,8 @@ from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import GradcheckError
 from weft.ir.node import at_user_line
 
+__all__ = ["gradcheck", "gradgradcheck"]
+
 
 def gradcheck(
     func: Function,

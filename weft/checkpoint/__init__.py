@@ -1,8 +1,9 @@
 """Checkpoints of a run: folders of arrays, written atomically, verified when read."""
 
-from weft.checkpoint.checkpointer import Checkpointer
-from weft.checkpoint.random_state import RandomState
-from weft.checkpoint.restoring import Restored
-from weft.checkpoint.slices import PerRank, Slice
+from weft import exports as _exports
+from weft.checkpoint.checkpointer import Checkpointer as Checkpointer
+from weft.checkpoint.random_state import RandomState as RandomState
+from weft.checkpoint.restoring import Restored as Restored
+from weft.checkpoint.slices import *
 
-__all__ = ["Checkpointer", "PerRank", "RandomState", "Restored", "Slice"]
+_exports.gather(globals())

@@ -15,6 +15,8 @@ from weft.ir.shape import show
 from weft.ops.refusal import guard_making
 from weft.transport.division import division_of
 
+__all__ = ["PerRank", "Slice"]
+
 
 @dataclass(frozen=True)
 class Slice:

@@ -26,6 +26,12 @@ from weft.transport.base import Array
 from weft.transport.group import Group
 from weft.transport.reduction import check_reduction
 
+__all__ = [
+    "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all", "all_to_all_single",
+    "barrier", "broadcast", "gather", "monitored_barrier", "reduce", "reduce_scatter",
+    "reduce_scatter_tensor", "scatter",
+]  # fmt: skip
+
 
 @for_members
 def all_reduce(

@@ -22,6 +22,8 @@ from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group
 
+__all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list"]
+
 
 @for_members
 def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:

@@ -14,6 +14,8 @@ from weft.eager.tensor.tensor import Tensor
 from weft.transport.group import Group
 from weft.transport.message import receive_from, receive_from_any, send_to
 
+__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
+
 
 @for_members
 def send(

@@ -24,6 +24,12 @@ from weft.transport import session
 from weft.transport.group import TIMEOUT_SECONDS, Group
 from weft.transport.native import Native
 
+__all__ = [
+    "ProcessGroup", "destroy_process_group", "get_backend", "get_default_backend_for_device",
+    "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size",
+    "init_process_group", "is_available", "is_initialized", "is_mpi_available", "new_group",
+]  # fmt: skip
+
 ProcessGroup = Group
 _BACKENDS: Final = ("mpi", "gloo", "cpu:gloo", "cpu:mpi", "cpu:gloo,cuda:nccl")
 _told: Final[list[str]] = []

@@ -10,6 +10,8 @@ from weft.collectives.objects import all_gather_object
 from weft.collectives.process_group import member
 from weft.transport.group import Group
 
+__all__ = ["CommunicationProfile", "RankProfile", "communication_profile"]
+
 
 @dataclass(frozen=True)
 class RankProfile:

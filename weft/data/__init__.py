@@ -1,30 +1,16 @@
 """Input pipelines with tf.data's API: `Dataset`, and datasets that read files."""
 
-from weft.data.dataset import Dataset
-from weft.data.files import (
-    CsvDataset,
-    FixedLengthRecordDataset,
-    ParquetDataset,
-    ParseExample,
-    TextLineDataset,
-    TFRecordDataset,
-)
-from weft.formats.example_spec import (
-    FixedLenFeature,
-    FixedLenSequenceFeature,
-    RawFeature,
-    VarLenFeature,
-)
+from weft import exports as _exports
+from weft.data.dataset import Dataset as Dataset
+from weft.data.files import *
+from weft.formats.example_spec import *
 from weft.ops.refusal import guard
-from weft.pipeline import AUTOTUNE, INFINITE, UNKNOWN
+from weft.pipeline import AUTOTUNE as AUTOTUNE
+from weft.pipeline import INFINITE as _INFINITE
+from weft.pipeline import UNKNOWN as _UNKNOWN
 
-INFINITE_CARDINALITY = INFINITE
-UNKNOWN_CARDINALITY = UNKNOWN
+INFINITE_CARDINALITY = _INFINITE
+UNKNOWN_CARDINALITY = _UNKNOWN
 
-__all__ = [
-    "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "CsvDataset", "Dataset",
-    "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordDataset", "ParquetDataset",
-    "ParseExample", "RawFeature", "TFRecordDataset", "TextLineDataset", "VarLenFeature",
-]  # fmt: skip
-
+_exports.gather(globals())
 guard(globals())

@@ -13,6 +13,11 @@ from weft.formats.example_spec import Expected
 from weft.formats.packed import Packed
 from weft.ops.refusal import guard_making
 
+__all__ = [
+    "CsvDataset", "FixedLengthRecordDataset", "ParquetDataset", "ParseExample", "TFRecordDataset",
+    "TextLineDataset",
+]  # fmt: skip
+
 
 def TextLineDataset(
     filenames: Any, compression_type: str | None = "", num_parallel_reads: int | None = None

@@ -14,6 +14,8 @@ from weft.datasets.digits import load_digits
 from weft.errors import DataError
 from weft.formats.idx import read_idx
 
+__all__ = ["Dataset", "Datasets", "get_mnist"]
+
 Array = np.ndarray[Any, Any]
 SIDE: Final = 28
 CLASSES: Final = 10

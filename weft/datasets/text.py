@@ -12,6 +12,8 @@ import numpy as np
 
 from weft.errors import ArgumentError, DataError
 
+__all__ = ["BytePairTokenizer", "CharTokenizer", "TextDataset"]
+
 Array = np.ndarray[Any, Any]
 _WORD: Final = re.compile(r" ?\w+| ?[^\w\s]+|\s+")  # as in GPT-2, without its contractions
 

@@ -15,6 +15,8 @@ from weft.formats.idx import read_idx
 from weft.formats.image import opened
 from weft.pipeline.file.sources import listed_images
 
+__all__ = ["CIFAR10", "CIFAR100", "MNIST", "FashionMNIST", "ImageFolder", "Images"]
+
 Array = np.ndarray[Any, Any]
 Transform = Callable[[Any], Any]
 

@@ -16,6 +16,8 @@ from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 
+__all__ = ["DeviceMesh", "init_device_mesh"]
+
 _DEVICES: Final = ("cpu",)
 Ranks = np.ndarray[Any, np.dtype[np.int64]]
 Axes = tuple[tuple[int, ...], ...]

@@ -11,6 +11,8 @@ import numpy as np
 from weft.errors import DataError, DTypeError
 from weft.formats.example import BYTES, FLOATS, INTEGERS, KINDS
 
+__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "RawFeature", "VarLenFeature"]
+
 _BY_NAME: Final = {
     "float32": FLOATS, "int64": INTEGERS, "bytes": BYTES, "str": BYTES, "string": BYTES,
     "object": BYTES,

@@ -22,6 +22,8 @@ from weft.func.vmap import vmap
 from weft.ir.node import at_user_line
 from weft.ir.shape import known, size
 
+__all__ = ["hessian", "hessian_vector_product", "jacfwd", "jacobian"]
+
 
 def jacobian(
     fun: Function, argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None

@@ -25,6 +25,11 @@ from weft.ir.shape import show, size
 from weft.ops.declaration import REGISTRY
 from weft.ops.refusal import check_function
 
+__all__ = [
+    "elementwise_grad", "grad", "grad_and_value", "jvp", "linearize", "make_jvp", "make_vjp",
+    "value_and_grad", "vjp",
+]  # fmt: skip
+
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
 _ARRAYS = (Handle, np.ndarray, np.generic, int, float, complex)

@@ -10,6 +10,8 @@ from weft.eager.functions.shape.joining import stack
 from weft.errors import ArgumentError, GradientError, ShapeError
 from weft.ir.node import at_user_line
 
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
+
 
 class NormModule(Protocol):
     """A module with running batch statistics."""

@@ -23,6 +23,8 @@ from weft.ir.node import TensorType, Value, at_user_line
 from weft.ops.call import inline
 from weft.ops.declaration import REGISTRY
 
+__all__ = ["defvjp", "primitive"]
+
 VjpMaker = Callable[..., Callable[[Any], Any]]
 _HOST: Final = REGISTRY["host_call"]
 

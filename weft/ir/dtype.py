@@ -9,6 +9,11 @@ import numpy as np
 
 from weft.errors import DTypeError, nameless
 
+__all__ = [
+    "bfloat16", "bool_", "complex64", "complex128", "float16", "float32", "float64", "int8",
+    "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+]  # fmt: skip
+
 
 class DType:
     """An element type: its name, its NumPy type, and what kind of number it holds.

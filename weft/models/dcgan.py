@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from weft import nn
 
+__all__ = ["Discriminator", "Generator"]
+
 
 class Generator(nn.Sequential):
     """Radford et al., "Unsupervised Representation Learning with Deep Convolutional GANs", 2016.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from weft import nn
 from weft.eager.functions.api import Tensor
 
+__all__ = ["MobileNetV1", "MobileNetV2"]
+
 
 def _unit(
     inputs: int, outputs: int, kernel: int, stride: int, groups: int, activation: type[nn.Module]

@@ -8,6 +8,8 @@ from weft import nn
 from weft.eager.functions.api import Tensor
 from weft.nn import functional as F
 
+__all__ = ["ResNet", "resnet18", "resnet50"]
+
 
 def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
     """The shortcut: the input, projected if its shape differs."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from weft import nn
 
+__all__ = ["VGG", "vgg16", "vgg19"]
+
 # output channels of the convolutions between poolings
 _STAGES_16 = ((64, 64), (128, 128), (256,) * 3, (512,) * 3, (512,) * 3)
 _STAGES_19 = ((64, 64), (128, 128), (256,) * 4, (512,) * 4, (512,) * 4)

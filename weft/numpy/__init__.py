@@ -11,27 +11,27 @@ import sys as _sys
 from typing import Any as _Any
 
 from weft.eager.functions.elementwise.from_op import of_op as _of_op
-from weft.eager.tensor.interchange.interchange import set_namespace as _set_namespace
 from weft.ir import dtype as _types
+from weft.ir.hooks import HOOKS as _HOOKS
 from weft.numpy import fft as fft
 from weft.numpy import linalg as linalg
 from weft.numpy import method as method
 from weft.numpy import random as random
 from weft.numpy.array import ndarray as ndarray
-from weft.numpy.constant import *  # noqa: F403
+from weft.numpy.constant import *
 from weft.numpy.convert import astype as astype
 from weft.numpy.convert import of_arrays as _arrays
-from weft.numpy.creation import *  # noqa: F403
-from weft.numpy.difference import *  # noqa: F403
-from weft.numpy.elementwise import *  # noqa: F403
+from weft.numpy.creation import *
+from weft.numpy.difference import *
+from weft.numpy.elementwise import *
 from weft.numpy.info import __array_namespace_info__ as __array_namespace_info__
-from weft.numpy.logic import *  # noqa: F403
-from weft.numpy.manipulation import *  # noqa: F403
-from weft.numpy.product import *  # noqa: F403
-from weft.numpy.promotion import *  # noqa: F403
-from weft.numpy.searching import *  # noqa: F403
-from weft.numpy.statistical import *  # noqa: F403
-from weft.numpy.subscript import *  # noqa: F403
+from weft.numpy.logic import *
+from weft.numpy.manipulation import *
+from weft.numpy.product import *
+from weft.numpy.promotion import *
+from weft.numpy.searching import *
+from weft.numpy.statistical import *
+from weft.numpy.subscript import *
 from weft.ops.declaration import exported as _exported
 from weft.ops.declaration import exports as _exports
 from weft.ops.refusal import guard as _guard
@@ -57,7 +57,7 @@ def __dir__() -> list[str]:
 
 
 __array_api_version__ = "2024.12"
-_set_namespace(lambda: _sys.modules[__name__])
+_HOOKS.array_namespace = lambda: _sys.modules[__name__]
 
 for _module in (__name__, fft.__name__, linalg.__name__, random.__name__):
     _guard(vars(_sys.modules[_module]))

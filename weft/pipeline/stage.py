@@ -16,6 +16,8 @@ import numpy as np
 from weft.pipeline.permutation import mix
 from weft.pipeline.structure import stack
 
+__all__ = ["INFINITE", "UNKNOWN", "Stage"]
+
 Array = np.ndarray[Any, Any]
 State = dict[str, Any]
 INFINITE: Final = -1  # TensorFlow's numbers

@@ -1,14 +1,11 @@
 """`tf.bitwise`: operations on the bits of integers."""
 
-from weft.tf1.elementwise.arithmetic import (
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    invert,
-    left_shift,
-    right_shift,
-)  # fmt: skip
+from weft import exports as _exports
+from weft.tf1.elementwise.arithmetic import bitwise_and as bitwise_and
+from weft.tf1.elementwise.arithmetic import bitwise_or as bitwise_or
+from weft.tf1.elementwise.arithmetic import bitwise_xor as bitwise_xor
+from weft.tf1.elementwise.arithmetic import invert as invert
+from weft.tf1.elementwise.arithmetic import left_shift as left_shift
+from weft.tf1.elementwise.arithmetic import right_shift as right_shift
 
-__all__ = [
-    "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift",
-]  # fmt: skip
+_exports.gather(globals())

@@ -28,6 +28,12 @@ from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
+__all__ = [
+    "eye", "fill", "lin_space", "linspace", "meshgrid", "one_hot", "ones", "ones_like",
+    "placeholder", "placeholder_with_default", "range", "sequence_mask", "sparse_placeholder",
+    "zeros", "zeros_like",
+]  # fmt: skip
+
 # from this many elements on, zeros and ones are filled at execution, not stored as constants
 LARGE = 1000
 

@@ -16,6 +16,12 @@ from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
+__all__ = [
+    "arg_max", "arg_min", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "norm",
+    "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
+    "reduce_prod", "reduce_sum",
+]  # fmt: skip
+
 Axes = tuple[int, ...] | None
 
 

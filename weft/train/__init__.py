@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from weft.train import callbacks, loggers
-from weft.train.datamodule import DataModule
-from weft.train.keras import Model
-from weft.train.module import Module
-from weft.train.nan_watch import NonFiniteLossError
-from weft.train.strategy import Strategy
-from weft.train.supervised import History, fit
-from weft.train.trainer import Trainer, seed_everything
-from weft.train.tuner import Tuner
+from weft import exports as _exports
+from weft.train import callbacks as callbacks
+from weft.train import loggers as loggers
+from weft.train.datamodule import DataModule as DataModule
+from weft.train.keras import Model as Model
+from weft.train.module import Module as Module
+from weft.train.nan_watch import NonFiniteLossError as NonFiniteLossError
+from weft.train.strategy import Strategy as Strategy
+from weft.train.supervised import *
+from weft.train.trainer import *
+from weft.train.tuner import Tuner as Tuner
 
-__all__ = [
-    "DataModule",
-    "History",
-    "Model",
-    "Module",
-    "NonFiniteLossError",
-    "Strategy",
-    "Trainer",
-    "Tuner",
-    "callbacks",
-    "fit",
-    "loggers",
-    "seed_everything",
-]
+_exports.gather(globals(), "callbacks", "loggers")

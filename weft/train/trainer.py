@@ -31,6 +31,8 @@ from weft.train.precision import Precision
 from weft.train.runs import Runs, told_apart
 from weft.train.strategy import Strategy, strategy_of
 
+__all__ = ["Trainer", "seed_everything"]
+
 
 def _limit(stage: str) -> Any:
     """The limit of a stage's batches, as a setting of the trainer."""

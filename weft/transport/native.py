@@ -1,6 +1,7 @@
-"""Structures that native code and Python share for collectives in shared memory.
+"""Structures that native code and Python share for messages and for memory that ranks share.
 
-The layouts are those that `weft.codegen.all_reduce` reads; it says which side does what.
+`weft.codegen.driver.message` and `weft.codegen.all_reduce` read the layouts; the latter says which
+side does what in an all-reduce.
 """
 
 from __future__ import annotations
@@ -38,8 +39,30 @@ class Native(NamedTuple):
     stream: Callable[[], Callable[[int, int, int], Any]]
 
 
+class ExchangeTable(ctypes.Structure):
+    """Messages that MPI has prepared.
+
+    Attributes:
+        count, requests, statuses, start, test: of MPI; the last two are its functions.
+        most: how often to ask at most.
+        mask: others run in between where the number of questions has none of these bits.
+    """
+
+    _fields_ = [
+        ("count", ctypes.c_int32), ("requests", ctypes.c_void_p), ("statuses", ctypes.c_void_p),
+        ("start", ctypes.c_void_p), ("test", ctypes.c_void_p), ("most", ctypes.c_int64),
+        ("mask", ctypes.c_int64),
+    ]  # fmt: skip
+
+
 class Meeting(ctypes.Structure):
-    """Flags: native code raises one and polls the others (`%Meeting`)."""
+    """Flags: native code raises one and polls the others.
+
+    Attributes:
+        count, flags: the other flags: how many, and their addresses.
+        own, value: this rank's flag, and its new value.
+        most, mask: as in `ExchangeTable`.
+    """
 
     _fields_ = [
         ("count", ctypes.c_int64), ("flags", ctypes.c_void_p), ("own", ctypes.c_void_p),
@@ -48,7 +71,7 @@ class Meeting(ctypes.Structure):
 
 
 class ChannelTable(ctypes.Structure):
-    """The state of a channel (`%Channel`): see `weft.transport.channel`.
+    """The state of a channel: see `weft.transport.channel`.
 
     `number` is that of the last flag, `turn` the slot used last, `calls` the number of native
     calls. If `closed` is set, native code calls Python. `slots` points to all members' slots, for
@@ -64,7 +87,7 @@ class ChannelTable(ctypes.Structure):
 
 
 class CallTable(ctypes.Structure):
-    """An all-reduce that native code makes (`%Call`).
+    """An all-reduce that native code makes.
 
     For a call in a program, `python` is the function that native code calls instead (stage 0) or to
     wait (`SHOWN`), and `mark` is cleared once it has succeeded. `error` is the program's error

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from weft.errors import DistributedError
 from weft.host.cores import launched
+from weft.ir.hooks import HOOKS
 from weft.ir.node import NOT_THE_USER, at_user_line
 from weft.transport.arrival import note_failure, tell
 from weft.transport.base import Transport, described
@@ -127,8 +128,6 @@ monitors: Final[list[Monitor]] = []
 
 Every step checks it, so it is a list to read and not a function to call.
 """
-before_end: Final[list[Callable[[], None]]] = []
-"""Functions to call before this process leaves the job."""
 
 
 def current() -> Session | None:
@@ -208,8 +207,7 @@ def end() -> None:
 
 def _finish(session: Session) -> None:
     """Finish pending communication, for which other ranks may wait."""
-    for work in before_end:
-        work()
+    HOOKS.before_end()
     if session.transport.failure is None:
         session.transport.worker.catch_up()
     for group in session.groups.values():

@@ -22,16 +22,13 @@ float64 stays below 2.5 (3.5 without fused multiply-add) on samples of some 100 
 are exact.
 """
 
-from weft.codegen.vecmath.basic import abs, ceil, floor, fma, round, sqrt, trunc
-from weft.codegen.vecmath.division import floor_divide, fmod, remainder
-from weft.codegen.vecmath.error import erf
-from weft.codegen.vecmath.exponential import cosh, exp, expm1, log, log1p, sigmoid, sinh, tanh
-from weft.codegen.vecmath.inverse import acos, asin, atan, atan2
-from weft.codegen.vecmath.power import power, rsqrt
-from weft.codegen.vecmath.trigonometric import cos, sin, tan
+from weft import exports as _exports
+from weft.codegen.vecmath.basic import *
+from weft.codegen.vecmath.division import *
+from weft.codegen.vecmath.error import erf as erf
+from weft.codegen.vecmath.exponential import *
+from weft.codegen.vecmath.inverse import *
+from weft.codegen.vecmath.power import *
+from weft.codegen.vecmath.trigonometric import *
 
-__all__ = [
-    "abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "erf", "exp", "expm1", "floor",
-    "floor_divide", "fma", "fmod", "log", "log1p", "power", "remainder", "round", "rsqrt",
-    "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
-]  # fmt: skip
+_exports.gather(globals())

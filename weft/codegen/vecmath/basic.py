@@ -5,6 +5,8 @@ from __future__ import annotations
 from weft.codegen.vecmath import vector
 from weft.codegen.vecmath.vector import Vec, intrinsic, vector_math
 
+__all__ = ["abs", "ceil", "floor", "fma", "round", "sqrt", "trunc"]
+
 
 @vector_math
 def sqrt(x: Vec) -> Vec:

@@ -12,6 +12,8 @@ from weft.codegen.vecmath.vector import (
     with_sign,
 )
 
+__all__ = ["floor_divide", "fmod", "remainder"]
+
 # The quotient of floats has up to 277 bits, of doubles 2098; a step takes 25 of them.
 STEPS = {"float": 12, "double": 86}
 

@@ -21,6 +21,8 @@ from weft.codegen.vecmath.vector import (
     with_sign,
 )
 
+__all__ = ["cosh", "exp", "expm1", "log", "log1p", "sigmoid", "sinh", "tanh"]
+
 # Beyond these exp is 0 or infinity, even if a result is halved (sinh, cosh).
 EXP_RANGE = {"float": (-104.0, 90.0), "double": (-746.0, 711.0)}
 # Beyond these tanh is 1, and expm1 is -1 or infinity, after rounding.

@@ -16,6 +16,8 @@ from weft.codegen.vecmath.vector import (
     with_sign,
 )
 
+__all__ = ["acos", "asin", "atan", "atan2"]
+
 TAN_EIGHTH = math.sqrt(2) - 1  # tan(pi/8); its inverse is tan(3 pi/8)
 
 

@@ -26,6 +26,8 @@ from weft.codegen.vecmath.vector import (
     whole,
 )
 
+__all__ = ["power", "rsqrt"]
+
 TWO_THIRDS = 2 / 3
 TWO_THIRDS_LOST = float(Fraction(2, 3) - Fraction(TWO_THIRDS))
 

@@ -19,6 +19,8 @@ from weft.codegen.vecmath.vector import (
     with_sign,
 )
 
+__all__ = ["cos", "sin", "tan"]
+
 # Up to here the multiple of pi/2 has 21 bits, so that its products with the pieces are exact.
 DIRECT = 1.0e6
 

@@ -6,27 +6,10 @@ element, so they are the same in any thread or process and after a resume; elsew
 `weft.manual_seed`.
 """
 
-from weft.data.transforms.color import ColorJitter, Grayscale
-from weft.data.transforms.compose import Compose, Lambda, RandomApply
-from weft.data.transforms.geometry import (
-    CenterCrop,
-    Pad,
-    RandomCrop,
-    RandomHorizontalFlip,
-    RandomResizedCrop,
-    RandomVerticalFlip,
-    Resize,
-)
-from weft.data.transforms.tensor import (
-    MixUp,
-    Normalize,
-    PILToTensor,
-    RandomErasing,
-    ToTensor,
-)
+from weft import exports as _exports
+from weft.data.transforms.color import *
+from weft.data.transforms.compose import *
+from weft.data.transforms.geometry import *
+from weft.data.transforms.tensor import *
 
-__all__ = [
-    "CenterCrop", "ColorJitter", "Compose", "Grayscale", "Lambda", "MixUp", "Normalize",
-    "PILToTensor", "Pad", "RandomApply", "RandomCrop", "RandomErasing", "RandomHorizontalFlip",
-    "RandomResizedCrop", "RandomVerticalFlip", "Resize", "ToTensor",
-]  # fmt: skip
+_exports.gather(globals())

@@ -12,6 +12,8 @@ from weft.data.transforms.geometry import is_array
 from weft.errors import ArgumentError
 from weft.formats.image import pillow, pixels
 
+__all__ = ["ColorJitter", "Grayscale"]
+
 Range = float | tuple[float, float]
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from weft.eager.tensor.generator import default_generator
 from weft.pipeline.call import element_random
 
+__all__ = ["Compose", "Lambda", "RandomApply"]
+
 
 def random() -> np.random.Generator:
     """The element's generator in a pipeline, else one that follows `weft.manual_seed`."""

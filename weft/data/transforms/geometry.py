@@ -11,6 +11,11 @@ from weft.data.transforms.compose import random
 from weft.errors import ArgumentError, ShapeError
 from weft.formats.image import pillow
 
+__all__ = [
+    "CenterCrop", "Pad", "RandomCrop", "RandomHorizontalFlip", "RandomResizedCrop",
+    "RandomVerticalFlip", "Resize",
+]  # fmt: skip
+
 Size = int | tuple[int, int] | list[int]
 
 

@@ -14,6 +14,8 @@ from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import ArgumentError, ShapeError
 from weft.formats.image import pixels
 
+__all__ = ["MixUp", "Normalize", "PILToTensor", "RandomErasing", "ToTensor"]
+
 Array = np.ndarray[Any, Any]
 
 

@@ -5,37 +5,16 @@ See docs/CHECKPOINTS.md.
 
 from __future__ import annotations
 
-from weft.distributed.checkpoint import format_utils, state_dict, stateful
-from weft.distributed.checkpoint.api import CheckpointException
-from weft.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
-from weft.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from weft.distributed.checkpoint.metadata import (
-    BytesStorageMetadata,
-    ChunkStorageMetadata,
-    Metadata,
-    TensorStorageMetadata,
-)
-from weft.distributed.checkpoint.state_dict_loader import load, load_state_dict
-from weft.distributed.checkpoint.state_dict_saver import async_save, save, save_state_dict
-from weft.distributed.checkpoint.stateful import Stateful
+from weft import exports as _exports
+from weft.distributed.checkpoint import format_utils as format_utils
+from weft.distributed.checkpoint import state_dict as state_dict
+from weft.distributed.checkpoint import stateful as stateful
+from weft.distributed.checkpoint.api import CheckpointException as CheckpointException
+from weft.distributed.checkpoint.default_planner import *
+from weft.distributed.checkpoint.filesystem import *
+from weft.distributed.checkpoint.metadata import *
+from weft.distributed.checkpoint.state_dict_loader import *
+from weft.distributed.checkpoint.state_dict_saver import *
+from weft.distributed.checkpoint.stateful import Stateful as Stateful
 
-__all__ = [
-    "BytesStorageMetadata",
-    "CheckpointException",
-    "ChunkStorageMetadata",
-    "DefaultLoadPlanner",
-    "DefaultSavePlanner",
-    "FileSystemReader",
-    "FileSystemWriter",
-    "Metadata",
-    "Stateful",
-    "TensorStorageMetadata",
-    "async_save",
-    "format_utils",
-    "load",
-    "load_state_dict",
-    "save",
-    "save_state_dict",
-    "state_dict",
-    "stateful",
-]
+_exports.gather(globals(), "format_utils", "state_dict", "stateful")

@@ -24,6 +24,8 @@ from weft.formats.nested_arrays import TREE, built
 from weft.formats.safetensors import opened_arrays
 from weft.ir.node import at_user_line
 
+__all__ = ["FileSystemReader", "FileSystemWriter"]
+
 Where = str | os.PathLike[str]
 _OF_PYTORCH: Final = ".metadata"
 

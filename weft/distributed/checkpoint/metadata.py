@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from weft.ir.dtype import DType
 
+__all__ = ["BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "TensorStorageMetadata"]
+
 Sizes = tuple[int, ...]
 
 

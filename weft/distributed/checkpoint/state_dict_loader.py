@@ -41,6 +41,8 @@ from weft.optim.optimizer import Optimizer
 from weft.transport.division import division_of
 from weft.transport.group import Group
 
+__all__ = ["load", "load_state_dict"]
+
 
 def load(
     state_dict: dict[str, Any], *, checkpoint_id: Where | None = None,

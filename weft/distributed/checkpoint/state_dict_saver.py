@@ -29,6 +29,8 @@ from weft.formats.checkpoint_folder.writer import FolderWriter, Place, Policy
 from weft.formats.nested_arrays import parts
 from weft.transport.group import TIMEOUT_SECONDS, Group
 
+__all__ = ["async_save", "save", "save_state_dict"]
+
 Array = np.ndarray[Any, Any]
 _ALL: Final = Policy(keep=None, best=None, largest=False, top=None)
 _STEP: Final = 0

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from weft.distributed.fsdp.fully_shard import fully_shard
-from weft.distributed.fsdp.module import FSDPModule, UnshardHandle, register_fsdp_forward_method
-from weft.distributed.fsdp.policy import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+from weft import exports as _exports
+from weft.distributed.fsdp.fully_shard import fully_shard as fully_shard
+from weft.distributed.fsdp.module import *
+from weft.distributed.fsdp.policy import *
 
-__all__ = [
-    "CPUOffloadPolicy",
-    "FSDPModule",
-    "MixedPrecisionPolicy",
-    "OffloadPolicy",
-    "UnshardHandle",
-    "fully_shard",
-    "register_fsdp_forward_method",
-]
+_exports.gather(globals())

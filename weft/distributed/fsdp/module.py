@@ -15,6 +15,8 @@ from weft.errors import ArgumentError
 from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 
+__all__ = ["FSDPModule", "UnshardHandle", "register_fsdp_forward_method"]
+
 
 class FSDPModule(Module):
     """A module that `fully_shard` has made a unit.

@@ -5,15 +5,9 @@ A batch is split into micro-batches, so that all ranks compute at the same time.
 
 from __future__ import annotations
 
-from weft.distributed.pipelining.schedule import (
-    Schedule1F1B,
-    ScheduleGPipe,
-    ScheduleInterleaved1F1B,
-)
-from weft.distributed.pipelining.split import Pipe, SplitPoint, pipeline
-from weft.distributed.pipelining.stage import PipelineStage
+from weft import exports as _exports
+from weft.distributed.pipelining.schedule import *
+from weft.distributed.pipelining.split import *
+from weft.distributed.pipelining.stage import PipelineStage as PipelineStage
 
-__all__ = [
-    "Pipe", "PipelineStage", "Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B",
-    "SplitPoint", "pipeline",
-]  # fmt: skip
+_exports.gather(globals())

@@ -15,6 +15,8 @@ from weft.eager.record.mode import no_grad
 from weft.errors import ArgumentError
 from weft.ir.node import at_user_line
 
+__all__ = ["Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B"]
+
 Loss = Callable[[Any, Any], Any]
 
 

@@ -13,6 +13,8 @@ from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.transport.group import Group
 
+__all__ = ["Pipe", "SplitPoint", "pipeline"]
+
 
 class SplitPoint(Enum):
     """Where a stage starts: before a module, or after it."""

@@ -2,32 +2,10 @@
 
 from __future__ import annotations
 
-from weft.distributed.device_mesh import DeviceMesh, init_device_mesh
-from weft.distributed.tensor.creation import (
-    distribute_tensor,
-    empty,
-    full,
-    ones,
-    rand,
-    randn,
-    zeros,
-)
-from weft.distributed.tensor.dtensor import DTensor
-from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
+from weft import exports as _exports
+from weft.distributed.device_mesh import *
+from weft.distributed.tensor.creation import *
+from weft.distributed.tensor.dtensor import DTensor as DTensor
+from weft.distributed.tensor.placement import *
 
-__all__ = [
-    "DTensor",
-    "DeviceMesh",
-    "Partial",
-    "Placement",
-    "Replicate",
-    "Shard",
-    "distribute_tensor",
-    "empty",
-    "full",
-    "init_device_mesh",
-    "ones",
-    "rand",
-    "randn",
-    "zeros",
-]
+_exports.gather(globals())

@@ -18,6 +18,8 @@ from weft.errors import ArgumentError
 from weft.ir.node import at_user_line
 from weft.transport import collective
 
+__all__ = ["distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros"]
+
 
 def distribute_tensor(
     tensor: Tensor, device_mesh: DeviceMesh | None = None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
 
 @dataclass(frozen=True)
 class Placement:

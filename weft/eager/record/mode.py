@@ -17,6 +17,8 @@ from weft.ir.node import at_user_line
 from weft.ops.declaration.numeric import HALVES
 from weft.ops.warning import warn
 
+__all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
 ABSENT_DEVICES: Final = ("cuda", "hip", "hpu", "mps", "mtia", "xla", "xpu")
 """Types of devices that PyTorch programs name, and that Weft does not have."""
 

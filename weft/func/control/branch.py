@@ -22,6 +22,8 @@ from weft.ops.call import Subgraph
 from weft.ops.call import trace as traced
 from weft.ops.declaration import REGISTRY
 
+__all__ = ["cond", "switch"]
+
 _SWITCH: Final = REGISTRY["switch"]
 
 

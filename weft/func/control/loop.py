@@ -36,6 +36,8 @@ from weft.ops.call import Subgraph
 from weft.ops.call import trace as traced
 from weft.ops.declaration import REGISTRY
 
+__all__ = ["fori_loop", "map", "scan", "while_loop"]
+
 _SCAN: Final = REGISTRY["scan"]
 _WHILE: Final = REGISTRY["while_loop"]
 MOST_TRACES: Final = 8

@@ -11,6 +11,8 @@ from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 
+__all__ = ["axis_index", "axis_size"]
+
 AxisName = str | Sequence[str] | None
 """One axis, several (the last varies fastest), or all ranks."""
 _bound: Final[list[Mapping[str, Group]]] = []

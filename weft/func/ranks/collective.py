@@ -14,6 +14,8 @@ from weft.ir.node import at_user_line
 from weft.ops.declaration import REGISTRY
 from weft.transport.group import Group
 
+__all__ = ["all_gather", "all_to_all", "pmax", "pmean", "pmin", "ppermute", "psum", "psum_scatter"]
+
 
 def called(op: str, xs: Sequence[Any], group: Group, **attrs: Any) -> list[Any]:
     """Record a collective operation on tensors, which every rank has to run."""

@@ -27,6 +27,8 @@ from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 
+__all__ = ["pmap", "shard_map"]
+
 Groups = Mapping[str, Group]
 NOWHERE = PartitionSpec()
 

@@ -10,7 +10,7 @@ from weft.eager.tensor.argument import dims_of
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.nn.functional import plain as F
+from weft.nn.functional.activation import log_softmax
 from weft.nn.layer.linear import Linear
 from weft.nn.module.container import ModuleList, Sequential
 from weft.nn.module.module import Module
@@ -35,6 +35,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: where the clusters start, in ascending order.
         div_value: each cluster has this many times fewer features than the one before it.
         head_bias: whether the head has a bias.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
 
     Raises:
         ArgumentError: the cutoffs do not ascend within 1 to `n_classes` - 1.
@@ -42,10 +44,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Source: Grave et al., "Efficient softmax approximation for GPUs" (2017).
 
     >>> import weft as wf
-    >>> layer = AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
-    >>> tuple(layer(wf.randn(3, 8), wf.tensor([1, 7, 19])).output.shape)
+    >>> layer = AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs=[5, 10])
+    >>> tuple(layer(wf.randn(3, 16), wf.tensor([1, 7, 19])).output.shape)
     (3,)
-    >>> tuple(layer.log_prob(wf.ones(1, 8)).shape)
+    >>> tuple(layer.log_prob(wf.ones(1, 16)).shape)
     (1, 20)
     """
 
@@ -119,20 +121,20 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             rows = here.nonzero().reshape(-1)
             entry = entry.masked_fill(here, self.shortlist_size + i)
             if rows.numel():
-                scores = F.log_softmax(self.tail[i](input_[rows]), dim=1)
+                scores = log_softmax(self.tail[i](input_[rows]), dim=1)
                 found = scores.gather(1, (target_[rows] - low).unsqueeze(1)).squeeze(1)
                 within = within.index_copy(0, rows, found.to(within.dtype))
-        head = F.log_softmax(self.head(input_), dim=1)
+        head = log_softmax(self.head(input_), dim=1)
         output = within + head.gather(1, entry.unsqueeze(1)).squeeze(1)
         return AdaptiveResult(output, (-output).mean())
 
     def log_prob(self, input: Any) -> Any:
         """The log probabilities (N, n_classes) of all classes."""
-        head = F.log_softmax(self.head(input), dim=1)
+        head = log_softmax(self.head(input), dim=1)
         parts = [head[:, : self.shortlist_size]]
         for i, cluster in enumerate(self.tail):
             place = self.shortlist_size + i
-            parts.append(F.log_softmax(cluster(input), dim=1) + head[:, place : place + 1])
+            parts.append(log_softmax(cluster(input), dim=1) + head[:, place : place + 1])
         return cat(parts, 1)
 
     def predict(self, input: Any) -> Any:

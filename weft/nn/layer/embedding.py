@@ -10,13 +10,13 @@ from weft.errors import ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
-from weft.nn.functional import plain as F
-from weft.nn.functional.embedding import table_row
-from weft.nn.module.module import Module
+from weft.nn.documentation import arguments_of
+from weft.nn.functional.embedding import embedding, embedding_bag, table_row
+from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
 
 
-class _Table(Module):
+class _Table(Layer):
     padding_idx: int | None
 
     def __init__(
@@ -54,8 +54,17 @@ class _Table(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}{extra}"
 
 
+@arguments_of(embedding)
 class Embedding(_Table):
-    """A table whose rows are looked up by index."""
+    """A table whose rows are looked up by index.
+
+    Args:
+        num_embeddings: the number of rows.
+        embedding_dim: the width of a row.
+        padding_idx: a row that starts as 0 and gets no gradient.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     def __init__(
         self,
@@ -80,7 +89,7 @@ class Embedding(_Table):
 
     def forward(self, input: Any) -> Any:
         """Integers of any shape (...) to (..., embedding_dim)."""
-        return F.embedding(
+        return embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
             self.scale_grad_by_freq, self.sparse,
         )  # fmt: skip
@@ -98,8 +107,17 @@ class Embedding(_Table):
         return cls(rows, width, padding_idx, _weight=embeddings, _freeze=freeze, **options)
 
 
+@arguments_of(embedding_bag)
 class EmbeddingBag(_Table):
-    """Sums, means or maxima over bags of rows of a table."""
+    """Sums, means or maxima over bags of rows of a table.
+
+    Args:
+        num_embeddings: the number of rows.
+        embedding_dim: the width of a row.
+        padding_idx: a row that starts as 0 and is not counted.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     def __init__(
         self,
@@ -127,7 +145,7 @@ class EmbeddingBag(_Table):
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         """Integers (bags, size), or (n) with offsets (bags), to (bags, embedding_dim)."""
-        return F.embedding_bag(
+        return embedding_bag(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
             self.mode, self.sparse, per_sample_weights, self.include_last_offset,
             self.padding_idx,
@@ -141,6 +159,6 @@ class EmbeddingBag(_Table):
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> Self:
         """A layer with this table, which is trained only if `freeze` is false."""
         rows, width = embeddings.shape
-        found = cls(rows, width, _weight=embeddings, **options)
-        found.weight.requires_grad_(not freeze)
-        return found
+        made = cls(rows, width, _weight=embeddings, **options)
+        made.weight.requires_grad_(not freeze)
+        return made

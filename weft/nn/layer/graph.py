@@ -16,7 +16,9 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
-from weft.nn.functional import plain as F
+from weft.nn.functional.activation import relu
+from weft.nn.functional.distance import normalize
+from weft.nn.functional.dropout import dropout
 from weft.nn.layer.linear import Linear
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
@@ -48,12 +50,13 @@ class GCNConv(Module):
         improved: whether added self loops have weight 2, not 1.
         add_self_loops: whether nodes without a self loop get one.
         normalize: whether to divide by the square roots of degrees.
+        bias: whether there is a bias.
 
     Example:
         >>> import weft as wf
         >>> edges = wf.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
         >>> wf.nn.GCNConv(4, 2)(wf.ones(3, 4), edges).shape
-        weft.Size([3, 2])
+        (3, 2)
     """
 
     def __init__(
@@ -115,6 +118,7 @@ class SAGEConv(Module):
         normalize: whether output rows are normalized to length 1.
         root_weight: whether a node's own features are used too.
         project: whether neighbors send `relu(lin(x))`.
+        bias: whether there is a bias.
     """
 
     def __init__(
@@ -151,12 +155,12 @@ class SAGEConv(Module):
         source, target = x if isinstance(x, tuple) else (x, x)
         _check_nodes("SAGEConv", source, self.lin_l.in_features)
         if self.lin is not None:
-            source = F.relu(self.lin(source))
+            source = relu(self.lin(source))
         found = _gathered(source, edge_index, nodes=dims_of(target)[0], aggr=self.aggr)
         y = self.lin_l(found)
         if self.lin_r is not None:
             y = y + self.lin_r(target)
-        return F.normalize(y, dim=-1) if self.normalize else y
+        return normalize(y, dim=-1) if self.normalize else y
 
     def extra_repr(self) -> str:
         """The sizes."""
@@ -174,6 +178,7 @@ class GATConv(Module):
         negative_slope: of the leaky ReLU of attention.
         dropout: probability of dropping an edge in training.
         add_self_loops: whether each node gets exactly one self loop.
+        bias: whether there is a bias.
     """
 
     def __init__(
@@ -234,7 +239,7 @@ class GATConv(Module):
     def _kept(self, count: int) -> Any:
         if not (self.training and self.dropout):
             return None
-        return F.dropout(ones(count, self.heads), self.dropout)
+        return dropout(ones(count, self.heads), self.dropout)
 
     def extra_repr(self) -> str:
         """The sizes."""

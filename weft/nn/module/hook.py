@@ -54,7 +54,13 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
 def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Call `hook(module, args, output)` after `forward` of every module, before its own hooks."""
+    """Call `hook(module, args, output)` after `forward` of every module, before its own hooks.
+
+    Args:
+        hook: the function.
+        with_kwargs: call `hook(module, args, kwargs, output)`.
+        always_call: also if `forward` fails, with the output `None`.
+    """
     return enter(GLOBAL, ("after", hook, with_kwargs, always_call))
 
 
@@ -69,7 +75,11 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """The old name of `register_module_full_backward_hook`."""
+    """The old name of `register_module_full_backward_hook`.
+
+    Args:
+        hook: the function.
+    """
     return register_module_full_backward_hook(hook)
 
 

@@ -47,16 +47,14 @@ class DistributedDataParallel(Module):
         static_graph: as `find_unused_parameters`.
         bucket_cap_mb: gradients are reduced in buckets of this many MiB; each reduction starts when
             its bucket is complete, during the backward pass.
-
+        device_ids, output_device, dim, gradient_as_bucket_view: accepted if they ask for nothing
+            else than what is done anyway.
         shards: a power of two: in training the whole batch is split into this many parts, which are
             computed one by one; their gradients are added in a fixed tree. Then parameters are
             bitwise the same on 1, 2, 4, ... ranks, up to that number. Each rank's batch size must
             be a multiple of its number of parts, and the loss must be a mean. Random numbers of the
             forward pass follow from the first rank's generators and the part. `SyncBatchNorm` is
             refused.
-
-    PyTorch's other arguments are accepted if they ask for nothing else: `device_ids`,
-    `output_device`, `gradient_as_bucket_view`.
 
     Raises:
         DistributedError: ranks have models of different shapes, or different values without

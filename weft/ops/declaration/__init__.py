@@ -1,61 +1,11 @@
 """What a declaration of an operation is written with: `defop`, its rules and its lowerings."""
 
-from weft.ops.declaration.constant import constant_of
-from weft.ops.declaration.defop import declared, defop, exported, exports
-from weft.ops.declaration.family import (
-    HOSTED,
-    REGION,
-    family_of,
-    fault_of,
-    inner_nodes,
-    is_hosted,
-    is_region,
-    op_of,
-    writes_into,
-)
-from weft.ops.declaration.gradient_mark import BY_BODY, BY_EXPANSION, NO_GRADIENT
-from weft.ops.declaration.lowering import (
-    Alias,
-    Boundary,
-    Composite,
-    Elementwise,
-    Lowering,
-    Opaque,
-    Pull,
-    Reduce,
-)
-from weft.ops.declaration.op import REGISTRY, Array, Case, Op, as_given, catalogue
+from weft import exports as _exports
+from weft.ops.declaration.constant import constant_of as constant_of
+from weft.ops.declaration.defop import *
+from weft.ops.declaration.family import *
+from weft.ops.declaration.gradient_mark import *
+from weft.ops.declaration.lowering import *
+from weft.ops.declaration.op import *
 
-__all__ = [
-    "BY_BODY",
-    "BY_EXPANSION",
-    "HOSTED",
-    "NO_GRADIENT",
-    "REGION",
-    "REGISTRY",
-    "Alias",
-    "Array",
-    "Boundary",
-    "Case",
-    "Composite",
-    "Elementwise",
-    "Lowering",
-    "Op",
-    "Opaque",
-    "Pull",
-    "Reduce",
-    "as_given",
-    "catalogue",
-    "constant_of",
-    "declared",
-    "defop",
-    "exported",
-    "exports",
-    "family_of",
-    "fault_of",
-    "inner_nodes",
-    "is_hosted",
-    "is_region",
-    "op_of",
-    "writes_into",
-]
+_exports.gather(globals())

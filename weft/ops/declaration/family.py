@@ -11,6 +11,11 @@ from weft.ir.node import Node
 from weft.ops.declaration.lowering import Opaque
 from weft.ops.declaration.op import REGISTRY, Op
 
+__all__ = [
+    "HOSTED", "REGION", "family_of", "fault_of", "inner_nodes", "is_hosted", "is_region", "op_of",
+    "writes_into",
+]  # fmt: skip
+
 
 def op_of(node: Node) -> Op:
     """The operation that `node` is an instance of.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+__all__ = ["BY_BODY", "BY_EXPANSION", "NO_GRADIENT"]
+
 
 def NO_GRADIENT(*_: Any, **__: Any) -> tuple[None, ...]:
     """The explicit `vjp` of an operation that is not differentiable."""

@@ -9,6 +9,8 @@ from typing import Any
 from weft.ir.node import Node
 from weft.ops.declaration.fact import Ability
 
+__all__ = ["Alias", "Boundary", "Composite", "Elementwise", "Lowering", "Opaque", "Pull", "Reduce"]
+
 
 @dataclass(frozen=True)
 class Elementwise:

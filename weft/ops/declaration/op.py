@@ -50,6 +50,8 @@ from weft.ops.declaration.constant import constant_of
 from weft.ops.declaration.fact import PLAIN, Facts
 from weft.ops.declaration.lowering import Lowering
 
+__all__ = ["REGISTRY", "Array", "Case", "Op", "as_given", "catalogue"]
+
 Array = np.ndarray[Any, Any]
 
 

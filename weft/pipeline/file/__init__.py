@@ -1,9 +1,10 @@
 """Sources that read files: lines, records, tables, archives."""
 
-from weft.pipeline.file.archive import Archive
-from weft.pipeline.file.files import Files, found_paths
-from weft.pipeline.file.record import Chunks, Records
-from weft.pipeline.file.table import Rows
-from weft.pipeline.file.text import Lines
+from weft import exports as _exports
+from weft.pipeline.file.archive import Archive as Archive
+from weft.pipeline.file.files import *
+from weft.pipeline.file.record import *
+from weft.pipeline.file.table import Rows as Rows
+from weft.pipeline.file.text import Lines as Lines
 
-__all__ = ["Archive", "Chunks", "Files", "Lines", "Records", "Rows", "found_paths"]
+_exports.gather(globals())

@@ -17,6 +17,8 @@ from weft.ops.refusal import shown
 from weft.pipeline.stage import UNKNOWN, Context, Cursor, Stage, State
 from weft.pipeline.structure import joined
 
+__all__ = ["Files", "found_paths"]
+
 Name = str | bytes | os.PathLike[str]
 
 

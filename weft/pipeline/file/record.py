@@ -9,6 +9,8 @@ from weft.formats.tfrecord import RecordReader
 from weft.pipeline.file.reader import Reader, StreamReader
 from weft.pipeline.stage import State
 
+__all__ = ["Chunks", "Records"]
+
 
 class Records(Reader):
     """The records of a TFRecord file as bytes, checksums verified; its state is a byte offset.

@@ -88,7 +88,4 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     return unary("StopGradient", "stop_gradient", input, name)
 
 
-__all__ = [
-    "group", "identity", "identity_n", "no_op", "stop_gradient", "tuple_",
-    "with_dependencies",
-]  # fmt: skip
+__all__ = ["group", "identity", "identity_n", "no_op", "stop_gradient"]

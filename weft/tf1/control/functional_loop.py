@@ -17,6 +17,8 @@ from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.slicing import gather
 from weft.tf1.shape.arrangement import concat, expand_dims, shape
 
+__all__ = ["foldl", "foldr", "map_fn", "scan"]
+
 Function = Callable[..., Any]
 
 

@@ -17,6 +17,8 @@ from weft.tf1.shape import arrangement
 from weft.tf1.variable.variable import Variable
 from weft.transform import gradient
 
+__all__ = ["AggregationMethod", "UnconnectedGradients", "gradients", "hessians"]
+
 _TYPES = {
     "add": "AddV2", "subtract": "Sub", "multiply": "Mul", "divide": "RealDiv", "negative": "Neg",
     "matmul": "MatMul", "reshape": "Reshape", "sum": "Sum", "add_n": "AddN", "select": "Select",

@@ -18,6 +18,8 @@ from weft.tf1.framework.dynamic_shape import dimension
 from weft.tf1.framework.graph import get_default_graph, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
 
+__all__ = ["Print", "numpy_function", "py_func"]
+
 
 def py_func(
     func: Callable[..., Any],

@@ -35,6 +35,8 @@ from weft.tf1.framework.graph import created_here, fail, get_default_graph, grap
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import as_shape
 
+__all__ = ["Constant", "Placeholder", "topology_sort"]
+
 Array = np.ndarray[Any, Any]
 
 

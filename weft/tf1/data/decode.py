@@ -28,6 +28,11 @@ from weft.tf1.framework.host import HostValue, delivered, string
 from weft.tf1.framework.option import ANY, only
 from weft.tf1.framework.sparse_tensor import SparseTensor
 
+__all__ = [
+    "decode_csv", "decode_image", "decode_jpeg", "decode_png", "decode_raw", "parse_example",
+    "parse_single_example", "read_file",
+]  # fmt: skip
+
 
 def _texts(given: Any, what: str) -> HostValue:
     if isinstance(given, HostValue):

@@ -9,6 +9,8 @@ from weft.pipeline.pipeline import Pipeline
 from weft.tf1.errors import OutOfRangeError
 from weft.tf1.framework.host import HostValue
 
+__all__ = ["FixedLengthRecordReader", "TFRecordReader", "TextLineReader", "WholeFileReader"]
+
 
 class Shared:
     """A pass that runs share; each takes one element."""

@@ -24,6 +24,18 @@ from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 
+__all__ = [
+    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "asin", "asinh", "atan", "atan2",
+    "atanh", "bitcast", "cast", "ceil", "cos", "cosh", "div", "div_no_nan", "divide", "equal",
+    "erf", "erfc", "exp", "expm1", "floor", "floor_div", "floordiv", "floormod", "greater",
+    "greater_equal", "is_finite", "is_inf", "is_nan", "less", "less_equal", "log", "log1p",
+    "log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maximum",
+    "minimum", "mod", "multiply", "negative", "not_equal", "pow", "realdiv", "reciprocal", "rint",
+    "round", "rsqrt", "saturate_cast", "sigmoid", "sign", "sin", "sinh", "sqrt", "square",
+    "squared_difference", "subtract", "tan", "tanh", "to_bfloat16", "to_double", "to_float",
+    "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod",
+]  # fmt: skip
+
 Function = Callable[..., Tensor]
 
 

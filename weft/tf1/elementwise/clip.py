@@ -17,6 +17,10 @@ from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.reduction import static_axes
 
+__all__ = [
+    "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm",
+]  # fmt: skip
+
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Values clipped to a minimum and a maximum."""

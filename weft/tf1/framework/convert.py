@@ -14,8 +14,8 @@ from weft.errors import DTypeError, ShapeError, nameless
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Op, op_of
 from weft.ops.declaration.memory_check import check_table
-from weft.tf1.framework.dtypes import DType, as_dtype, float32, int32
-from weft.tf1.framework.graph import fail, get_default_graph, graph_of, name_scope
+from weft.tf1.framework.dtypes import DType, as_dtype, int32
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.host import HostConstant, HostValue, is_text, string
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
@@ -399,8 +399,4 @@ def _nested(items: Any) -> Any:
     return tuple([_nested(v) if isinstance(v, list) else v for v in items])
 
 
-__all__ = [
-    "as_array", "binary", "constant", "convert_n_to_tensor", "convert_to_tensor", "emit_constant",
-    "float32", "graph_of", "is_tensor", "require_kind", "require_type", "same_type",
-    "shape_operand", "static_value", "unary",
-]  # fmt: skip
+__all__ = ["constant", "convert_n_to_tensor", "convert_to_tensor", "is_tensor"]

@@ -15,7 +15,7 @@ from weft.ir.shape import Shape, is_static, known
 from weft.ops.declaration import Op
 from weft.ops.declaration.memory_check import check_room, in_memory
 from weft.tf1.errors import FinalizedError, NameError_
-from weft.tf1.framework.collection import Collections, GraphKeys
+from weft.tf1.framework.collection import Collections
 from weft.tf1.framework.naming import VALID_NAME, Names
 from weft.tf1.framework.tensor import Operation, Tensor
 
@@ -482,7 +482,7 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
 
 
 __all__ = [
-    "Graph", "GraphKeys", "add_to_collection", "add_to_collections", "colocate_with",
-    "control_dependencies", "created_here", "device", "fail", "get_collection",
-    "get_collection_ref", "get_default_graph", "graph_of", "name_scope", "reset_default_graph",
+    "Graph", "add_to_collection", "add_to_collections", "colocate_with", "control_dependencies",
+    "device", "get_collection", "get_collection_ref", "get_default_graph", "name_scope",
+    "reset_default_graph",
 ]  # fmt: skip

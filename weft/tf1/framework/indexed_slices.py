@@ -11,6 +11,8 @@ from weft.tf1.framework.dtypes import DType
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
 
+__all__ = ["IndexedSlices", "IndexedSlicesValue"]
+
 
 class IndexedSlicesValue(NamedTuple):
     """The value of `IndexedSlices` returned by a session."""

@@ -12,6 +12,8 @@ from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.tensor import Tensor
 
+__all__ = ["SparseTensor", "SparseTensorValue"]
+
 
 class SparseTensorValue(NamedTuple):
     """The value of a `SparseTensor` returned by a session or fed."""

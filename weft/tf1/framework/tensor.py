@@ -11,6 +11,8 @@ from weft.ir.shape import Shape, merge, show
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
+__all__ = ["Operation", "Tensor"]
+
 
 class Graph(Protocol):
     """What an operation needs from its graph: `weft.tf1.framework.graph`."""

@@ -8,6 +8,8 @@ from typing import Any
 from weft.errors import ShapeError
 from weft.ir.shape import Shape
 
+__all__ = ["Dimension", "TensorShape"]
+
 
 class Dimension:
     """One dimension; an unknown one has the `value` `None`. Arithmetic with unknowns is unknown."""

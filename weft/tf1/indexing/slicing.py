@@ -24,6 +24,8 @@ from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 from weft.tf1.reduction import static_axis
 
+__all__ = ["gather", "gather_nd", "newaxis", "scatter_nd", "slice", "strided_slice", "where"]
+
 newaxis = None
 
 

@@ -9,6 +9,8 @@ from weft.tf1.framework.convert import convert_n_to_tensor, same_type
 from weft.tf1.framework.graph import get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
+__all__ = ["einsum", "tensordot"]
+
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """A contraction over `axes`: a number, or a pair of lists of axes."""

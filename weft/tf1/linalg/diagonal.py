@@ -15,6 +15,11 @@ from weft.tf1.framework.option import only
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.shape.arrangement import transpose
 
+__all__ = [
+    "diag", "diag_part", "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag",
+    "matrix_transpose", "trace",
+]  # fmt: skip
+
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """The last two axes swapped."""

@@ -15,6 +15,8 @@ from weft.tf1.framework.dynamic_shape import dimension
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
+__all__ = ["cholesky", "matrix_determinant", "matrix_inverse", "matrix_solve"]
+
 
 def _require_square(kind: str, tensor: Tensor) -> None:
     dims = tensor.shape

@@ -21,6 +21,11 @@ from weft.tf1.metrics.running import Metric, entered, matched, running_mean
 from weft.tf1.reduction import reduce_sum
 from weft.tf1.variable.variable_scope import variable_scope
 
+__all__ = [
+    "accuracy", "mean", "mean_absolute_error", "mean_cosine_distance", "mean_relative_error",
+    "mean_squared_error", "mean_tensor", "percentage_below", "root_mean_squared_error",
+]  # fmt: skip
+
 
 def mean(
     values: Any, weights: Any = None, metrics_collections: Any = None,

@@ -24,6 +24,14 @@ from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.shape import arrangement
 
+__all__ = [
+    "bias_add", "crelu", "elu", "l2_loss", "leaky_relu", "log_poisson_loss", "log_softmax", "relu",
+    "relu6", "relu_layer", "selu", "sigmoid_cross_entropy_with_logits", "softmax",
+    "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2", "softplus",
+    "softsign", "sparse_softmax_cross_entropy_with_logits", "swish",
+    "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
+]  # fmt: skip
+
 
 def relu(features: Any, name: str | None = None) -> Tensor:
     """max(x, 0)"""

@@ -16,6 +16,11 @@ from weft.tf1.framework.convert import convert_to_tensor, require_type, shape_op
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
+__all__ = [
+    "conv1d", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "convolution",
+    "depthwise_conv2d", "depthwise_conv2d_native", "separable_conv2d",
+]  # fmt: skip
+
 _FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 _ALIASES = {"NHWC": "last", "NWC": "last", "NDHWC": "last", "NCHW": "first", "NCW": "first",
             "NCDHW": "first"}  # fmt: skip

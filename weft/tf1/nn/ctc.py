@@ -37,6 +37,10 @@ from weft.tf1.nn.beam_search import log_softmax as log_softmax_of
 from weft.tf1.reduction import reduce_sum
 from weft.tf1.shape.arrangement import concat, shape, stack, transpose
 
+__all__ = [
+    "ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder", "ctc_loss",
+]  # fmt: skip
+
 Array = np.ndarray[Any, Any]
 
 

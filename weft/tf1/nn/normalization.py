@@ -22,6 +22,11 @@ from weft.tf1.random import distribution
 from weft.tf1.reduction import static_axes
 from weft.tf1.shape import arrangement
 
+__all__ = [
+    "batch_normalization", "dropout", "fused_batch_norm", "l2_normalize",
+    "local_response_normalization", "lrn", "moments",
+]  # fmt: skip
+
 
 # normalization
 def l2_normalize(

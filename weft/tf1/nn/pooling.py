@@ -13,6 +13,8 @@ from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.nn.conv import channels_first, in_last, out_of_last, padding_of, spatial_part
 
+__all__ = ["avg_pool", "avg_pool3d", "max_pool", "max_pool3d", "pool"]
+
 
 def _pool(
     kind: str,

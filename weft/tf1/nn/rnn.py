@@ -20,6 +20,8 @@ from weft.tf1.reduction import reduce_any
 from weft.tf1.shape.arrangement import concat, expand_dims, shape, stack, tile, transpose
 from weft.tf1.variable.variable_scope import variable_scope
 
+__all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn", "static_bidirectional_rnn", "static_rnn"]
+
 
 def dynamic_rnn(
     cell: Any,

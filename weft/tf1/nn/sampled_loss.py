@@ -18,6 +18,8 @@ from weft.tf1.indexing.lookup import embedding_lookup
 from weft.tf1.random.candidate import log_uniform_candidate_sampler, true_matrix
 from weft.tf1.shape.arrangement import concat, reshape
 
+__all__ = ["nce_loss", "sampled_softmax_loss"]
+
 Loss = Callable[[Value, Value], Value]
 
 

@@ -18,6 +18,8 @@ from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.random.distribution import key_of, stream_name
 
+__all__ = ["log_uniform_candidate_sampler", "uniform_candidate_sampler"]
+
 
 class Candidates(NamedTuple):
     """The result of a candidate sampler."""

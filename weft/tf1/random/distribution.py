@@ -20,6 +20,11 @@ from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
+__all__ = [
+    "multinomial", "random_normal", "random_shuffle", "random_uniform", "set_random_seed",
+    "truncated_normal",
+]  # fmt: skip
+
 DEFAULT_GRAPH_SEED = 87654321
 
 

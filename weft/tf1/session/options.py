@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+__all__ = ["ConfigProto", "GPUOptions"]
+
 
 class GPUOptions:
     """Accepted for old programs; there is no GPU."""

@@ -42,6 +42,8 @@ from weft.tf1.session.options import ConfigProto
 from weft.tf1.session.tracing import RunMetadata, RunOptions
 from weft.tf1.variable.variable import Variable
 
+__all__ = ["InteractiveSession", "Session", "get_default_session"]
+
 _NOTHING: Mapping[Any, Any] = {}
 
 

@@ -9,6 +9,8 @@ from weft.formats.event.graph import NodeTime, run_metadata
 from weft.runtime.measurement.kernel_run import KernelRun, kernel_runs
 from weft.runtime.measurement.profile import Run
 
+__all__ = ["RunMetadata", "RunOptions"]
+
 
 class RunOptions:
     """Options of a run. With `trace_level=FULL_TRACE` its kernels are timed.

@@ -29,6 +29,12 @@ from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.reduction import static_axes, static_axis
 
+__all__ = [
+    "broadcast_static_shape", "broadcast_to", "concat", "ensure_shape", "expand_dims", "pad",
+    "rank", "reshape", "reverse", "reverse_v2", "roll", "shape", "shape_n", "size", "split",
+    "squeeze", "stack", "tile", "transpose", "unstack",
+]  # fmt: skip
+
 
 # shapes as tensors
 def shape(

@@ -8,20 +8,9 @@
 ...         writer.add_summary(sess.run(summary), global_step=1)
 """
 
-from weft.tf1.summary.operation import (
-    audio,
-    histogram,
-    image,
-    merge,
-    merge_all,
-    scalar,
-    tensor_summary,
-    text,
-)
-from weft.tf1.summary.proto import Event, Summary
-from weft.tf1.summary.writer import FileWriter, FileWriterCache
+from weft import exports as _exports
+from weft.tf1.summary.operation import *
+from weft.tf1.summary.proto import *
+from weft.tf1.summary.writer import *
 
-__all__ = [
-    "Event", "FileWriter", "FileWriterCache", "Summary", "audio", "histogram", "image", "merge",
-    "merge_all", "scalar", "tensor_summary", "text",
-]  # fmt: skip
+_exports.gather(globals())

@@ -17,6 +17,8 @@ from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import Graph, fail, get_collection, get_default_graph
 from weft.tf1.framework.tensor import HOOKS, Tensor
 
+__all__ = ["audio", "histogram", "image", "merge", "merge_all", "scalar", "tensor_summary", "text"]
+
 Encode = Callable[..., list[bytes]]  # from the values of the tensors
 _ILLEGAL: Final = re.compile(r"[^-/\w.]")
 _SMALLEST: Final = 1e-6

@@ -10,6 +10,8 @@ from typing import Any
 from weft.formats import wire
 from weft.formats.event import histogram, message, reading
 
+__all__ = ["Event", "Summary"]
+
 
 class Record:
     """Fields by name, `None` if missing."""

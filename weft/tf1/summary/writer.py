@@ -12,6 +12,8 @@ from weft.tf1.framework.graph import Graph
 from weft.tf1.summary.graph import graph_nodes
 from weft.tf1.summary.proto import Event
 
+__all__ = ["FileWriter", "FileWriterCache"]
+
 
 class FileWriter:
     """Writes an event file to a folder, in a thread.

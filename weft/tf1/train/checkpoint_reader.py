@@ -16,6 +16,10 @@ from weft.tf1.errors import DataLossError, NotFoundError
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.train.checkpoint_state import latest_checkpoint
 
+__all__ = [
+    "CheckpointReader", "NewCheckpointReader", "list_variables", "load_checkpoint", "load_variable",
+]  # fmt: skip
+
 Array = np.ndarray[Any, Any]
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from weft.formats.atomic_file import write_file
 from weft.formats.tensorflow.store import store_exists
 
+__all__ = ["CheckpointState", "checkpoint_exists", "get_checkpoint_state", "latest_checkpoint"]
+
 STATE = "checkpoint"
 
 

@@ -11,6 +11,11 @@ import numpy as np
 from weft.formats import example as format
 from weft.formats import wire
 
+__all__ = [
+    "BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList",
+    "Int64List", "SequenceExample",
+]  # fmt: skip
+
 T = TypeVar("T")
 _NAMES: Final = {
     format.BYTES: "bytes_list", format.FLOATS: "float_list", format.INTEGERS: "int64_list"

@@ -19,6 +19,8 @@ from weft.tf1.framework.host import HostValue, delivered, string
 from weft.tf1.framework.tensor_shape import as_shape
 from weft.tf1.train.queue_runner import Queue, QueueRunner, add_queue_runner
 
+__all__ = ["batch", "shuffle_batch", "slice_input_producer", "string_input_producer"]
+
 
 def string_input_producer(
     string_tensor: Sequence[Any],

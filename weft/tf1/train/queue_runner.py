@@ -14,6 +14,8 @@ from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.framework.tensor import HOOKS
 from weft.tf1.train.coordinator import Coordinator
 
+__all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]
+
 RUNNERS = "queue_runners"
 
 

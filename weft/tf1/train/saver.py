@@ -30,6 +30,8 @@ from weft.tf1.train.checkpoint_state import (
 from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_list import global_variables
 
+__all__ = ["Saver", "SaverDef"]
+
 
 class SaverDef:
     """Values of `write_version`."""

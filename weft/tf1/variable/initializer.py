@@ -19,6 +19,13 @@ from weft.tf1.framework.graph import fail, get_default_graph
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.random import distribution as random_ops
 
+__all__ = [
+    "constant_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
+    "ones_initializer", "orthogonal_initializer", "random_normal_initializer",
+    "random_uniform_initializer", "truncated_normal_initializer",
+    "uniform_unit_scaling_initializer", "variance_scaling_initializer", "zeros_initializer",
+]  # fmt: skip
+
 
 def call(initializer: Any, shape: Sequence[int], dtype: DType | None) -> Any:
     """Call an initializer, whatever its signature."""

@@ -26,6 +26,11 @@ from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import HOOKS, Operation, Overloads, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
+__all__ = [
+    "Variable", "assign", "assign_add", "assign_sub", "scatter_add", "scatter_sub",
+    "scatter_update",
+]  # fmt: skip
+
 
 class Variable(Overloads):
     """A tensor whose value a session keeps.

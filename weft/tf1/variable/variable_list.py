@@ -13,6 +13,13 @@ from weft.tf1.framework.graph import get_collection, get_default_graph
 from weft.tf1.framework.tensor import HOOKS, Operation, Tensor
 from weft.tf1.variable.variable import Variable
 
+__all__ = [
+    "all_variables", "global_variables", "global_variables_initializer", "initialize_all_variables",
+    "initialize_local_variables", "initialize_variables", "is_variable_initialized",
+    "local_variables", "local_variables_initializer", "model_variables", "moving_average_variables",
+    "report_uninitialized_variables", "trainable_variables", "variables_initializer",
+]  # fmt: skip
+
 
 # lists
 def global_variables(scope: str | None = None) -> list[Any]:

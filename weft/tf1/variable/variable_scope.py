@@ -23,6 +23,11 @@ from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.variable import initializer as init_ops
 from weft.tf1.variable.variable import Variable
 
+__all__ = [
+    "AUTO_REUSE", "VariableScope", "get_local_variable", "get_variable", "get_variable_scope",
+    "variable_op_scope", "variable_scope",
+]  # fmt: skip
+
 
 class _Reuse:
     """`AUTO_REUSE`: share existing variables, create missing ones."""

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from weft.train.callbacks.averaging import EMA, StochasticWeightAveraging
-from weft.train.callbacks.callback import Callback
-from weft.train.callbacks.early_stopping import EarlyStopping
-from weft.train.callbacks.model_checkpoint import ModelCheckpoint
-from weft.train.callbacks.monitors import LearningRateMonitor, ThroughputMonitor
-from weft.train.callbacks.progress_bar import ProgressBar
-from weft.train.callbacks.timer import Timer
+from weft import exports as _exports
+from weft.train.callbacks.averaging import *
+from weft.train.callbacks.callback import Callback as Callback
+from weft.train.callbacks.early_stopping import EarlyStopping as EarlyStopping
+from weft.train.callbacks.model_checkpoint import ModelCheckpoint as ModelCheckpoint
+from weft.train.callbacks.monitors import *
+from weft.train.callbacks.progress_bar import ProgressBar as ProgressBar
+from weft.train.callbacks.timer import Timer as Timer
 
-__all__ = [
-    "EMA",
-    "Callback",
-    "EarlyStopping",
-    "LearningRateMonitor",
-    "ModelCheckpoint",
-    "ProgressBar",
-    "StochasticWeightAveraging",
-    "ThroughputMonitor",
-    "Timer",
-]
+_exports.gather(globals())

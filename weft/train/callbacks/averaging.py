@@ -12,6 +12,8 @@ from weft.optim.ema import ExponentialMovingAverage
 from weft.optim.swa_utils import SWALR, batch_norms, recomputed_statistics
 from weft.train.callbacks.callback import Callback
 
+__all__ = ["EMA", "StochasticWeightAveraging"]
+
 
 class EMA(Callback):
     """Keeps an exponential moving average of the weights, updated in the step's program.

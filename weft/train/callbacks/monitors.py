@@ -10,6 +10,8 @@ from weft.ir.node import at_user_line
 from weft.train.batches import size_of
 from weft.train.callbacks.callback import Callback
 
+__all__ = ["LearningRateMonitor", "ThroughputMonitor"]
+
 
 class LearningRateMonitor(Callback):
     """Logs the learning rate of each group: `lr-Adam`, or `lr-Adam/pg1` if there are several.

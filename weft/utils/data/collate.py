@@ -12,6 +12,8 @@ from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import DTypeError, ShapeError, TreeError
 from weft.pipeline.structure import stack as stack_arrays
 
+__all__ = ["default_collate", "default_convert"]
+
 
 def default_collate(batch: Sequence[Any]) -> Any:
     """A batch of samples: tensors, arrays and numbers are stacked, strings are listed.

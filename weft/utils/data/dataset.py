@@ -15,6 +15,11 @@ from weft.eager.tensor.generator import Generator, default_generator
 from weft.errors import ArgumentError, ShapeError, UndefinedMethodError
 from weft.pipeline.permutation import Permutation
 
+__all__ = [
+    "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
+    "TensorDataset", "random_split",
+]  # fmt: skip
+
 T = TypeVar("T", covariant=True)
 Array = np.ndarray[Any, Any]
 

@@ -17,6 +17,8 @@ from weft.eager.tensor.handle import Handle
 from weft.pipeline.call import keyed
 from weft.utils.data.dataset import gathered, gets_several
 
+__all__ = ["WorkerInfo", "get_worker_info"]
+
 
 class WorkerInfo(NamedTuple):
     """Information about this worker process."""

@@ -15,6 +15,11 @@ from weft.eager.tensor.generator import Generator, default_generator
 from weft.errors import ArgumentError
 from weft.pipeline.permutation import Permutation, mix
 
+__all__ = [
+    "BatchSampler", "DistributedSampler", "RandomSampler", "Sampler", "SequentialSampler",
+    "SubsetRandomSampler", "WeightedRandomSampler",
+]  # fmt: skip
+
 T = TypeVar("T", covariant=True)
 Array = np.ndarray[Any, Any]
 _BLOCK = 1024

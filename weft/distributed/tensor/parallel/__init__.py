@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from weft.distributed.tensor.parallel.input_output import (
-    PrepareModuleInput,
-    PrepareModuleInputOutput,
-    PrepareModuleOutput,
-)
-from weft.distributed.tensor.parallel.parallelize_module import parallelize_module
-from weft.distributed.tensor.parallel.style import ParallelStyle
-from weft.distributed.tensor.parallel.weight import (
-    ColumnwiseParallel,
-    ColwiseParallel,
-    RowwiseParallel,
-    SequenceParallel,
-)
+from weft import exports as _exports
+from weft.distributed.tensor.parallel.input_output import *
+from weft.distributed.tensor.parallel.parallelize_module import *
+from weft.distributed.tensor.parallel.style import ParallelStyle as ParallelStyle
+from weft.distributed.tensor.parallel.weight import *
 
-__all__ = [
-    "ColumnwiseParallel",
-    "ColwiseParallel",
-    "ParallelStyle",
-    "PrepareModuleInput",
-    "PrepareModuleInputOutput",
-    "PrepareModuleOutput",
-    "RowwiseParallel",
-    "SequenceParallel",
-    "parallelize_module",
-]
+_exports.gather(globals())

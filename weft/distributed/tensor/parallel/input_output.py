@@ -14,6 +14,8 @@ from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.transport.group import Group
 
+__all__ = ["PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput"]
+
 Layouts = Placement | None | Sequence[Placement | None]
 
 

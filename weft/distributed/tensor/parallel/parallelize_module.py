@@ -16,6 +16,8 @@ from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.state import register_state_hooks
 
+__all__ = ["parallelize_module"]
+
 M = TypeVar("M", bound=Module)
 Plan = ParallelStyle | Mapping[str, ParallelStyle]
 _MOST_NAMED = 20

@@ -15,12 +15,15 @@ from weft.eager.record.mode import no_grad
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, DistributedError, ShapeError
 from weft.ir.node import at_user_line
-from weft.nn.functional import plain as F
+from weft.nn.functional.embedding import embedding
+from weft.nn.functional.linear import linear
 from weft.nn.layer.embedding import Embedding
 from weft.nn.layer.linear import Linear
 from weft.nn.module.module import Module
 from weft.transport.division import Division, divide, division_of
 from weft.transport.group import Group
+
+__all__ = ["ColumnwiseParallel", "ColwiseParallel", "RowwiseParallel", "SequenceParallel"]
 
 _LAST: Final = Shard(-1)
 
@@ -128,7 +131,7 @@ class RowwiseParallel(_WeightStyle):
             x = redistribute(x, layout or Replicate(), Replicate(), group)
             return redistribute(_looked_up(module, x, group), Partial(), to, group)
         x = redistribute(x, layout or _LAST, _LAST, group)
-        found = redistribute(F.linear(x, module.weight), Partial(), to, group)
+        found = redistribute(linear(x, module.weight), Partial(), to, group)
         return found if module.bias is None else found + self._bias(module.bias, found, group)
 
     def _bias(self, bias: Any, y: Any, group: Group) -> Any:
@@ -157,8 +160,7 @@ def _looked_up(table: Any, ids: Any, group: Group) -> Any:
         padding = padding if 0 <= padding < rows else None
     there = (ids >= 0) & (ids < table.num_embeddings)
     local = where(own, local, where(there, 0, ids))  # the lookup raises where no rank has a row
-    found = F.embedding(local, table.weight, padding)
-    return where(own.unsqueeze(-1), found, 0.0)
+    return where(own.unsqueeze(-1), embedding(local, table.weight, padding), 0.0)
 
 
 class SequenceParallel(ParallelStyle):

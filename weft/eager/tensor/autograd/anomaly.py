@@ -27,6 +27,8 @@ from weft.ops.call import Subgraph, call
 from weft.ops.declaration import op_of
 from weft.transform.interpreter import evaluate_node
 
+__all__ = ["detect_anomaly", "is_anomaly_enabled", "set_detect_anomaly"]
+
 GRADIENTS: Final = "gradients"
 
 

@@ -26,6 +26,8 @@ from weft.tf1.shape.arrangement import expand_dims, shape, squeeze
 from weft.tf1.variable.initializer import constant_initializer, zeros_initializer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
 
+__all__ = ["AttentionMechanism", "BahdanauAttention", "LuongAttention", "hardmax"]
+
 Function = Callable[..., Any]
 
 

@@ -20,6 +20,8 @@ from weft.tf1.layers.dense import Dense
 from weft.tf1.nn.rnn_cell import RNNCell
 from weft.tf1.shape.arrangement import concat, expand_dims, squeeze
 
+__all__ = ["AttentionWrapper", "AttentionWrapperState"]
+
 TILE = (
     "the batch of the memory (the encoder's outputs) and of {what} differ, got {first} and"
     " {second}; for a BeamSearchDecoder both go through tf.contrib.seq2seq.tile_batch"

@@ -9,6 +9,8 @@ from weft.tf1.contrib.seq2seq.helper import Helper
 from weft.tf1.framework.graph import name_scope
 from weft.tf1.framework.structure import flatten, map_structure
 
+__all__ = ["BasicDecoder", "BasicDecoderOutput"]
+
 
 class BasicDecoderOutput(NamedTuple):
     """The output of a step: the cell's output (usually logits), and the helper's sample."""

@@ -40,6 +40,11 @@ from weft.tf1.nn.activation import log_softmax
 from weft.tf1.reduction import reduce_max, reduce_sum
 from weft.tf1.shape.arrangement import broadcast_to, concat, expand_dims, reshape, shape, tile
 
+__all__ = [
+    "BeamSearchDecoder", "BeamSearchDecoderOutput", "BeamSearchDecoderState",
+    "FinalBeamSearchDecoderOutput",
+]  # fmt: skip
+
 
 class BeamSearchDecoderOutput(NamedTuple):
     """The output of a step: scores, tokens, and the beams that they continue, [batch, beam]."""

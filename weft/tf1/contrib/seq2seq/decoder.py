@@ -21,6 +21,8 @@ from weft.tf1.reduction import reduce_all
 from weft.tf1.shape.arrangement import shape, transpose
 from weft.tf1.variable.variable_scope import variable_scope
 
+__all__ = ["Decoder", "dynamic_decode"]
+
 
 class Decoder:
     """The interface of `dynamic_decode`; subclasses define these properties and methods."""

@@ -26,6 +26,8 @@ from weft.tf1.shape.arrangement import (
     transpose,
 )
 
+__all__ = ["gather_tree", "gather_tree_from_array", "tile_batch"]
+
 
 def gather_tree(
     step_ids: Any,

@@ -21,6 +21,11 @@ from weft.tf1.random.distribution import categorical
 from weft.tf1.reduction import argmax, reduce_all
 from weft.tf1.shape.arrangement import shape, squeeze, transpose
 
+__all__ = [
+    "CustomHelper", "GreedyEmbeddingHelper", "Helper", "InferenceHelper", "SampleEmbeddingHelper",
+    "TrainingHelper",
+]  # fmt: skip
+
 Function = Callable[..., Any]
 
 

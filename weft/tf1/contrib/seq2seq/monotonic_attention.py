@@ -27,6 +27,10 @@ from weft.tf1.shape.arrangement import concat, shape, transpose
 from weft.tf1.variable.initializer import constant_initializer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
 
+__all__ = [
+    "BahdanauMonotonicAttention", "LuongMonotonicAttention", "monotonic_attention", "safe_cumprod",
+]  # fmt: skip
+
 
 def safe_cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
     """Cumulative products computed with logarithms: gradients stay finite at 0.

@@ -28,6 +28,8 @@ from weft.tf1.indexing.slicing import where
 from weft.tf1.random.distribution import random_uniform
 from weft.tf1.shape.arrangement import concat, shape
 
+__all__ = ["ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper"]
+
 
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):
     """The true inputs or, with some probability, embedded samples.

@@ -18,6 +18,8 @@ from weft.tf1.train.hook.run_hook import SessionRunArgs, SessionRunContext, Sess
 from weft.tf1.train.hook.step import StepHook
 from weft.tf1.train.hook.timer import SecondOrStepTimer
 
+__all__ = ["CheckpointSaverHook", "CheckpointSaverListener", "ProfilerHook", "SummarySaverHook"]
+
 START, CHECKPOINT = 1, 3  # of a session's events
 
 

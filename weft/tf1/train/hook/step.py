@@ -24,6 +24,8 @@ from weft.tf1.train.hook.timer import SecondOrStepTimer
 from weft.tf1.train.learning_rate import get_global_step
 from weft.tf1.variable.variable import Variable
 
+__all__ = ["GlobalStepWaiterHook", "StepCounterHook", "StopAtStepHook"]
+
 
 def needed_global_step(hook: SessionRunHook) -> Variable:
     """The variable of the global step, which the hook requires.

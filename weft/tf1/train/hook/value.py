@@ -19,6 +19,11 @@ from weft.tf1.train.hook.run_hook import (
 )
 from weft.tf1.train.hook.timer import NeverTimer, SecondOrStepTimer
 
+__all__ = [
+    "FeedFnHook", "FinalOpsHook", "LoggingTensorHook", "NanLossDuringTrainingError",
+    "NanTensorHook",
+]  # fmt: skip
+
 
 def _element(given: Any) -> Any:
     """A tensor, or the one with a name; an operation's name stands for its only output."""

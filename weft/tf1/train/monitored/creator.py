@@ -14,6 +14,8 @@ from weft.tf1.session.session import Session
 from weft.tf1.train.checkpoint_state import get_checkpoint_state
 from weft.tf1.train.monitored.scaffold import Scaffold
 
+__all__ = ["ChiefSessionCreator", "SessionCreator", "WorkerSessionCreator"]
+
 
 class SessionCreator:
     """Creates sessions: override `create_session`."""

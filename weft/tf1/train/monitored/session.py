@@ -17,6 +17,8 @@ from weft.tf1.train.monitored.creator import ChiefSessionCreator, SessionCreator
 from weft.tf1.train.monitored.hooked import PREEMPTIONS, HookedSession
 from weft.tf1.train.monitored.scaffold import Scaffold
 
+__all__ = ["MonitoredSession", "SingularMonitoredSession"]
+
 
 class StepContext:
     """The argument of the function of `run_step_fn`.

@@ -23,6 +23,8 @@ from weft.tf1.train.monitored.creator import ChiefSessionCreator, WorkerSessionC
 from weft.tf1.train.monitored.scaffold import Scaffold
 from weft.tf1.train.queue_runner import start_queue_runners
 
+__all__ = ["Supervisor", "basic_train_loop"]
+
 _DEFAULT: Any = 0
 
 
