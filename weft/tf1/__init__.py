@@ -117,8 +117,8 @@ def _declared(name: str) -> Any:
     )
 
 
-# Above this package: Keras runs on the trainer, and `tf.layers`, which `tf.contrib` uses, is made of
-# Keras's layers.
+# Above this package: Keras runs on the trainer, and `tf.layers`, which `tf.contrib` uses, is made
+# of Keras's layers.
 _exports.lazy(
     globals(), {"weft.tf1": ["contrib", "keras", "layers"]}, _declared, _declaration.exports
 )
