@@ -41,8 +41,8 @@ from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 
 __all__ = [
-    "accumulate_n", "add_n", "bitcast", "cast", "div", "divide", "floor_div", "logical_xor", "matmul",
-    "pow", "realdiv", "round", "saturate_cast", "to_bfloat16", "to_double", "to_float", "to_int32",
+    "accumulate_n", "add_n", "bitcast", "cast", "div", "divide", "floor_div", "logical_xor",
+    "matmul", "pow", "realdiv", "round", "saturate_cast", "to_bfloat16", "to_double", "to_float", "to_int32",
     "to_int64", "truediv", "truncatediv", "truncatemod",
 ]  # fmt: skip
 __all__ += declared.__all__
