@@ -77,3 +77,18 @@ def test_every_knob_is_in_the_table():
     assert re.findall(r"^\| `(WEFT_\w+)`", table, re.MULTILINE) == [
         knob.variable for knob in KNOBS.values()
     ]
+
+
+def lines_too_long(text):
+    """Lines of prose beyond 100 columns; tables, code, and lines of one long word are exempt."""
+    prose = re.sub(r"^ *(```+)[^\n]*\n.*?^ *\1", "", text, flags=re.MULTILINE | re.DOTALL)
+    rows = [line for line in prose.split("\n") if not line.lstrip().startswith(("|", "<", "!["))]
+    words = [re.sub(r"`[^`]*`|\[[^]]*\]\([^)]*\)", "x", line) for line in rows]
+    return [
+        row for row, word in zip(rows, words, strict=True) if len(row) > 100 and " " in word.strip()
+    ]
+
+
+def test_lines_of_prose_end_at_100_columns():
+    for path in [*DOCUMENTS, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]:
+        assert lines_too_long(path.read_text()) == [], f"{path.name}: wrap these lines"

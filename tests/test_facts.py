@@ -9,7 +9,7 @@ import pytest
 
 from tools.imports import texts
 from weft.errors import GraphError
-from weft.host.garbage_collection import collection_waits
+from weft.host.garbage_collection import uncollected
 from weft.ops.declaration import NO_GRADIENT, REGISTRY, Composite, Op, Opaque, Reduce, defop
 from weft.ops.declaration.fact import AS_GIVEN, Autocast
 from weft.ops.declaration.rule import floating, same_shape
@@ -111,7 +111,7 @@ def may_decide(text: str) -> bool:
     return ".startswith(" in text or not NAMES.isdisjoint(QUOTED.findall(text))
 
 
-@collection_waits()
+@uncollected
 def test_nothing_is_decided_by_an_operations_name() -> None:
     outside = {
         name: ast.parse(text)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from weft.host.garbage_collection import collection_waits
+from weft.host.garbage_collection import uncollected
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -25,7 +25,7 @@ def texts() -> dict[str, str]:
 
 
 @functools.cache
-@collection_waits()
+@uncollected
 def modules() -> dict[str, ast.Module]:
     """The syntax tree of each module."""
     return {name: ast.parse(text) for name, text in texts().items()}

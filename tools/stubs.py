@@ -2,7 +2,8 @@
 
 Editors and type checkers read `weft/eager/tensor/tensor.pyi` and `weft/numpy/array.pyi` (methods)
 and `weft/eager/functions/api.pyi` (the functions `weft.NAME`). They are made from
-`weft/eager/functions/table.py` and `weft/numpy/method.py`; a test compares them.
+`weft/eager/functions/table.py` and `weft/numpy/method.py`; those of Horovod's collectives from
+`weft/horovod/collective_table.py`. A test compares them.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
+import weft.horovod.keras.collective
+import weft.horovod.tensorflow.collective
+import weft.horovod.torch.collective
 from weft import Tensor  # importing it adds methods from their own modules, such as `stft`
 from weft.eager.functions import table
 from weft.numpy import ndarray
@@ -24,6 +29,23 @@ PLAIN: Final = frozenset({"Any", "None", "Tensor", "ndarray", "tuple", "list", "
 STUBBED: Final = {"Tensor": "weft.eager.tensor.tensor"}
 """Classes that say they are in another module, where their users find them."""
 
+HOROVOD: Final = [
+    weft.horovod.keras.collective,
+    weft.horovod.tensorflow.collective,
+    weft.horovod.torch.collective,
+]
+"""Modules of functions that are made from a table; their stubs have docstrings, too."""
+TYPES: Final = {
+    "Sequence": "collections.abc",
+    "Any": "typing",
+    "Tensor": "weft.eager.tensor.tensor",
+    "Compressor": "weft.horovod.compression",
+    "ProcessSet": "weft.horovod.process_set",
+    "Reduction": "weft.horovod.reduction",
+    "Operation": "weft.tf1.framework.tensor",
+}
+"""Where the types in their signatures are defined."""
+
 
 def rendered() -> dict[Path, str]:
     """The text of each stub, by its path."""
@@ -31,7 +53,36 @@ def rendered() -> dict[Path, str]:
         ROOT / "weft/eager/tensor/tensor.pyi": _class(Tensor),
         ROOT / "weft/numpy/array.pyi": _class(ndarray),
         ROOT / "weft/eager/functions/api.pyi": _api(),
+        **{Path(str(m.__file__)).with_suffix(".pyi"): _functions(m) for m in HOROVOD},
     }
+
+
+def _functions(module: ModuleType) -> str:
+    """The functions that a module defines, as they are declared and documented."""
+    body = "".join(
+        f"def {name}{_declared(each)}:\n    {_quoted(each.__doc__)}\n\n"
+        for name, each in vars(module).items()
+        if inspect.isfunction(each) and each.__module__ == module.__name__ and name[0] != "_"
+    )
+    names = "".join(f'    "{name}",\n' for name in module.__all__)
+    used = [(where, name) for name, where in TYPES.items() if re.search(rf"\b{name}\b", body)]
+    imports = "".join(f"from {where} import {name}\n" for where, name in used)
+    return f"{HEAD}{imports}\n{body}__all__ = [\n{names}]\n"
+
+
+def _declared(function: Any) -> str:
+    """A signature whose annotations are text."""
+    parameters = [
+        f"{p.name}: {p.annotation}" + ("" if p.default is p.empty else " = ...")
+        for p in inspect.signature(function).parameters.values()
+    ]
+    return f"({', '.join(parameters)}) -> {inspect.signature(function).return_annotation}"
+
+
+def _quoted(text: str | None) -> str:
+    lines = inspect.cleandoc(text or "").replace("\\", "\\\\").split("\n")
+    ending = '"""' if len(lines) == 1 else '\n    """'
+    return '"""' + "\n".join(f"    {line}".rstrip() for line in lines).strip() + ending
 
 
 def _api() -> str:

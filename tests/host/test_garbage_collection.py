@@ -1,9 +1,11 @@
-"""Garbage collection is postponed inside the blocks, and only there."""
+"""Garbage collection is paused inside the calls, and only there."""
 
 from __future__ import annotations
 
+import dis
 import gc
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -11,59 +13,104 @@ import pytest
 
 import weft as wf
 from weft import config
-from weft.host.garbage_collection import collection_waits
+from weft.host.garbage_collection import uncollected
 
 
-def test_it_continues_after_the_last_of_the_blocks():
-    assert gc.isenabled()
-    with collection_waits():
-        with collection_waits():
-            assert not gc.isenabled()
-        assert not gc.isenabled()
+@uncollected
+def call(function=gc.isenabled):
+    return function()
+
+
+@pytest.fixture(autouse=True)
+def collecting():
+    gc.enable()
+    yield
+    gc.enable()
+
+
+def test_it_continues_after_the_last_of_the_calls():
+    assert call(lambda: (call(), gc.isenabled())) == (False, False)
     assert gc.isenabled()
 
 
 def test_it_continues_after_an_error():
-    with pytest.raises(ValueError), collection_waits():
-        raise ValueError
+    with pytest.raises(ZeroDivisionError):
+        call(lambda: 1 // 0)
     assert gc.isenabled()
 
 
 def test_who_has_turned_it_off_finds_it_off():
     gc.disable()
-    try:
-        with collection_waits():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
+    call()
+    assert not gc.isenabled()
 
 
-def test_blocks_of_two_threads_overlap():
+def test_calls_of_two_threads_overlap():
     inside, leave = threading.Event(), threading.Event()
+    other = threading.Thread(target=call, args=(lambda: (inside.set(), leave.wait(10)),))
 
-    def other() -> None:
-        with collection_waits():
-            inside.set()
-            leave.wait(10)
-
-    with collection_waits():
-        thread = threading.Thread(target=other)
-        thread.start()
+    def begin():
+        other.start()
         assert inside.wait(10)
+
+    call(begin)
     assert not gc.isenabled()
     leave.set()
-    thread.join()
+    other.join()
     assert gc.isenabled()
+
+
+def test_ctrl_c_after_any_call_leaves_it_on_from_the_next_one():
+    """Python looks for signals after each call: here they come at one place after another."""
+    code = call.__code__
+    after = {
+        instruction.offset
+        for before, instruction in zip(
+            list(dis.get_instructions(code)), list(dis.get_instructions(code))[1:], strict=False
+        )
+        if before.opname == "CALL"  # the function's own is within the `try`
+    }
+    interruptions = 0
+
+    def trace_at(place):
+        passed = 0
+
+        def trace(frame, event, _):
+            nonlocal passed
+            if frame.f_code is not code:
+                return None
+            frame.f_trace_opcodes = True
+            if event == "opcode" and frame.f_lasti in after:
+                passed += 1
+                if passed == place:
+                    raise KeyboardInterrupt
+            return trace
+
+        return trace
+
+    before = sys.gettrace()
+    for place in range(1, 20):
+        sys.settrace(trace_at(place))
+        try:
+            call()
+        except KeyboardInterrupt:
+            interruptions += 1
+        finally:
+            sys.settrace(before)
+        call()
+        assert gc.isenabled(), place
+    assert 5 <= interruptions < 19
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 def test_a_forked_child_collects():
-    with collection_waits():
+    def fork():
         child = os.fork()
         if not child:
             os._exit(0 if gc.isenabled() else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        return child
+
+    assert os.waitstatus_to_exitcode(os.waitpid(call(fork), 0)[1]) == 0
 
 
 def test_compiling_leaves_it_on(tmp_path: Path) -> None:

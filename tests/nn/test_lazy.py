@@ -8,7 +8,7 @@ import pytest
 import weft as wf
 from weft import nn
 from weft.errors import StateError, UnknownShapeError
-from weft.nn.module.lazy import LazyModuleMixin
+from weft.nn.layer.lazy import LazyModuleMixin
 
 
 class Scale(LazyModuleMixin):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from handmade import BLOCK, affine, increment, make, nothing, random_program, threads_seen
 
+from weft.codegen.driver import source
 from weft.codegen.target import current
 from weft.passes.launch import Kernel
 from weft.runtime.compilation.compiler import compile_kernels
@@ -217,14 +218,14 @@ def test_a_fork_waits_for_the_step_that_runs_in_another_thread():
 @pytest.mark.parametrize("system", ["linux", "darwin"])
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64", "riscv64"])
 def test_the_driver_is_written_for_every_system(system, machine):
-    text = driver.source(system, machine)
+    text = source(system, machine)
     assert "$" not in text
     assert ("@syscall" in text) == (system == "linux" and machine != "riscv64")
 
 
 def test_the_portable_driver_works_too(monkeypatch):
     """No futex, no processor numbers: sleeping is polling."""
-    text = driver.source("darwin").replace("gettime(i32 6", "gettime(i32 1")  # Linux's clock
+    text = source("darwin").replace("gettime(i32 6", "gettime(i32 1")  # Linux's clock
     kernel = Kernel("portable driver", text)
     portable = driver.entries_at(compile_kernels([kernel], current())[kernel])
     TEAM.stop()

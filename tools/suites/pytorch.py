@@ -38,7 +38,7 @@ MODULES = {
     "torch.nn.modules.activation": "weft.nn",
     "torch.nn.modules.batchnorm": "weft.nn.layer.normalization",
     "torch.nn.modules.conv": "weft.nn.layer.convolution",
-    "torch.nn.modules.lazy": "weft.nn.module.lazy",
+    "torch.nn.modules.lazy": "weft.nn.layer.lazy",
     "torch.nn.modules.module": "weft.nn",
     "torch.nn.modules.utils": "weft.nn.utils",
 }

@@ -147,3 +147,11 @@ def join(device: int = -1) -> int:
 def _check(name: str) -> None:
     if session.current() is None:
         raise DistributedError(f"{name}: call hvd.init() first{at_user_line()}")
+
+
+__all__ = [
+    "Average", "Sum", "ccl_built", "cross_rank", "cross_size", "cuda_built", "ddl_built",
+    "gloo_built", "gloo_enabled", "init", "is_initialized", "local_rank", "local_size",
+    "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "rank", "rocm_built",
+    "shutdown", "size",
+]  # fmt: skip

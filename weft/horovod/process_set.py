@@ -128,3 +128,6 @@ def remove_process_set(process_set: ProcessSet) -> bool:
         return False
     process_set.forget()
     return True
+
+
+__all__ = ["ProcessSet", "add_process_set", "global_process_set", "remove_process_set"]

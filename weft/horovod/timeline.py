@@ -139,3 +139,6 @@ def note_buckets(
         if i < len(spans):
             _active[0].add("ALLREDUCE", names[begin : begin + count], spans[i], waited)
         begin, waited = begin + count, 0.0
+
+
+__all__ = ["start_timeline", "stop_timeline"]

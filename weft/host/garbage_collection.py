@@ -7,70 +7,39 @@ from __future__ import annotations
 import functools
 import gc
 import os
-import threading
 import weakref
 from collections.abc import Callable
-from contextlib import ContextDecorator
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _Waits(ContextDecorator):
-    """Whoever wants it paused, in any thread."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()  # a handler of a signal may come here in between
-        self.depth = 0
-        self.enabled = False
-
-    def __enter__(self) -> None:
-        with self.lock:
-            self.depth += 1
-            if self.depth == 1:
-                self.enabled = gc.isenabled()
-                gc.disable()
-
-    def __exit__(self, *_: object) -> None:
-        with self.lock:
-            if self.depth == 1 and self.enabled:
-                gc.enable()
-            self.depth -= 1
-
-    def after_fork(self) -> None:
-        """Resets the count: in a child, no other thread is inside."""
-        if self.depth and self.enabled:
-            gc.enable()
-        self.lock, self.depth = threading.RLock(), 0
+_CALLS: Final[set[object]] = set()
+"""The calls, of any thread, while which collection is paused."""
+_PAUSED: Final[set[bool]] = set()
+"""Not empty if one of them has turned it off."""
 
 
-_WAITS: Final = _Waits()
+def _after_fork() -> None:
+    """Forgets the calls of other threads, which a child does not have."""
+    _CALLS.clear()
+    if _PAUSED:
+        gc.enable()
+        _PAUSED.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_WAITS.after_fork)
-
-
-def collection_waits() -> _Waits:
-    """A block without cyclic collections, in any thread.
-
-    They find few cycles in a compilation, and pausing saves a tenth of its time. If collection is
-    off, it stays off.
-
-    >>> import gc
-    >>> with collection_waits():
-    ...     print(gc.isenabled())
-    False
-    >>> gc.isenabled()
-    True
-    """
-    return _WAITS
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def uncollected(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, without cyclic collections while it runs, whatever ends it.
+    """The function, without cyclic collections while it runs in any thread.
 
-    A finalizer may read values, which would be computed in the middle of a computation. Unlike a
-    context manager's, the end cannot be missed: Ctrl-C may come at any call.
+    A finalizer may read values, which would be computed in the middle of a computation; and
+    collections find few cycles in a compilation, a tenth of whose time they would take. If
+    collection is off, it stays off. Ctrl-C may come after any call in here: what the end then
+    leaves out is done by the end of the next call.
 
     >>> uncollected(gc.isenabled)(), gc.isenabled()
     (False, True)
@@ -78,13 +47,18 @@ def uncollected(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        enabled = gc.isenabled()
+        call = object()
         try:
-            gc.disable()
+            _CALLS.add(call)
+            if gc.isenabled():
+                _PAUSED.add(True)
+                gc.disable()
             return function(*args, **kwargs)
         finally:
-            if enabled:
+            _CALLS.discard(call)
+            if not _CALLS and _PAUSED:
                 gc.enable()
+                _PAUSED.clear()
 
     return run
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from weft.eager.functions.api import ones_like
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import float64
 from weft.ir.node import at_user_line
 from weft.ir.shape import broadcast
 from weft.metrics.metric import Merge, Metric, Totals, given, number
+from weft.ops.metric.mean import weighted_total
+
+_weighted_total = recorded(weighted_total, differentiable=False)
 
 
 class Mean(Metric):
@@ -27,17 +30,13 @@ class Mean(Metric):
 
     def part(self, value: Any, weight: Any = None) -> dict[str, Any]:
         """Numbers of any shape, and one weight for all or one for each."""
-        x = given(value).to(float64)
-        if weight is None:
-            return {"total": x.sum(), "weight": float(x.numel())}
-        w = given(weight).to(float64)
-        if broadcast(tuple(x.shape), tuple(w.shape)) != tuple(x.shape):
+        x, w = given(value).to(float64), None if weight is None else given(weight).to(float64)
+        if w is not None and broadcast(tuple(x.shape), tuple(w.shape)) != tuple(x.shape):
             raise ShapeError(
                 f"Mean: expected one weight, or weights that broadcast to the values' shape "
                 f"{tuple(x.shape)}, got {tuple(w.shape)}{at_user_line()}"
             )
-        w = w * ones_like(x)
-        return {"total": (x * w).sum(), "weight": w.sum()}
+        return dict(zip(self.merges, _weighted_total(x, w), strict=True))
 
     def value(self, totals: Totals) -> float:
         """The mean; NaN where all weights are 0."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from weft.eager.functions.api import Tensor, arange, cat, ones_like, sigmoid, where, zeros
+from weft.eager.functions.api import Tensor, cat, ones_like, sigmoid, where
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import at_user_line
@@ -21,6 +23,7 @@ from weft.metrics.metric import (
     quotient,
     whole,
 )
+from weft.ops.metric import decision
 
 Average = Literal["binary", "micro", "macro", "weighted"] | None
 _AVERAGES: Final = ("binary", "micro", "macro", "weighted", None)
@@ -147,13 +150,8 @@ class Accuracy(Metric):
                 f"{at_user_line()}"
             )
         counted = _counted(t, self.ignore_index)
-        fits = (t >= 0) & (t < classes)
-        places = where(fits, t, 0).unsqueeze(1)
-        own = p.gather(1, places)
-        order = arange(classes).reshape([-1] + [1] * (p.ndim - 2))
-        better = ~(p <= own) | ((p == own) & (order < places))
-        right = (better.sum(1) < self.top_k) & fits & counted
-        odd = (~fits & counted).sum()
+        right = _in_top_k(p.movedim(1, -1), t, k=self.top_k) & counted
+        odd = _counts(t, counted.to(int64), size=classes)[-1]
         return {"right": right.sum(), "count": counted.sum(), "odd": odd}
 
     def check(self, totals: Totals) -> None:
@@ -173,11 +171,9 @@ def _check_odd(name: str, odd: float) -> None:
         )
 
 
-def _counts(index: Tensor, counted: Tensor, size: int) -> Tensor:
-    """How often each number from 0 to size - 1 occurs; the last entry counts all others."""
-    fits = (index >= 0) & (index < size)
-    places = where(fits, index, size)
-    return zeros(size + 1, dtype=int64).scatter_add(0, places, counted.to(int64))
+_counts = recorded(decision.occurrences, differentiable=False)
+_confusion = recorded(decision.confusion, differentiable=False)
+_in_top_k = recorded(partial(decision.in_top_k, strict=True), differentiable=False)
 
 
 class ConfusionMatrix(Metric):
@@ -214,8 +210,7 @@ class ConfusionMatrix(Metric):
         p, t, counted = _labels(
             "ConfusionMatrix", preds, target, self.threshold, self.ignore_index, n
         )
-        fits = (t >= 0) & (t < n) & (p >= 0) & (p < n)
-        return {"counts": _counts(where(fits, t * n + p, n * n), counted, n * n)}
+        return {"counts": _confusion(t, p, counted.to(int64), classes=n)}
 
     def check(self, totals: Totals) -> None:
         """Raise if a prediction or a target is not a class."""
@@ -271,11 +266,8 @@ class _PerClass(Metric):
     def _of_classes(self, p: Tensor, t: Tensor) -> dict[str, Any]:
         n = self.num_classes or 2
         p, t, counted = _labels(type(self).__name__, p, t, self.threshold, self.ignore_index, n)
-        return {
-            "both": _counts(t, counted & (p == t), n),
-            "predicted": _counts(p, counted, n),
-            "true": _counts(t, counted, n),
-        }
+        marks = {"both": (t, counted & (p == t)), "predicted": (p, counted), "true": (t, counted)}
+        return {name: _counts(x, w.to(int64), size=n) for name, (x, w) in marks.items()}
 
     def _of_labels(self, p: Tensor, t: Tensor) -> dict[str, Any]:
         if self.average == "binary":

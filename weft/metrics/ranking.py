@@ -11,6 +11,7 @@ from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import at_user_line
 from weft.metrics.metric import Array, Merge, Metric, Totals, given, number, quotient
+from weft.ops.metric.curve import exact_roc_area
 
 
 class AUROC(Metric):
@@ -76,11 +77,11 @@ class AUROC(Metric):
         """The area, or the areas of all classes; NaN where it is undefined."""
         scores, targets = totals["scores"], totals["targets"]
         if scores.ndim == 1:
-            return _area(scores, targets == 1)
+            return exact_roc_area(scores, targets == 1)
         positive = targets == 1
         if targets.ndim == 1:
             scores, positive = _probabilities(scores), targets[:, None] == range(scores.shape[1])
-        areas = np.array([_area(x, y) for x, y in zip(scores.T, positive.T, strict=True)])
+        areas = np.array([exact_roc_area(x, y) for x, y in zip(scores.T, positive.T, strict=True)])
         if self.average is None:
             return areas
         known = ~np.isnan(areas)
@@ -97,14 +98,3 @@ def _probabilities(scores: Array) -> Array:
         return scores
     powers = np.exp(scores - scores.max(1, keepdims=True))
     return powers / powers.sum(1, keepdims=True)
-
-
-def _area(scores: Array, positive: Array) -> float:
-    """Correctly ordered pairs over all pairs; the pairs are counted in integers."""
-    _, places = np.unique(scores, return_inverse=True)
-    places = places.reshape(-1)
-    above = np.bincount(places, positive).astype(np.int64)
-    below = np.bincount(places, ~positive).astype(np.int64)
-    twice = int((above * (2 * (np.cumsum(below) - below) + below)).sum())
-    pairs = int(above.sum()) * int(below.sum())
-    return twice / (2 * pairs) if pairs else float("nan")

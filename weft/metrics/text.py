@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from weft.eager.functions.api import log_softmax, ones_like, where
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float64, int64
 from weft.ir.node import at_user_line
 from weft.metrics.metric import Array, Merge, Metric, Totals, given
+from weft.ops.loss.classification import cross_entropy
+from weft.ops.metric.text import bleu
 
+_NONE: Final = -(2**63)  # is no token
+_losses = recorded(cross_entropy, differentiable=False)
 Tokens = str | Sequence[Any]
 
 
@@ -45,10 +49,12 @@ class Perplexity(Metric):
                 f"Perplexity: expected logits (..., V) for targets {tuple(t.shape)}, got "
                 f"{tuple(p.shape)}{at_user_line()}"
             )
-        counted = ones_like(t).bool() if self.ignore_index is None else t != self.ignore_index
-        places = where(counted, t, 0).unsqueeze(-1)
-        logs = log_softmax(p, -1).gather(-1, places).squeeze(-1).to(float64)
-        return {"total": where(counted, -logs, 0.0).sum(), "count": counted.sum()}
+        ignored = _NONE if self.ignore_index is None else self.ignore_index
+        losses = _losses(
+            p.reshape(-1, p.shape[-1]), t.reshape(-1), None, ignore_index=ignored,
+            reduction="none", smoothing=0.0,
+        )  # fmt: skip
+        return {"total": losses.to(float64).sum(), "count": (t != ignored).sum()}
 
     def value(self, totals: Totals) -> float:
         """The perplexity; infinite if it overflows, NaN if nothing was counted."""
@@ -121,13 +127,7 @@ class BLEU(Metric):
         """From 0 to 1."""
         found, pieces = totals["found"].astype(float), totals["pieces"].astype(float)
         own, reference = totals["lengths"].tolist()
-        if self.smooth:
-            found[1:] += 1
-            pieces[1:] += 1
-        if not found.all():
-            return 0.0
-        brevity = min(0.0, 1 - reference / own)
-        return math.exp(brevity + float(np.log(found / pieces).mean()))
+        return bleu(found, pieces, own, reference, smooth=self.smooth)
 
 
 def _tokens(text: Tokens) -> list[Any]:

@@ -64,6 +64,21 @@ from weft.nn.layer.dropout import (
 from weft.nn.layer.embedding import Embedding, EmbeddingBag
 from weft.nn.layer.experts import MixtureOfExperts
 from weft.nn.layer.graph import GATConv, GCNConv, SAGEConv
+from weft.nn.layer.lazy import (
+    LazyBatchNorm1d,
+    LazyBatchNorm2d,
+    LazyBatchNorm3d,
+    LazyConv1d,
+    LazyConv2d,
+    LazyConv3d,
+    LazyConvTranspose1d,
+    LazyConvTranspose2d,
+    LazyConvTranspose3d,
+    LazyInstanceNorm1d,
+    LazyInstanceNorm2d,
+    LazyInstanceNorm3d,
+    LazyLinear,
+)
 from weft.nn.layer.linear import Bilinear, Identity, Linear
 from weft.nn.layer.loss import (
     CosineEmbeddingLoss,
@@ -163,21 +178,6 @@ from weft.nn.module.hook import (
     register_module_full_backward_pre_hook,
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
-)
-from weft.nn.module.lazy import (
-    LazyBatchNorm1d,
-    LazyBatchNorm2d,
-    LazyBatchNorm3d,
-    LazyConv1d,
-    LazyConv2d,
-    LazyConv3d,
-    LazyConvTranspose1d,
-    LazyConvTranspose2d,
-    LazyConvTranspose3d,
-    LazyInstanceNorm1d,
-    LazyInstanceNorm2d,
-    LazyInstanceNorm3d,
-    LazyLinear,
 )
 from weft.nn.module.module import Module
 from weft.nn.module.parameter_container import ParameterDict, ParameterList

@@ -17,7 +17,7 @@ from weft import config
 from weft.codegen.generator import Generator
 from weft.codegen.target import Target, current
 from weft.errors import CompileError
-from weft.host.garbage_collection import collection_waits
+from weft.host.garbage_collection import uncollected
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
 from weft.ir.node import Node, TensorType, Value
@@ -41,7 +41,7 @@ Array = np.ndarray[Any, Any]
 SHOW_GRAPHS = 3  # the WEFT_DEBUG level from which compilation is always shown
 
 
-@collection_waits()
+@uncollected
 def finish(
     step: Step, threads: int, fetches: int | None = None, extents: Extents | None = None
 ) -> Executable:

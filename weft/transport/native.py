@@ -1,6 +1,7 @@
-"""What native code and Python share of calls that ranks make in memory that they share.
+"""What native code and Python share of messages, and of memory that ranks share.
 
-The layouts are those that `weft.codegen.all_reduce` reads; see there for who does what.
+`weft.codegen.driver.message` and `weft.codegen.all_reduce` read the layouts; see the latter for who
+does what in an all-reduce.
 """
 
 from __future__ import annotations
@@ -37,8 +38,30 @@ class Native(NamedTuple):
     stream: Callable[[], Callable[[int, int, int], Any]]
 
 
+class ExchangeTable(ctypes.Structure):
+    """Messages that MPI has prepared.
+
+    Attributes:
+        count, requests, statuses, start, test: of MPI; the last two are its functions.
+        most: how often to ask at most.
+        mask: others run in between where the number of questions has none of these bits.
+    """
+
+    _fields_ = [
+        ("count", ctypes.c_int32), ("requests", ctypes.c_void_p), ("statuses", ctypes.c_void_p),
+        ("start", ctypes.c_void_p), ("test", ctypes.c_void_p), ("most", ctypes.c_int64),
+        ("mask", ctypes.c_int64),
+    ]  # fmt: skip
+
+
 class Meeting(ctypes.Structure):
-    """Flags, of which native code raises one and looks for the others (`%Meeting`)."""
+    """Flags, of which native code raises one and looks for the others.
+
+    Attributes:
+        count, flags: of the others: how many, and the addresses of theirs.
+        own, value: one's own, and its new value.
+        most, mask: as those of `ExchangeTable`.
+    """
 
     _fields_ = [
         ("count", ctypes.c_int64), ("flags", ctypes.c_void_p), ("own", ctypes.c_void_p),
@@ -47,7 +70,7 @@ class Meeting(ctypes.Structure):
 
 
 class ChannelTable(ctypes.Structure):
-    """The state of a channel (`%Channel`): see `weft.transport.channel`.
+    """The state of a channel: see `weft.transport.channel`.
 
     `number` is of the last flag, `turn` tells which slots were used last, `calls` counts those of
     native code, `closed` sends it to Python, `slots` points at those of all members, for each turn.
@@ -62,7 +85,7 @@ class ChannelTable(ctypes.Structure):
 
 
 class CallTable(ctypes.Structure):
-    """An all-reduce that native code makes (`%Call`).
+    """An all-reduce that native code makes.
 
     Of a call in a program: `python` is what is called instead of it (stage 0), or to wait
     (`SHOWN`), and `mark` is cleared once it has not failed. `error` is the program's error cell.

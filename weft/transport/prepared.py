@@ -13,22 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from weft.transport.base import Exchange
+from weft.transport.native import ExchangeTable
 from weft.transport.request import Requests
 
 YIELD_MASK: Final = 15
 """Every 16th question lets others run, where ranks share cores."""
 MOST_TESTS: Final = 256
 """How often the native function tests, 100 to 300 ns each; it holds Python's lock."""
-
-
-class _Table(ctypes.Structure):
-    """The argument of the native function (`%Exchange` of the driver)."""
-
-    _fields_ = [
-        ("count", ctypes.c_int32), ("requests", ctypes.c_void_p), ("statuses", ctypes.c_void_p),
-        ("start", ctypes.c_void_p), ("test", ctypes.c_void_p), ("most", ctypes.c_int64),
-        ("mask", ctypes.c_int64),
-    ]  # fmt: skip
 
 
 class Prepared(Requests, Exchange):
@@ -40,8 +31,8 @@ class Prepared(Requests, Exchange):
         requests: one for each message.
         peers: the rank at its other end.
         held: memory that they refer to.
-        native: takes the address of a `_Table`; returns 1 if all has arrived, 0 if not, or MPI's
-            error, negated.
+        native: takes the address of an `ExchangeTable`; returns 1 if all has arrived, 0 if not, or
+            MPI's error, negated.
     """
 
     def __init__(
@@ -59,7 +50,7 @@ class Prepared(Requests, Exchange):
             ctypes.cast(getattr(library, name), ctypes.c_void_p).value
             for name in ("MPI_Startall", "MPI_Testall")
         ]
-        self._table = _Table(
+        self._table = ExchangeTable(
             count,
             self._handles.ctypes.data,
             self._statuses.ctypes.data,

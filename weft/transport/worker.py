@@ -22,19 +22,23 @@ Work = tuple[Future[Any], Callable[[], Any]]
 class Worker:
     """Does one piece of work after another; its thread starts with the first that is not deferred.
 
+    There is one queue. Whoever does the next piece, the thread or a thread that waits, takes it
+    from the queue and does it while holding `_turn`, so that the order is that of submission.
+
     Args:
         words: in which native code is told that work may be left.
     """
 
     def __init__(self, words: Any) -> None:
         self._words = words
-        self._queue: queue.SimpleQueue[Work] = queue.SimpleQueue()
-        self._deferred: deque[Work] = deque()
+        self._queue: deque[Work] = deque()
+        self._deferred = 0  # how many at the queue's end the thread was not told of
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()  # one for each it was told of
         self._lock = threading.Lock()  # of what is queued
-        self._turn = threading.Lock()  # of whoever does it
+        self._turn = threading.RLock()  # of whoever does it; a handler may come in between
         self._thread: threading.Thread | None = None
-        self._doing: threading.Thread | None = None  # what was deferred
-        self._last: Future[Any] | None = None  # of the thread's
+        self._doing: threading.Thread | None = None  # who has the turn
+        self._last: Future[Any] | None = None  # that the thread was told of
         self.busy = False  # whether anything may not be done yet
 
     def submit(self, work: Callable[[], Any], deferred: bool = False) -> Future[Any]:
@@ -43,47 +47,56 @@ class Worker:
         Args:
             deferred: whether to do it only when it is waited for.
         """
-        found = Future[Any]()
+        future = Future[Any]()
         with self._lock:
             self.busy = True
             self._words[BUSY] = 1
-            self._deferred.append((found, work))
+            self._queue.append((future, work))
+            self._deferred += 1
             if not deferred:
-                self._pass_on()
-        return found
+                self._tell()
+        return future
 
-    def _pass_on(self) -> None:
-        """Give the thread what was deferred."""
+    def _tell(self) -> None:
+        """Tell the thread of all that is queued."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="weft-exchange", daemon=True)
             self._thread.start()
-        while self._deferred:
-            self._last = self._deferred[0][0]
-            self._queue.put(self._deferred.popleft())
+        self._last = self._queue[-1][0]
+        for _ in range(self._deferred):
+            self._wake.put(None)
+        self._deferred = 0
 
     def catch_up(self) -> None:
         """Do what was deferred; the thread does it, should that be at work."""
         if not self._deferred or self._is_at_work():
             return
         with self._lock:
-            if self._last is not None and not self._last.done():
-                self._pass_on()
+            if self._deferred and self._last is not None and not self._last.done():
+                self._tell()
                 return
+        while self._do_next(deferred=True):
+            pass
+
+    def _do_next(self, deferred: bool) -> bool:
+        """Do the next piece of work, a deferred one only if asked; whether there was one."""
         with self._turn:
             self._doing = threading.current_thread()
             try:
-                while (work := self._next_deferred()) is not None:
-                    _do(*work)
+                with self._lock:
+                    left = len(self._queue)
+                    if left == (0 if deferred else self._deferred):
+                        return False
+                    future, work = self._queue.popleft()
+                    self._deferred = min(self._deferred, left - 1)
+                _do(future, work)
             finally:
                 self._doing = None
-
-    def _next_deferred(self) -> Work | None:
-        with self._lock:
-            return self._deferred.popleft() if self._deferred else None
+        return True
 
     def _is_at_work(self) -> bool:
         """Whether the caller is what does the work: it would wait for itself."""
-        return threading.current_thread() in (self._thread, self._doing)
+        return threading.current_thread() is self._doing
 
     def drain(self) -> None:
         """Wait until all queued work is done, unless that work itself calls it."""
@@ -93,17 +106,15 @@ class Worker:
         last = self._last
         if last is not None:
             last.exception()  # whoever waits for it raises it
-        with self._lock:
-            if self._last is last and not self._deferred and self._doing is None:
+        with self._turn, self._lock:  # nobody is in the middle of a piece
+            if not self._queue:
                 self._last, self.busy = None, False
                 self._words[BUSY] = 0
 
     def _run(self) -> None:
         while True:
-            work = self._queue.get()
-            with self._turn:
-                _do(*work)
-            del work  # and with it the memory that the call had, before the next comes
+            self._wake.get()
+            self._do_next(deferred=False)
 
 
 def _do(future: Future[Any], work: Callable[[], Any]) -> None:

@@ -19,7 +19,7 @@ from weft.eager.record.lazy import Record
 from weft.eager.record.plan import Plan
 from weft.eager.record.size_probe import UNSUITED, Probe
 from weft.eager.record.structure import Expanded, Structure
-from weft.host.garbage_collection import collection_waits
+from weft.host.garbage_collection import uncollected
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.passes.step import Step
@@ -98,7 +98,7 @@ class Family:
                 return found, case
         return None
 
-    @collection_waits()
+    @uncollected
     def make_program(
         self,
         sizes: Sizes,

@@ -30,7 +30,7 @@ from weft.eager.record.structure import (
     interpreted_seconds,
 )
 from weft.errors import NoCompilerError, WeftError
-from weft.host.garbage_collection import collection_waits
+from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import Uninterrupted
 from weft.ir.shape import known
 from weft.ops.communication.exchange_log import ExchangeLog, exchanges_made
@@ -105,7 +105,7 @@ class Prepared:
             self._known = found
         return self._known
 
-    @collection_waits()
+    @uncollected
     def _expand(self, structure: Structure) -> Sample:
         """Expand the structure's own records, without use of the family."""
         self.expanded = found = expand(structure, self._as_rows)
@@ -218,7 +218,7 @@ class Prepared:
             self.family.unpaid = 0.0
         return hot
 
-    @collection_waits()
+    @uncollected
     def _compile(self, structure: Structure) -> Executable:
         threads = int(config.get("threads"))
         forecast = Forecast(str(threads), *structure.outline)

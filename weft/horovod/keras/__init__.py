@@ -16,54 +16,21 @@
 
 from __future__ import annotations
 
-from weft.horovod.basics import (
-    Average,
-    Sum,
-    ccl_built,
-    cross_rank,
-    cross_size,
-    cuda_built,
-    ddl_built,
-    gloo_built,
-    gloo_enabled,
-    init,
-    is_initialized,
-    local_rank,
-    local_size,
-    mpi_built,
-    mpi_enabled,
-    mpi_threads_supported,
-    nccl_built,
-    rank,
-    rocm_built,
-    shutdown,
-    size,
-)
-from weft.horovod.keras import callbacks, elastic
-from weft.horovod.keras.collective import (
-    allgather,
-    allreduce,
-    broadcast,
-    broadcast_global_variables,
-    reducescatter,
-)
+from weft.horovod import basics, process_set, timeline
+from weft.horovod.basics import *  # noqa: F403
+from weft.horovod.keras import callbacks, collective, elastic
+from weft.horovod.keras.collective import *  # noqa: F403
 from weft.horovod.keras.optimizer import DistributedOptimizer
-from weft.horovod.process_set import (
-    ProcessSet,
-    add_process_set,
-    global_process_set,
-    remove_process_set,
-)
+from weft.horovod.process_set import *  # noqa: F403
 from weft.horovod.tensorflow.collective import allgather_object, broadcast_object
 from weft.horovod.tensorflow.compression import Compression
-from weft.horovod.timeline import start_timeline, stop_timeline
+from weft.horovod.timeline import *  # noqa: F403
 
 __all__ = [
-    "Average", "Compression", "DistributedOptimizer", "ProcessSet", "Sum", "add_process_set",
-    "allgather", "allgather_object", "allreduce", "broadcast", "broadcast_global_variables",
-    "broadcast_object", "callbacks", "ccl_built", "cross_rank", "cross_size", "cuda_built",
-    "ddl_built", "elastic", "global_process_set", "gloo_built", "gloo_enabled", "init",
-    "is_initialized", "local_rank", "local_size", "mpi_built", "mpi_enabled",
-    "mpi_threads_supported", "nccl_built", "rank", "reducescatter", "remove_process_set",
-    "rocm_built", "shutdown", "size", "start_timeline", "stop_timeline",
+    "Compression", "DistributedOptimizer", "allgather_object", "broadcast_object", "callbacks",
+    "elastic",
 ]  # fmt: skip
+__all__ += basics.__all__
+__all__ += collective.__all__
+__all__ += process_set.__all__
+__all__ += timeline.__all__

@@ -19,69 +19,22 @@
 
 from __future__ import annotations
 
-from weft.horovod.basics import (
-    Average,
-    Max,
-    Min,
-    Product,
-    Sum,
-    ccl_built,
-    cross_rank,
-    cross_size,
-    cuda_built,
-    ddl_built,
-    gloo_built,
-    gloo_enabled,
-    init,
-    is_homogeneous,
-    is_initialized,
-    local_rank,
-    local_size,
-    mpi_built,
-    mpi_enabled,
-    mpi_threads_supported,
-    nccl_built,
-    rank,
-    rocm_built,
-    shutdown,
-    size,
-)
-from weft.horovod.process_set import (
-    ProcessSet,
-    add_process_set,
-    global_process_set,
-    remove_process_set,
-)
+from weft.horovod import basics, process_set, timeline
+from weft.horovod.basics import *  # noqa: F403
+from weft.horovod.basics import Max, Min, Product, is_homogeneous
+from weft.horovod.process_set import *  # noqa: F403
 from weft.horovod.reduction import Adasum
-from weft.horovod.tensorflow import elastic
-from weft.horovod.tensorflow.collective import (
-    allgather,
-    allgather_object,
-    allreduce,
-    alltoall,
-    broadcast,
-    broadcast_global_variables,
-    broadcast_object,
-    broadcast_variables,
-    grouped_allgather,
-    grouped_allreduce,
-    grouped_reducescatter,
-    join,
-    reducescatter,
-)
+from weft.horovod.tensorflow import collective, elastic, optimizer
+from weft.horovod.tensorflow.collective import *  # noqa: F403
 from weft.horovod.tensorflow.compression import Compression
-from weft.horovod.tensorflow.optimizer import BroadcastGlobalVariablesHook, DistributedOptimizer
-from weft.horovod.timeline import start_timeline, stop_timeline
+from weft.horovod.tensorflow.optimizer import *  # noqa: F403
+from weft.horovod.timeline import *  # noqa: F403
 
 __all__ = [
-    "Adasum", "Average", "BroadcastGlobalVariablesHook", "Compression", "DistributedOptimizer",
-    "Max", "Min", "ProcessSet", "Product", "Sum", "add_process_set", "allgather",
-    "allgather_object", "allreduce", "alltoall", "broadcast", "broadcast_global_variables",
-    "broadcast_object", "broadcast_variables", "ccl_built", "cross_rank", "cross_size",
-    "cuda_built", "ddl_built", "elastic", "global_process_set", "gloo_built", "gloo_enabled",
-    "grouped_allgather", "grouped_allreduce", "grouped_reducescatter",
-    "init", "is_homogeneous", "is_initialized", "join", "local_rank",
-    "local_size", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "rank",
-    "reducescatter", "remove_process_set", "rocm_built", "shutdown", "size", "start_timeline",
-    "stop_timeline",
+    "Adasum", "Compression", "Max", "Min", "Product", "elastic", "is_homogeneous",
 ]  # fmt: skip
+__all__ += basics.__all__
+__all__ += collective.__all__
+__all__ += optimizer.__all__
+__all__ += process_set.__all__
+__all__ += timeline.__all__

@@ -14,10 +14,10 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError
 from weft.func.tree import map_structure
 from weft.horovod import basics, reduction
+from weft.horovod.collective_table import TENSORFLOW, Form, functions
 from weft.horovod.compression import Compressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Op, Reduction, reduction_of
-from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.tensorflow.movement import Movement, once
 from weft.ir.node import Value, at_user_line
 from weft.tf1.control.dependency import group
@@ -30,33 +30,12 @@ from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.variable.variable_list import global_variables
 from weft.transport.base import Array
 
-Everyone = global_process_set
 
-
-def allreduce(
-    tensor: Any, average: bool | None = None, device_dense: str = "", device_sparse: str = "",
-    compression: type[Compressor] = Compression.none, op: Any = None, prescale_factor: float = 1.0,
-    postscale_factor: float = 1.0, name: str | None = None, process_set: ProcessSet = Everyone,
-) -> Any:  # fmt: skip
-    """The reduction of all ranks' tensors; their mean unless `op` says otherwise.
-
-    Args:
-        device_dense, device_sparse: ignored.
-        compression: `hvd.Compression.fp16` sends floating-point elements as float16.
-        prescale_factor, postscale_factor: factors before and after the reduction.
-        process_set: the ranks that take part.
-    """
-    how = Reduction(reduction_of(op, average), prescale_factor, postscale_factor, compression)
-    return reduced([tensor], how, name, process_set)[0]
-
-
-def grouped_allreduce(
-    tensors: Sequence[Any], average: bool | None = None, device_dense: str = "",
-    device_sparse: str = "", compression: type[Compressor] = Compression.none, op: Any = None,
-    prescale_factor: float = 1.0, postscale_factor: float = 1.0, name: str | None = None,
-    process_set: ProcessSet = Everyone,
+def _reduce(
+    tensors: Sequence[Any], average: bool | None, op: Any, compression: type[Compressor],
+    prescale_factor: float, postscale_factor: float, name: str | None, process_set: ProcessSet,
+    **devices: str,
 ) -> list[Any]:  # fmt: skip
-    """`allreduce` of several tensors together."""
     how = Reduction(reduction_of(op, average), prescale_factor, postscale_factor, compression)
     return reduced(tensors, how, name, process_set)
 
@@ -72,8 +51,8 @@ def reduced(
     if how.on_integers([x.dtype.ir for x in dense]) and len({x.dtype for x in dense}) > 1:
         return [y for x in dense for y in reduced([x], how, name, process_set)]
     pairs = [how.compression.compress(x) for x in dense]
-    found = _reduced([x for x, _ in pairs], how, name, process_set)
-    return [how.compression.decompress(y, c) for y, (_, c) in zip(found, pairs, strict=True)]
+    ys = _reduced([x for x, _ in pairs], how, name, process_set)
+    return [how.compression.decompress(y, c) for y, (_, c) in zip(ys, pairs, strict=True)]
 
 
 def _is_open(x: Any) -> bool:
@@ -101,14 +80,14 @@ def _reduced(
 ) -> list[Any]:
     members = process_set.group
     if not isinstance(how.op, ReduceOp) or how.on_integers([x.dtype.ir for x in tensors]):
-        kind = "HorovodAllreduce" if isinstance(how.op, ReduceOp) else "HorovodAdasum"
-        return _on_arrays(kind, tensors, lambda *xs: how.all(members, xs), name)
+        op_type = "HorovodAllreduce" if isinstance(how.op, ReduceOp) else "HorovodAdasum"
+        return _on_arrays(op_type, tensors, lambda *xs: how.all(members, xs), name)
     reduction_name, number = how.op.value, members.number
 
     def build(*values: Value) -> tuple[Value, ...]:
         sent = [_scaled(x, how.prescale) for x in values]
-        found = ops.all_reduce.all(*sent, reduction=reduction_name, group=number)
-        return tuple([_scaled(y, how.postscale) for y in found])
+        ys = ops.all_reduce.all(*sent, reduction=reduction_name, group=number)
+        return tuple([_scaled(y, how.postscale) for y in ys])
 
     return _emitted("HorovodAllreduce", tensors, build, name)
 
@@ -117,21 +96,21 @@ def _scaled(x: Value, factor: float) -> Value:
     return x if factor == 1.0 else x * ops.declaration.constant_of(factor, x.dtype)
 
 
-def _emitted(kind: str, tensors: Sequence[Any], build: Any, name: str | None) -> list[Any]:
+def _emitted(op_type: str, tensors: Sequence[Any], build: Any, name: str | None) -> list[Any]:
     """The outputs of an operation that `build` adds to the graph."""
-    given = [convert_to_tensor(t) for t in tensors]
-    with name_scope(name, kind, given) as scope:
-        return list(get_default_graph().emit(kind, given, build, name=scope).outputs)
+    xs = [convert_to_tensor(t) for t in tensors]
+    with name_scope(name, op_type, xs) as scope:
+        return list(get_default_graph().emit(op_type, xs, build, name=scope).outputs)
 
 
 def _on_arrays(
-    kind: str, tensors: Sequence[Any], work: Callable[..., Any], name: str | None
+    op_type: str, tensors: Sequence[Any], work: Callable[..., Any], name: str | None
 ) -> list[Any]:
     """The outputs, shaped like the inputs, of a collective on arrays; without gradients."""
-    given = [convert_to_tensor(t) for t in tensors]
-    shapes = [_shape_of(x, i) for i, x in enumerate(given)]
-    found = host_function(kind, once(work), given, [x.dtype for x in given], shapes, name)
-    return list(found.outputs)
+    xs = [convert_to_tensor(t) for t in tensors]
+    shapes = [_shape_of(x, i) for i, x in enumerate(xs)]
+    op = host_function(op_type, once(work), xs, [x.dtype for x in xs], shapes, name)
+    return list(op.outputs)
 
 
 def _shape_of(x: Tensor, position: int) -> Any:
@@ -141,10 +120,7 @@ def _shape_of(x: Tensor, position: int) -> Any:
     return [(position, axis) if n is None else n for axis, n in enumerate(x.shape.as_list())]
 
 
-def broadcast(
-    tensor: Any, root_rank: int, name: str | None = None, process_set: ProcessSet = Everyone
-) -> Any:
-    """The tensor of one rank; the gradient is the mean of all ranks', as in Horovod."""
+def _broadcast(tensor: Any, root_rank: int, name: str | None, process_set: ProcessSet) -> Any:
     members = process_set.group
     root = reduction.root_index(members, root_rank, "broadcast")
 
@@ -161,80 +137,57 @@ def _of_rows(x: Tensor, op: Operation) -> Sequence[Tensor]:
     return op.outputs
 
 
-def allgather(tensor: Any, name: str | None = None, process_set: ProcessSet = Everyone) -> Any:
-    """Concatenate all ranks' tensors along their first dimension, whose length may differ.
-
-    The gradient is this rank's rows of the mean of all ranks', as in Horovod.
-    """
+def _gather(tensor: Any, name: str | None, process_set: ProcessSet) -> Any:
     x, rules = convert_to_tensor(tensor), Movement(process_set)
-    found = host_function(
+    op = host_function(
         "HorovodAllgather", rules.gather, [x], [x.dtype], [None], name, rules.gather_vjp,
         alike=False,
     )  # fmt: skip
-    return _of_rows(x, found)[0]
+    return _of_rows(x, op)[0]
 
 
-def grouped_allgather(
-    tensors: Sequence[Any], name: str | None = None, process_set: ProcessSet = Everyone
-) -> list[Any]:
-    """`allgather` of several tensors."""
-    return [allgather(x, name, process_set) for x in tensors]
-
-
-def alltoall(
-    tensor: Any, splits: Any = None, name: str | None = None, process_set: ProcessSet = Everyone
-) -> Any:
-    """The rows that the ranks send to this one; with `splits`, also their numbers.
-
-    The gradient of the rows goes back to where they came from.
-
-    Args:
-        splits: the number of rows for each rank; by default equal numbers.
-    """
+def _exchange(tensor: Any, splits: Any, name: str | None, process_set: ProcessSet) -> Any:
     x, rules = convert_to_tensor(tensor), Movement(process_set)
-    given = [x] if splits is None else [x, convert_to_tensor(splits)]
-    kinds, shapes = [x.dtype, given[-1].dtype], [None, [process_set.size()]]
-    if splits is None:
-        kinds[1] = as_dtype("int32")
-    found = _of_rows(
-        x,
-        host_function(
-            "HorovodAlltoall", rules.exchange(kinds[1].ir), given, kinds, shapes, name,
-            rules.exchange_vjp, alike=False,
-        ),
+    xs = [x] if splits is None else [x, convert_to_tensor(splits)]
+    dtypes = [x.dtype, as_dtype("int32") if splits is None else xs[1].dtype]
+    op = host_function(
+        "HorovodAlltoall", rules.exchange(dtypes[1].ir), xs, dtypes, [None, [process_set.size()]],
+        name, rules.exchange_vjp, alike=False,
     )  # fmt: skip
-    return found[0] if splits is None else (found[0], found[1])
+    rows, counts = _of_rows(x, op)
+    return rows if splits is None else (rows, counts)
 
 
-def reducescatter(
-    tensor: Any, device_dense: str = "", compression: type[Compressor] = Compression.none,
-    op: Any = None, name: str | None = None, process_set: ProcessSet = Everyone,
-    prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+def _scatter(
+    tensor: Any, compression: type[Compressor], op: Any, name: str | None, process_set: ProcessSet,
+    prescale_factor: float, postscale_factor: float, device_dense: str,
 ) -> Any:  # fmt: skip
-    """This rank's rows of the reduction; the mean unless `op` is `hvd.Sum`.
-
-    The gradient gathers all ranks' rows, as in Horovod.
-    """
     chosen: Op = reduction_of(op, None, "reducescatter")
     how = Reduction(chosen, prescale_factor, postscale_factor)
     x, ctx = compression.compress(convert_to_tensor(tensor))
     rules = Movement(process_set)
-    found = host_function(
+    scattered = host_function(
         "HorovodReducescatter", rules.scatter(how), [x], [x.dtype], [None], name,
         rules.scatter_vjp(how), alike=False,
     )  # fmt: skip
-    return compression.decompress(_of_rows(x, found)[0], ctx)
+    return compression.decompress(_of_rows(x, scattered)[0], ctx)
 
 
-def grouped_reducescatter(
-    tensors: Sequence[Any], device_dense: str = "",
-    compression: type[Compressor] = Compression.none, op: Any = None, name: str | None = None,
-    process_set: ProcessSet = Everyone, prescale_factor: float = 1.0,
-    postscale_factor: float = 1.0,
-) -> list[Any]:  # fmt: skip
-    """`reducescatter` of several tensors."""
-    more = compression, op, name, process_set, prescale_factor, postscale_factor
-    return [reducescatter(x, device_dense, *more) for x in tensors]
+def _functions(name: str, work: Callable[..., Any], together: bool = False) -> list[Any]:
+    """The forms of a collective; `work` takes one tensor, or several together."""
+
+    def perform(form: Form, tensors: Sequence[Any], **options: Any) -> Any:
+        every = work(tensors, **options) if together else [work(x, **options) for x in tensors]
+        return every if form.grouped else every[0]
+
+    return functions(TENSORFLOW, name, perform)
+
+
+allreduce, grouped_allreduce = _functions("allreduce", _reduce, together=True)
+reducescatter, grouped_reducescatter = _functions("reducescatter", _scatter)
+allgather, grouped_allgather = _functions("allgather", _gather)
+(broadcast,) = _functions("broadcast", _broadcast)
+(alltoall,) = _functions("alltoall", _exchange)
 
 
 def join() -> Any:
@@ -250,29 +203,56 @@ def join() -> Any:
 
 
 def broadcast_variables(variables: Sequence[Any], root_rank: int) -> Operation:
-    """An operation that broadcasts one rank's variables."""
+    """An operation that broadcasts one rank's variables.
+
+    Args:
+        variables: variables of the default graph.
+        root_rank: the rank in the job that sends.
+    """
     return group(*[v.assign(broadcast(v.read_value(), root_rank)) for v in variables])
 
 
 def broadcast_global_variables(root_rank: int) -> Operation:
-    """An operation that broadcasts one rank's values of all global variables."""
+    """An operation that broadcasts one rank's values of all global variables.
+
+    Args:
+        root_rank: the rank in the job that sends.
+    """
     return broadcast_variables(global_variables(), root_rank)
 
 
 def broadcast_object(
     obj: Any, root_rank: int = 0, session: Any = None, name: str | None = None,
-    process_set: ProcessSet = Everyone,
+    process_set: ProcessSet = global_process_set,
 ) -> Any:  # fmt: skip
-    """Broadcast one rank's nested structure of arrays, numbers and strings, immediately."""
-    found = [obj]
-    broadcast_object_list(found, root_rank, process_set.group)
-    return map_structure(_plain, found[0])
+    """Broadcast one rank's nested structure of arrays, numbers and strings, immediately.
+
+    Args:
+        obj: what is sent; other ranks' are ignored.
+        root_rank: the rank in the job that sends.
+        session: ignored.
+        name: ignored.
+        process_set: the ranks that take part.
+    """
+    objects = [obj]
+    broadcast_object_list(objects, root_rank, process_set.group)
+    return map_structure(_plain, objects[0])
 
 
 def allgather_object(
-    obj: Any, session: Any = None, name: str | None = None, process_set: ProcessSet = Everyone
+    obj: Any,
+    session: Any = None,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
 ) -> list[Any]:
-    """Gather all ranks' nested structures, immediately."""
+    """Gather all ranks' nested structures, immediately.
+
+    Args:
+        obj: what this rank contributes.
+        session: ignored.
+        name: ignored.
+        process_set: the ranks that take part.
+    """
     every: list[Any] = [None] * process_set.size()
     all_gather_object(every, obj, process_set.group)
     return [map_structure(_plain, each) for each in every]
@@ -280,3 +260,10 @@ def allgather_object(
 
 def _plain(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, Handle) else x
+
+
+__all__ = [
+    "allgather", "allgather_object", "allreduce", "alltoall", "broadcast",
+    "broadcast_global_variables", "broadcast_object", "broadcast_variables",
+    "grouped_allgather", "grouped_allreduce", "grouped_reducescatter", "join", "reducescatter",
+]  # fmt: skip

@@ -241,3 +241,6 @@ class BroadcastGlobalVariablesHook(SessionRunHook):
                 f"{at_user_line()}"
             )
         session.run(self._op)
+
+
+__all__ = ["BroadcastGlobalVariablesHook", "DistributedOptimizer"]

@@ -46,3 +46,8 @@ def broadcast_optimizer_state(
     """Broadcast one rank's optimizer state to all ranks, in place."""
     state = broadcast_object(optimizer.state_dict(), root_rank, process_set=process_set)
     optimizer.load_state_dict(state)
+
+
+__all__ = [
+    "allgather_object", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters",
+]  # fmt: skip

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
-from weft.nn.functional.plain import *
-from weft.nn.functional.plain import __all__ as __all__
-from weft.ops.refusal import guard
+from weft.nn.functional.activation import *
+from weft.nn.functional.attention import *
+from weft.nn.functional.classification import *
+from weft.nn.functional.convolution import *
+from weft.nn.functional.distance import *
+from weft.nn.functional.dropout import *
+from weft.nn.functional.embedding import *
+from weft.nn.functional.fractional import *
+from weft.nn.functional.grid import *
+from weft.nn.functional.linear import *
+from weft.nn.functional.loss import *
+from weft.nn.functional.normalization import *
+from weft.nn.functional.padding import *
+from weft.nn.functional.pooling import *
+from weft.nn.functional.sequence import *
+from weft.nn.functional.vision import *
+from weft.ops.refusal import guard as _guard
 
-guard(globals())
+__all__ = sorted([name for name, x in globals().items() if name[0] != "_" and callable(x)])
+
+_guard(globals())

@@ -15,6 +15,7 @@ from weft.eager.functions.elementwise.activation import (
     leaky_relu_of,
 )
 from weft.eager.functions.elementwise.from_op import of_one
+from weft.eager.functions.out_argument import with_outlet
 from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import Recorded, lazy_of, recorded
@@ -28,6 +29,14 @@ from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.fact import Autocast
 from weft.ops.elementwise import piecewise_activation
 from weft.ops.random import relaxed
+
+__all__ = [
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid",
+    "mish", "prelu", "relu", "relu6", "relu_", "rrelu", "selu", "selu_", "sigmoid", "silu",
+    "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "threshold_",
+]  # fmt: skip
 
 
 def settle(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:
@@ -182,6 +191,7 @@ def hardswish(input: Any, inplace: bool = False) -> Any:
 _softplus = recorded(piecewise_activation.softplus)
 
 
+@with_outlet
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` exceeds `threshold`."""
     return _softplus(input, beta=float(beta), threshold=float(threshold))
@@ -190,6 +200,7 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 _logsigmoid = recorded(ops.log_sigmoid)
 
 
+@with_outlet
 def logsigmoid(input: Any) -> Any:
     """`log(sigmoid(x))`."""
     return _logsigmoid(input)
@@ -227,10 +238,9 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
 _softshrink = recorded(ops.softshrink)
 
 
+@with_outlet
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
-    """`x` shrunk towards 0 by `lambd`: 0 where `
-    x
-     <= lambd`.
+    """`x` shrunk towards 0 by `lambd`: 0 where `|x| <= lambd`.
 
     Raises:
         ArgumentError: `lambd` is negative or not finite.

@@ -12,6 +12,8 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.attention import multi_head as formulas
 
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
 _attention = recorded(formulas.attention)
 
 

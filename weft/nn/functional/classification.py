@@ -13,6 +13,11 @@ from weft.nn.functional.common import check_factors, promoted, reduction_of
 from weft.nn.functional.embedding import check_indices
 from weft.ops.loss import classification as formulas
 
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
+    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
+]  # fmt: skip
+
 _cross_entropy = recorded(formulas.cross_entropy)
 
 

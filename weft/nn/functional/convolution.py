@@ -16,6 +16,8 @@ from weft.ops.declaration.fact import Autocast
 from weft.ops.shape.layout import batched, channels_last
 from weft.ops.shape.padding import padded
 
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"]
+
 
 def _weights_last(w: Value) -> Value:
     """(out, in, window...) as (window..., in, out)."""

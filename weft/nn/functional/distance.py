@@ -12,6 +12,8 @@ from weft.ir.shape import show
 from weft.nn.functional.common import promoted, refuse_complex
 from weft.ops.reduction import distance as formulas
 
+__all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
+
 _pairwise_distance = recorded(formulas.pairwise_distance)
 
 
@@ -27,12 +29,7 @@ _cosine_similarity = recorded(formulas.cosine_similarity)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """Cosine similarity along a dimension: `x1 . x2 / (
-    x1
-     *
-    x2
-    )`, with norms of at least `eps`.
-    """
+    """`x1 . x2 / (|x1| * |x2|)` along a dimension, with norms of at least `eps`."""
     return _cosine_similarity(*promoted(x1, x2), dim=dim, eps=float(eps))
 
 

@@ -16,6 +16,10 @@ from weft.ops.layer.alpha_dropout import alpha_dropout as alpha_dropout_node
 from weft.ops.random import counter_based as nodes
 from weft.ops.random.counter_based import SEED
 
+__all__ = [
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
+]  # fmt: skip
+
 
 @recorded
 def _dropout(x: Value, counter: Value, *, p: float, shared: int) -> Value:

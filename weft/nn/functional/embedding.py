@@ -12,6 +12,8 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.indexing import embedding as formulas
 
+__all__ = ["embedding", "embedding_bag", "one_hot"]
+
 _embedding = recorded(formulas.embedding, looks_up=True)
 
 

@@ -16,6 +16,8 @@ from weft.ir.shape import show
 from weft.nn.functional.layout import check_image, sizes_of
 from weft.ops.pooling import fractional as formulas
 
+__all__ = ["fractional_max_pool2d", "fractional_max_pool3d"]
+
 Sizes = tuple[int, ...]
 
 

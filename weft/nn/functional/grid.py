@@ -13,6 +13,8 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 
+__all__ = ["affine_grid", "grid_sample"]
+
 _grid_sample = recorded(ops.grid_sample)
 _affine_grid = recorded(ops.affine_grid)
 _MODES: Final = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}

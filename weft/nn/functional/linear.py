@@ -8,6 +8,8 @@ from weft.eager.functions.linalg.product import WIDE
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.ops.linalg import linear as formulas
 
+__all__ = ["bilinear", "linear"]
+
 _linear = recorded(formulas.linear)
 
 

@@ -19,6 +19,12 @@ from weft.nn.functional.common import (
 )
 from weft.ops.loss import regression as formulas
 
+__all__ = [
+    "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div",
+    "l1_loss", "margin_ranking_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
+    "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+]  # fmt: skip
+
 _mse_loss = recorded(formulas.mse_loss)
 
 

@@ -14,6 +14,10 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.layer import channel_normalization as formulas
 
+__all__ = [
+    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm",
+]  # fmt: skip
+
 # batch norm
 
 

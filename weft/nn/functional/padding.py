@@ -12,6 +12,8 @@ from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
 from weft.ops.shape.padding import padded
 
+__all__ = ["pad"]
+
 MODES = ("constant", "reflect", "replicate", "circular")
 
 

@@ -15,6 +15,13 @@ from weft.ops.declaration import catalogue
 from weft.ops.pooling import pooling as nodes
 from weft.ops.shape.layout import batched, channels_last, to_last
 
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d",
+    "max_unpool2d", "max_unpool3d",
+]  # fmt: skip
+
 
 def _image(function: Any, x: Value, spatial: int, *rest: Any, **static: Any) -> Any:
     return batched(spatial + 2)(channels_last(function))(x, *rest, **static)

@@ -16,6 +16,8 @@ from weft.ir.shape import show
 from weft.nn.functional.common import reduction_of
 from weft.ops.loss import ctc
 
+__all__ = ["ctc_loss"]
+
 _ctc_loss = recorded(ctc.ctc_loss)
 
 

@@ -17,6 +17,11 @@ from weft.ops.declaration import catalogue
 from weft.ops.image.resample import interpolate_bytes
 from weft.ops.shape.layout import channels_last
 
+__all__ = [
+    "channel_shuffle", "fold", "interpolate", "pixel_shuffle", "pixel_unshuffle", "unfold",
+    "upsample", "upsample_bilinear", "upsample_nearest",
+]  # fmt: skip
+
 # PyTorch's name -> the catalogue's, and its number of spatial dimensions
 _MODES = {
     "nearest": ("nearest", (1, 2, 3)), "nearest-exact": ("nearest-exact", (1, 2, 3)),

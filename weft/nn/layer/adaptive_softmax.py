@@ -10,7 +10,7 @@ from weft.eager.tensor.argument import dims_of
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.nn.functional import plain as F
+from weft.nn.functional.activation import log_softmax
 from weft.nn.layer.linear import Linear
 from weft.nn.module.container import ModuleList, Sequential
 from weft.nn.module.module import Module
@@ -119,20 +119,20 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             rows = here.nonzero().reshape(-1)
             entry = entry.masked_fill(here, self.shortlist_size + i)
             if rows.numel():
-                scores = F.log_softmax(self.tail[i](input_[rows]), dim=1)
+                scores = log_softmax(self.tail[i](input_[rows]), dim=1)
                 found = scores.gather(1, (target_[rows] - low).unsqueeze(1)).squeeze(1)
                 within = within.index_copy(0, rows, found.to(within.dtype))
-        head = F.log_softmax(self.head(input_), dim=1)
+        head = log_softmax(self.head(input_), dim=1)
         output = within + head.gather(1, entry.unsqueeze(1)).squeeze(1)
         return AdaptiveResult(output, (-output).mean())
 
     def log_prob(self, input: Any) -> Any:
         """The log probabilities (N, n_classes) of all classes."""
-        head = F.log_softmax(self.head(input), dim=1)
+        head = log_softmax(self.head(input), dim=1)
         parts = [head[:, : self.shortlist_size]]
         for i, cluster in enumerate(self.tail):
             place = self.shortlist_size + i
-            parts.append(F.log_softmax(cluster(input), dim=1) + head[:, place : place + 1])
+            parts.append(log_softmax(cluster(input), dim=1) + head[:, place : place + 1])
         return cat(parts, 1)
 
     def predict(self, input: Any) -> Any:

@@ -11,38 +11,56 @@ from weft.ir.node import at_user_line
 from weft.nn import init
 from weft.nn.functional.convolution import convolve, transpose
 from weft.nn.functional.layout import sizes_of
-from weft.nn.module.module import Module
+from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
+
+__all__ = [
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
+]  # fmt: skip
 
 _AROUND = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Convolution(Module):
-    """Weights, options and their checks, which all convolutions share."""
+class _Convolution(Layer):
+    """Weights, options and their checks, which all convolutions share.
+
+    Args:
+        in_channels: the input's channels C.
+        out_channels: the output's channels.
+        kernel_size: the sizes of the window; one number stands for all.
+        stride: the steps of the window; one number stands for all.
+        dilation: the steps within the window; one number stands for all.
+        groups: the number of groups that the channels are divided into; outputs of a group are
+            computed from its inputs only.
+        bias: whether there is a bias.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     spatial: ClassVar[int]
     transposed: ClassVar[bool] = False
 
-    def __init__(self, options: dict[str, Any], bias: bool, device: Any, dtype: Any) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any,
+        dilation: Any, output_padding: Any, groups: int, bias: bool, padding_mode: str,
+        device: Any, dtype: Any,
+    ) -> None:  # fmt: skip
         super().__init__()
-        name = type(self).__name__
-        self.in_channels: int = options["in_channels"]
-        self.out_channels: int = options["out_channels"]
-        self.groups: int = options["groups"]
-        self.padding_mode: str = options["padding_mode"]
-        self.kernel_size = sizes_of(f"{name}: kernel_size", options["kernel_size"], self.spatial)
-        self.stride = sizes_of(f"{name}: stride", options["stride"], self.spatial)
-        given = options["padding"]
-        whole = isinstance(given, str)
-        self.padding = given if whole else sizes_of(f"{name}: padding", given, self.spatial)
-        self.dilation = sizes_of(f"{name}: dilation", options["dilation"], self.spatial)
-        extra = options.get("output_padding", 0)
-        self.output_padding = sizes_of(f"{name}: output_padding", extra, self.spatial)
+        name, count = type(self).__name__, self.spatial
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.groups = groups
+        self.padding_mode = padding_mode
+        self.kernel_size = sizes_of(f"{name}: kernel_size", kernel_size, count)
+        self.stride = sizes_of(f"{name}: stride", stride, count)
+        named = isinstance(padding, str)
+        self.padding = padding if named else sizes_of(f"{name}: padding", padding, count)
+        self.dilation = sizes_of(f"{name}: dilation", dilation, count)
+        self.output_padding = sizes_of(f"{name}: output_padding", output_padding, count)
         self._check(name)
-        shape = (*self._channels(), *self.kernel_size)
-        self.weight = Parameter(empty(shape, dtype=dtype, device=device))
-        outputs = empty(self.out_channels, dtype=dtype, device=device)
-        self.bias = Parameter(outputs) if bias else None
+        shape, options = (*self._channels(), *self.kernel_size), {"dtype": dtype, "device": device}
+        self.weight = Parameter(empty(shape, **options))
+        self.bias = Parameter(empty(out_channels, **options)) if bias else None
         self.reset_parameters()
 
     def _channels(self) -> tuple[int, int]:
@@ -105,6 +123,14 @@ class _Convolution(Module):
 
 
 class _Conv(_Convolution):
+    """Cross-correlation.
+
+    Args:
+        padding: how much is added at both ends of each spatial dimension; one number stands for
+            all. `"same"` keeps the sizes (with stride 1), `"valid"` adds nothing.
+        padding_mode: `zeros`, `reflect`, `replicate` or `circular`.
+    """
+
     def __init__(
         self,
         in_channels: int,
@@ -119,12 +145,10 @@ class _Conv(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        options = {
-            "in_channels": in_channels, "out_channels": out_channels, "kernel_size": kernel_size,
-            "stride": stride, "padding": padding, "dilation": dilation, "groups": groups,
-            "padding_mode": padding_mode,
-        }  # fmt: skip
-        super().__init__(options, bias, device, dtype)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias,
+            padding_mode, device, dtype,
+        )  # fmt: skip
 
     def forward(self, input: Any) -> Any:
         """(N, in_channels, spatial...) to (N, out_channels, spatial...); N is optional."""
@@ -153,6 +177,15 @@ class Conv3d(_Conv):
 
 
 class _ConvTranspose(_Convolution):
+    """The transpose of a cross-correlation.
+
+    Args:
+        padding: how much is cut off at both ends of each spatial dimension; one number stands for
+            all.
+        output_padding: how much larger the output is at the end of each spatial dimension.
+        padding_mode: only `zeros`.
+    """
+
     transposed = True
 
     def __init__(
@@ -170,12 +203,10 @@ class _ConvTranspose(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        options = {
-            "in_channels": in_channels, "out_channels": out_channels, "kernel_size": kernel_size,
-            "stride": stride, "padding": padding, "output_padding": output_padding,
-            "dilation": dilation, "groups": groups, "padding_mode": padding_mode,
-        }  # fmt: skip
-        super().__init__(options, bias, device, dtype)
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding,
+            groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
 
     def forward(self, input: Any, output_size: Any = None) -> Any:
         """(N, in_channels, spatial...) to (N, out_channels, spatial...); N is optional.
@@ -197,7 +228,7 @@ class _ConvTranspose(_Convolution):
             wanted, input.shape[-self.spatial :], self.stride, pads, self.dilation,
             self.kernel_size, strict=True,
         )  # fmt: skip
-        found: list[int] = []
+        extra: list[int] = []
         for want, size, s, p, d, k in axes:
             least = (size - 1) * s - 2 * p + d * (k - 1) + 1
             if not least <= want < least + s:
@@ -205,8 +236,8 @@ class _ConvTranspose(_Convolution):
                     f"{type(self).__name__}: expected an output_size from {least} to "
                     f"{least + s - 1}, got {want}{at_user_line()}"
                 )
-            found.append(want - least)
-        return tuple(found)
+            extra.append(want - least)
+        return tuple(extra)
 
 
 class ConvTranspose1d(_ConvTranspose):

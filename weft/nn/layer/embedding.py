@@ -10,8 +10,7 @@ from weft.errors import ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
-from weft.nn.functional import plain as F
-from weft.nn.functional.embedding import table_row
+from weft.nn.functional.embedding import embedding, embedding_bag, table_row
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 
@@ -80,7 +79,7 @@ class Embedding(_Table):
 
     def forward(self, input: Any) -> Any:
         """Integers of any shape (...) to (..., embedding_dim)."""
-        return F.embedding(
+        return embedding(
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
             self.scale_grad_by_freq, self.sparse,
         )  # fmt: skip
@@ -127,7 +126,7 @@ class EmbeddingBag(_Table):
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         """Integers (bags, size), or (n) with offsets (bags), to (bags, embedding_dim)."""
-        return F.embedding_bag(
+        return embedding_bag(
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq,
             self.mode, self.sparse, per_sample_weights, self.include_last_offset,
             self.padding_idx,

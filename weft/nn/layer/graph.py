@@ -16,7 +16,9 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
-from weft.nn.functional import plain as F
+from weft.nn.functional.activation import relu
+from weft.nn.functional.distance import normalize
+from weft.nn.functional.dropout import dropout
 from weft.nn.layer.linear import Linear
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
@@ -151,12 +153,12 @@ class SAGEConv(Module):
         source, target = x if isinstance(x, tuple) else (x, x)
         _check_nodes("SAGEConv", source, self.lin_l.in_features)
         if self.lin is not None:
-            source = F.relu(self.lin(source))
+            source = relu(self.lin(source))
         found = _gathered(source, edge_index, nodes=dims_of(target)[0], aggr=self.aggr)
         y = self.lin_l(found)
         if self.lin_r is not None:
             y = y + self.lin_r(target)
-        return F.normalize(y, dim=-1) if self.normalize else y
+        return normalize(y, dim=-1) if self.normalize else y
 
     def extra_repr(self) -> str:
         """The sizes."""
@@ -234,7 +236,7 @@ class GATConv(Module):
     def _kept(self, count: int) -> Any:
         if not (self.training and self.dropout):
             return None
-        return F.dropout(ones(count, self.heads), self.dropout)
+        return dropout(ones(count, self.heads), self.dropout)
 
     def extra_repr(self) -> str:
         """The sizes."""

@@ -7,12 +7,14 @@ from typing import Any
 
 from weft.eager.functions.creation.constructor import empty
 from weft.nn import init
-from weft.nn.functional import plain as F
-from weft.nn.module.module import Module
+from weft.nn.functional.linear import bilinear, linear
+from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
 
+__all__ = ["Bilinear", "Identity", "Linear"]
 
-class Identity(Module):
+
+class Identity(Layer):
     """Returns its input; takes any arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -23,13 +25,18 @@ class Identity(Module):
         return input
 
 
-class Linear(Module):
+class Linear(Layer):
     """`y = x @ weight.T + bias`.
 
     Args:
         in_features: size of the input's last dimension.
         out_features: size of the output's last dimension.
+        bias: whether there is a bias.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
+
+    _shown = "in_features=, out_features=, bias="
 
     def __init__(
         self,
@@ -55,18 +62,22 @@ class Linear(Module):
 
     def forward(self, input: Any) -> Any:
         """(..., in_features) to (..., out_features)."""
-        return F.linear(input, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
+        return linear(input, self.weight, self.bias)
 
 
-class Bilinear(Module):
-    """`y[k] = x1 @ weight[k] @ x2 + bias[k]`."""
+class Bilinear(Layer):
+    """`y[k] = x1 @ weight[k] @ x2 + bias[k]`.
+
+    Args:
+        in1_features: size of the first input's last dimension.
+        in2_features: size of the second input's last dimension.
+        out_features: size of the output's last dimension.
+        bias: whether there is a bias.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
+
+    _shown = "in1_features=, in2_features=, out_features=, bias="
 
     def __init__(
         self,
@@ -95,11 +106,4 @@ class Bilinear(Module):
 
     def forward(self, input1: Any, input2: Any) -> Any:
         """(..., in1_features) and (..., in2_features) to (..., out_features)."""
-        return F.bilinear(input1, input2, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )
+        return bilinear(input1, input2, self.weight, self.bias)

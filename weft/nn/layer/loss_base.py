@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar
 from typing import Any
 
 from weft.nn.functional.common import reduction_of
-from weft.nn.module.module import Module
+from weft.nn.layer.base import Layer, buffer, layer
 
 
-class Loss(Module):
+class ReducedLoss(Layer):
+    """Base class of losses with a reduction, whose constructors have other arguments first."""
+
+    reduction: str
+    _shown = ""
+
+    def __post_init__(self, size_average: bool | None = None, reduce: bool | None = None) -> None:
+        valid = ("none", "batchmean", "mean", "sum")
+        name = type(self).__name__
+        self.reduction = reduction_of(name, self.reduction, size_average, reduce, valid)
+
+
+@layer()
+class Loss(ReducedLoss):
     """Base class of losses with a reduction."""
 
-    def __init__(
-        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-    ) -> None:
-        super().__init__()
-        valid = ("none", "batchmean", "mean", "sum")
-        self.reduction = reduction_of(type(self).__name__, reduction, size_average, reduce, valid)
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"
 
 
-class WeightedLoss(Loss):
+@layer()
+class WeightedLoss(ReducedLoss):
     """Base class of losses with a weight tensor, a buffer."""
 
-    weight: Any
-
-    def __init__(
-        self,
-        weight: Any = None,
-        size_average: bool | None = None,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.register_buffer("weight", weight)
+    weight: Any = buffer(default=None)
+    size_average: InitVar[bool | None] = None
+    reduce: InitVar[bool | None] = None
+    reduction: str = "mean"

@@ -12,34 +12,73 @@ from weft.ir.dtype import int64
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
-from weft.nn.functional import plain as F
-from weft.nn.module.module import Module
+from weft.nn.functional import normalization as F
+from weft.nn.layer.base import Layer, layer
 from weft.nn.parameter import Parameter
 from weft.ops.warning import warn
 
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d", "LayerNorm", "LocalResponseNorm", "RMSNorm",
+]  # fmt: skip
 
-class _Statistics(Module):
-    """Running statistics and affine parameters per channel; shared by batch and instance norm."""
+
+class _Affine(Layer):
+    """A weight and an offset, which start as 1 and 0.
+
+    Args:
+        eps: is added to the variance, so that no division by 0 occurs.
+        bias: whether there is an offset besides the weight.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
+
+    def _make(self, shape: Any, options: dict[str, Any], **there: bool) -> None:
+        for name, made in there.items():
+            self.register_parameter(name, Parameter(empty(shape, **options)) if made else None)
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        for name, fill in (("weight", init.ones_), ("bias", init.zeros_)):
+            parameter = self._parameters.get(name)
+            if parameter is not None:
+                fill(parameter)
+
+
+class _Statistics(_Affine):
+    """Running statistics and affine parameters per channel; shared by batch and instance norm.
+
+    Args:
+        num_features: the number of channels.
+        momentum: the weight of a batch's statistics in the running ones; `None` averages over all
+            batches.
+        affine: whether there are a weight and an offset for each channel.
+        track_running_stats: keep running statistics, which are used in evaluation.
+    """
 
     _version = 2  # version 2 added num_batches_tracked
+    _shown = "num_features, eps=, momentum=, affine=, bias=, track_running_stats="
     ranks: ClassVar[tuple[int, ...]]
 
     def __init__(
-        self, num_features: int, eps: float, momentum: float | None, affine: bool,
-        track_running_stats: bool, device: Any, dtype: Any, bias: bool,
-    ) -> None:  # fmt: skip
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
         self.affine = affine
-        self.track_running_stats = track_running_stats
+        self.track_running_stats = tracked = track_running_stats
         options = {"dtype": dtype, "device": device}
-        weight = Parameter(empty(num_features, **options)) if affine else None
-        self.register_parameter("weight", weight)
-        offset = Parameter(empty(num_features, **options)) if affine and bias else None
-        self.register_parameter("bias", offset)
-        tracked = track_running_stats
+        self._make(num_features, options, weight=affine, bias=affine and bias)
         self.register_buffer("running_mean", zeros(num_features, **options) if tracked else None)
         self.register_buffer("running_var", ones(num_features, **options) if tracked else None)
         count = tensor(0, dtype=int64) if tracked else None
@@ -56,10 +95,7 @@ class _Statistics(Module):
     def reset_parameters(self) -> None:
         """Reset to weight 1, bias 0, and initial statistics."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check(self, input: Any) -> None:
         shape = dims_of(input)
@@ -74,31 +110,8 @@ class _Statistics(Module):
         if local_metadata.get("version", 1) < 2 and self.num_batches_tracked is not None:
             state_dict.setdefault(f"{prefix}num_batches_tracked", self.num_batches_tracked)
 
-    def extra_repr(self) -> str:
-        """The options."""
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
-        )
-
 
 class _BatchNorm(_Statistics):
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
-        )
-
     def forward(self, input: Any) -> Any:
         """The input's shape; running statistics are updated in training."""
         self._check(input)
@@ -181,7 +194,26 @@ class InstanceNorm3d(_InstanceNorm):
     ranks = (4, 5)
 
 
-class LayerNorm(Module):
+class _LastNorm(_Affine):
+    """Norms of the last dimensions.
+
+    Args:
+        normalized_shape: their sizes, or the size of the last one.
+        elementwise_affine: whether there are a weight and an offset for each element.
+    """
+
+    _shown = "normalized_shape, eps=, elementwise_affine=, bias="
+
+    def __init__(self, shape: Any, eps: Any, options: dict[str, Any], **affine: bool) -> None:
+        super().__init__()
+        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.eps = eps
+        self.elementwise_affine = affine["weight"]
+        self._make(self.normalized_shape, options, **affine)
+        self.reset_parameters()
+
+
+class LayerNorm(_LastNorm):
     """Layer norm: the last dimensions get mean 0 and variance 1, then affine."""
 
     def __init__(
@@ -193,39 +225,23 @@ class LayerNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
-        single = isinstance(normalized_shape, int)
-        self.normalized_shape = (normalized_shape,) if single else tuple(normalized_shape)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
-        shape, options = self.normalized_shape, {"dtype": dtype, "device": device}
-        weight = Parameter(empty(shape, **options)) if elementwise_affine else None
-        self.register_parameter("weight", weight)
-        offset = Parameter(empty(shape, **options)) if elementwise_affine and bias else None
-        self.register_parameter("bias", offset)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        options, there = {"dtype": dtype, "device": device}, elementwise_affine
+        super().__init__(normalized_shape, eps, options, weight=there, bias=there and bias)
 
     def forward(self, input: Any) -> Any:
         """The input's shape."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """The options."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
-        )
 
+class RMSNorm(_LastNorm):
+    """The last dimensions divided by their root mean square, times a weight.
 
-class RMSNorm(Module):
-    """The last dimensions divided by their root mean square, times a weight."""
+    Args:
+        eps: is added to the mean square; by default the smallest step from 1 of the element type.
+        elementwise_affine: whether there is a weight for each element.
+    """
+
+    _shown = "normalized_shape, eps=, elementwise_affine="
 
     def __init__(
         self,
@@ -235,33 +251,24 @@ class RMSNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__()
-        single = isinstance(normalized_shape, int)
-        self.normalized_shape = (normalized_shape,) if single else tuple(normalized_shape)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
-        weight = empty(self.normalized_shape, dtype=dtype, device=device)
-        self.register_parameter("weight", Parameter(weight) if elementwise_affine else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1."""
-        if self.weight is not None:
-            init.ones_(self.weight)
+        options = {"dtype": dtype, "device": device}
+        super().__init__(normalized_shape, eps, options, weight=elementwise_affine)
 
     def forward(self, input: Any) -> Any:
         """The input's shape."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
-    def extra_repr(self) -> str:
-        """The options."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        )
 
+class GroupNorm(_Affine):
+    """Group norm: groups of channels of (N, C, ...) get mean 0 and variance 1, then affine.
 
-class GroupNorm(Module):
-    """Group norm: groups of channels of (N, C, ...) get mean 0 and variance 1, then affine."""
+    Args:
+        num_groups: the number of groups, which divides that of the channels.
+        num_channels: the number of channels.
+        affine: whether there are a weight and an offset for each channel.
+    """
+
+    _shown = "num_groups, num_channels, eps=, affine=, bias="
 
     def __init__(
         self,
@@ -284,45 +291,20 @@ class GroupNorm(Module):
         self.eps = eps
         self.affine = affine
         options = {"dtype": dtype, "device": device}
-        weight = Parameter(empty(num_channels, **options)) if affine else None
-        self.register_parameter("weight", weight)
-        offset = Parameter(empty(num_channels, **options)) if affine and bias else None
-        self.register_parameter("bias", offset)
+        self._make(num_channels, options, weight=affine, bias=affine and bias)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Any) -> Any:
         """The input's shape."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """The options."""
-        return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
-            f"bias={self.bias is not None}"
-        )
 
-
-class LocalResponseNorm(Module):
+@layer(F.local_response_norm)
+class LocalResponseNorm(Layer):
     """`x / (k + alpha * mean of squares over size neighboring channels) ** beta`."""
 
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
-
-    def forward(self, input: Any) -> Any:
-        """The input's shape."""
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        """The options."""
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+    size: int
+    alpha: float = 1e-4
+    beta: float = 0.75
+    k: float = 1.0
+    _shown = "size, alpha=, beta=, k="

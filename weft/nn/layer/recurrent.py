@@ -12,8 +12,8 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
-from weft.nn.functional import plain as F
 from weft.nn.functional import recurrent as nodes
+from weft.nn.functional.dropout import dropout
 from weft.nn.layer.packed_sequence import PackedSequence, run_backwards, run_forwards
 from weft.nn.layer.recurrent_cell import several
 from weft.nn.module.module import Module
@@ -217,7 +217,7 @@ class RNNBase(Module):
                 last.append(tuple(final))
             x = outputs[0] if len(outputs) == 1 else nodes.joined(*outputs)
             if self.dropout and layer < self.num_layers - 1:
-                x = F.dropout(x, self.dropout, self.training)
+                x = dropout(x, self.dropout, self.training)
         return x, last
 
     def extra_repr(self) -> str:

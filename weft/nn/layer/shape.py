@@ -10,7 +10,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.nn.module.module import Module
+from weft.nn.layer.base import Layer, layer
 from weft.ops.declaration import catalogue
 
 
@@ -30,13 +30,17 @@ def _axis(name: str, dim: int, shape: tuple[int, ...]) -> int:
     return dim % rank
 
 
-class Flatten(Module):
-    """Flattens several dimensions into one: by default all but the first."""
+@layer()
+class Flatten(Layer):
+    """Flattens several dimensions into one: by default all but the first.
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
+    Args:
+        start_dim: the first of them.
+        end_dim: the last of them.
+    """
+
+    start_dim: int = 1
+    end_dim: int = -1
 
     def forward(self, input: Any) -> Any:
         """The reshaped input."""
@@ -50,26 +54,26 @@ class Flatten(Module):
         inner = math.prod(shape[first : last + 1])
         return _reshape(input, shape=(*shape[:first], inner, *shape[last + 1 :]))
 
-    def extra_repr(self) -> str:
-        """The dimensions."""
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
-
-class Unflatten(Module):
+@layer()
+class Unflatten(Layer):
     """Unflattens a dimension into several; one size may be -1.
+
+    Args:
+        dim: the dimension.
+        unflattened_size: the sizes that it is split into.
 
     Raises:
         DTypeError: a size is not an integer.
     """
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
-        super().__init__()
-        self.dim = dim
-        self.unflattened_size = tuple(unflattened_size)
+    dim: int
+    unflattened_size: Any
+
+    def __post_init__(self) -> None:
+        sizes, self.unflattened_size = self.unflattened_size, tuple(self.unflattened_size)
         if not all(isinstance(size, int) for size in self.unflattened_size):
-            raise DTypeError(
-                f"Unflatten: expected integers, got {unflattened_size!r}{at_user_line()}"
-            )
+            raise DTypeError(f"Unflatten: expected integers, got {sizes!r}{at_user_line()}")
 
     def forward(self, input: Any) -> Any:
         """The reshaped input."""
@@ -84,7 +88,3 @@ class Unflatten(Module):
                 f"{show(self.unflattened_size)}{at_user_line()}"
             )
         return _reshape(input, shape=(*shape[:axis], *sizes, *shape[axis + 1 :]))
-
-    def extra_repr(self) -> str:
-        """The dimension and the sizes."""
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -14,7 +14,7 @@ from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import ArgumentError
 from weft.ir.node import at_user_line
 from weft.nn import init
-from weft.nn.functional import plain as F
+from weft.nn.functional.activation import gelu, relu
 from weft.nn.layer.attention import MultiheadAttention
 from weft.nn.layer.dropout import Dropout
 from weft.nn.layer.linear import Linear
@@ -31,7 +31,7 @@ def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
             f"transformer: expected activation 'relu', 'gelu' or a function, got {given!r}"
             f"{at_user_line()}"
         )
-    return F.relu if given == "relu" else F.gelu
+    return relu if given == "relu" else gelu
 
 
 class TransformerEncoderLayer(Module):

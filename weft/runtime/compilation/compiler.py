@@ -85,6 +85,10 @@ class Compiler:
         key = key_of(kernel, target)
         return key in self._linked or self.cache().holds(key)
 
+    def holds(self, key: str) -> bool:
+        """See `holds`."""
+        return key in self._linked or self.cache().load(key) is not None
+
     def cache(self) -> Cache:
         """The disk cache, shared between processes."""
         folder = str(config.get("cache"))
@@ -343,6 +347,11 @@ def begin(kernel: Kernel, target: Target) -> None:
     Does nothing if it is compiled already. Takes 50 us.
     """
     _compiler.begin(kernel, target)
+
+
+def holds(key: str) -> bool:
+    """Whether the kernel of a key is linked, or its object code on disk is undamaged."""
+    return _compiler.holds(key)
 
 
 def available() -> bool:

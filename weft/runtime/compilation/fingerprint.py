@@ -23,6 +23,8 @@ from weft.runtime.compilation.cache import digest
 ROOT: Final = Path(__file__).resolve().parents[2]
 DECISIVE: Final = ("ir", "ops", "transform", "passes", "codegen", "runtime")
 """Packages that take part in compiling a graph."""
+LAYOUTS: Final = str(ROOT / "transport" / "native.py")
+"""Structures that native code reads."""
 
 
 def fingerprint(step: Step, threads: int, target: Target) -> str | None:
@@ -36,7 +38,7 @@ def fingerprint(step: Step, threads: int, target: Target) -> str | None:
     graph = _nodes(step.graph.nodes, step.graph.outputs, feeds)
     if graph is None:
         return None
-    return digest(_compiler(), repr(target), str(threads), graph, repr(step.updates))
+    return digest(compiler_digest(), repr(target), str(threads), graph, repr(step.updates))
 
 
 def _nodes(nodes: Sequence[Node], outputs: Sequence[Value], feeds: Mapping[str, str]) -> str | None:
@@ -85,15 +87,14 @@ def _text(value: Any) -> str:
 
 
 @functools.cache
-def _compiler() -> str:
+def compiler_digest() -> str:
     """This compiler: the source of its modules, and the versions of its dependencies."""
     text = hashlib.blake2b()
-    for package in DECISIVE:
-        for path in _modules(ROOT / package):
-            with open(path, "rb", buffering=0) as file:
-                source = file.read()
-            text.update(f"{path.removeprefix(str(ROOT))} {len(source)}\n".encode())
-            text.update(source)
+    for path in [*(path for package in DECISIVE for path in _modules(ROOT / package)), LAYOUTS]:
+        with open(path, "rb", buffering=0) as file:
+            source = file.read()
+        text.update(f"{path.removeprefix(str(ROOT))} {len(source)}\n".encode())
+        text.update(source)
     versions = f"{sys.version_info[:3]} numpy-{np.__version__} {llvm.version()}"
     return f"{text.hexdigest()} {versions}"
 

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from weft import config
+from weft.codegen.driver import layout
 from weft.errors import ConfigError, WeftError
 from weft.host.interrupt import have_effect
 from weft.ir.extent import Extent
@@ -44,7 +45,6 @@ from weft.runtime.memory.tape import Tapes
 from weft.transport.session import step_failed
 
 SERIAL_NS: Final = 10_000.0  # shorter programs gain nothing from a second thread
-NEVER: Final = 1 << 62  # more segments than there are
 HOLD_NS: Final = 100_000.0  # shorter programs keep the GIL
 
 
@@ -89,7 +89,7 @@ class Program:
         self._raised: list[BaseException] = []
         self._callbacks: list[Any] = []
         self._running = False
-        self._table = driver.ProgramTable()
+        self._table = layout.Program()
         self._fill(functions, externals)
         self._pointer = ctypes.c_void_p(ctypes.addressof(self._table))
         times = iterations(self.calls)
@@ -127,16 +127,16 @@ class Program:
                     patches.append((slot, argument.index))
                 else:
                     slots[slot] = self._value(argument)
-            flags = driver.GUARD * call.guard
+            flags = layout.GUARD * call.guard
             if isinstance(call.function, Kernel):
                 function = functions[call.function]
             elif isinstance(call.function, Steer):
-                function, flags = self._steering.address_of(number), driver.CONTROL
+                function, flags = self._steering.address_of(number), layout.CONTROL
             elif isinstance(call.function, NativeCall):
-                function, flags = functions[call.function.kernel], flags | driver.HOST
+                function, flags = functions[call.function.kernel], flags | layout.HOST
                 self._bind(call.function)
             else:
-                function, flags = self._host(call.function), flags | driver.HOST
+                function, flags = self._host(call.function), flags | layout.HOST
             units[number] = (function, base + 8 * start, 0, int(call.chunks), flags, number)
         self._units = units
         self._extents = _extents_of(self.calls, starts)
@@ -149,7 +149,7 @@ class Program:
         table.externals, table.slots = address(self._externals), base
         table.error, table.team = address(self._error), TEAM.address
         table.threads = self.threads
-        table.leave = NEVER
+        table.leave = layout.BEYOND
         if self._steering.records:
             table.patience = driver.PATIENCE_NS
             self._untouched = self._slots.copy()
@@ -169,7 +169,7 @@ class Program:
         """Tell a native call where its Python function is, and how to say that it did not fail."""
         table = native.shared.table
         table.python, table.error = self._host(native.python), address(self._error)
-        table.mark = ctypes.addressof(self._table) + driver.ProgramTable.unfinished.offset
+        table.mark = ctypes.addressof(self._table) + layout.Program.unfinished.offset
 
     def _host(self, function: Callable[[], None]) -> int:
         table, raised, error = self._table, self._raised, memoryview(cast(Any, self._error))
@@ -180,7 +180,7 @@ class Program:
                 return
             try:
                 function()
-                table.unfinished = 0  # the last deed: see driver.ll
+                table.unfinished = 0  # the last deed: see `driver.unit`
             except BaseException as found:
                 raised.append(found)
 
@@ -229,27 +229,27 @@ class Program:
             state = self._run_host()
         else:  # `_enter_whole` without its frame, which short steps would notice
             state = self._enter(self._pointer)
-            if state == driver.PAUSED:
+            if state == layout.PAUSED:
                 state = self._go_on()
-        if state == driver.UNDERSTAFFED:  # a forked child has no threads
+        if state == layout.UNDERSTAFFED:  # a forked child has no threads
             TEAM.grow(self.threads)
             return self.run()
         return self._fault(state) if state else None
 
     def _enter_whole(self) -> int:
         state = self._enter(self._pointer)
-        return self._go_on() if state == driver.PAUSED else state
+        return self._go_on() if state == layout.PAUSED else state
 
     def _go_on(self) -> int:
         """Continues a step with a long loop, checking for Ctrl-C in between."""
-        state = driver.PAUSED
+        state = layout.PAUSED
         try:
-            while state == driver.PAUSED:
+            while state == layout.PAUSED:
                 have_effect()  # if signals wait for the end of a step, this one has none yet
                 self._tapes.grow()
                 state = self._enter(self._pointer)
         finally:
-            if state == driver.PAUSED:
+            if state == layout.PAUSED:
                 self._rewind()
         return state
 
@@ -305,13 +305,13 @@ class Program:
             if not self._table.aloft:
                 self._finish()
                 end()
-                if state == driver.UNDERSTAFFED:
+                if state == layout.UNDERSTAFFED:
                     return self.run()
         return self._fault(state) if state else None
 
     def _finish(self) -> None:
         driver.entries().land(self._pointer)
-        self._table.leave = NEVER
+        self._table.leave = layout.BEYOND
 
     def _run_host(self) -> int:
         if self._running:
@@ -320,7 +320,7 @@ class Program:
         failed = self._running = True  # no call from here to `try`, as Ctrl-C comes after calls
         try:
             state = self._enter_whole()
-            failed = state not in (0, driver.UNDERSTAFFED)
+            failed = state not in (0, layout.UNDERSTAFFED)
             return state
         finally:
             self._running = False
@@ -350,14 +350,14 @@ class Program:
             owner = np.concatenate([owner, self.segmented.owner])
         self._table.records = address(records)
         for table in tables:
-            table["flags"] |= driver.TIMED
+            table["flags"] |= layout.TIMED
         try:
             before = time.perf_counter_ns()
             fault = self.run()
             total = time.perf_counter_ns() - before
         finally:
             for table in tables:
-                table["flags"] &= ~np.uint32(driver.TIMED)
+                table["flags"] &= ~np.uint32(layout.TIMED)
             self._table.records = None
         return Recording(total, records, owner, fault)
 

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from weft.codegen.driver import layout
 from weft.passes.launch import Kernel
 from weft.runtime.execution import driver
 from weft.runtime.execution.call import Call, External, InArena, estimate_ns, iterations
@@ -115,7 +116,7 @@ def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Se
     units = serial[owner]
     units["begin"] = chunks[owner] * part // parts[owner]
     units["end"] = chunks[owner] * (part + 1) // parts[owner]
-    units["flags"] &= driver.HOST | driver.CONTROL
+    units["flags"] &= layout.HOST | layout.CONTROL
     units["position"] = len(calls) + np.arange(len(owner))
     groups = group(calls)
     starts = [members[0] for members in groups]  # calls keep their order
@@ -127,5 +128,5 @@ def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Se
         work = np.add.reduceat(np.array(costs) * np.array(iterations(calls)), starts)
         shared = table["units"] > 1
         left = np.cumsum((work * shared)[::-1])[::-1]
-        table["flags"][shared & (left >= WAKE_NS)] |= driver.WAKE
+        table["flags"][shared & (left >= WAKE_NS)] |= layout.WAKE
     return Segmented(units, table, owner)

@@ -1,7 +1,7 @@
 """The process-wide native thread pool that helps the caller run a step.
 
 The threads never run Python. They take units of work from a block of memory that lives as long as
-the process (see driver.ll), spin briefly, then sleep.
+the process (`weft.codegen.driver`), spin briefly, then sleep.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import signal
 import threading
 from typing import Any, Final
 
+from weft.codegen.driver import layout
 from weft.host.interrupt import Uninterrupted
 from weft.runtime.execution import driver
 from weft.runtime.flight import land
@@ -33,8 +34,8 @@ def _processors() -> set[int]:
 
 
 def _bits(processors: set[int]) -> bytes:
-    bits = sum(1 << number for number in processors if number < driver.MAX_PROCESSORS)
-    return bits.to_bytes(driver.MAX_PROCESSORS // 8, "little")
+    bits = sum(1 << number for number in processors if number < layout.MAX_PROCESSORS)
+    return bits.to_bytes(layout.MAX_PROCESSORS // 8, "little")
 
 
 def _attributes(allowed: set[int]) -> Any:
@@ -57,27 +58,25 @@ class Team:
     def __init__(self) -> None:
         # Never freed, as threads read it to the end; not shared with forked children.
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        self._memory = mmap.mmap(-1, driver.TEAM_BYTES, flags=flags)
-        self._bytes = (ctypes.c_char * driver.TEAM_BYTES).from_buffer(self._memory)
-        self.address: Final = ctypes.addressof(self._bytes)
+        self._memory = mmap.mmap(-1, ctypes.sizeof(layout.Team), flags=flags)
+        self._state = layout.Team.from_buffer(self._memory)
+        self.address: Final = ctypes.addressof(self._state)
         self._threads: list[ctypes.c_ulong] = []
-        self._workers: list[ctypes.Array[ctypes.c_int64]] = []  # arguments of the threads
+        self._workers: list[layout.Worker] = []  # arguments of the threads
         self._lock = threading.Lock()
-        self._size = ctypes.c_int64.from_address(self.address + driver.TEAM_THREADS)
-        self._spin = ctypes.c_int64.from_address(self.address + driver.TEAM_SPIN)
         self._reset()
 
     @property
     def size(self) -> int:
         """How many threads may run a program, including the caller."""
-        return self._size.value
+        return self._state.size
 
     def grow(self, threads: int) -> None:
         """Makes sure that the team has `threads` threads.
 
         If the system refuses a thread, the others do its work.
         """
-        if self._size.value >= threads:
+        if self._state.size >= threads:
             return
         entry = ctypes.c_void_p(driver.entries().worker)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -86,12 +85,12 @@ class Team:
                 # Threads inherit the signal mask: signals are for Python's threads.
                 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
                 crowded = threads > len(_processors())
-                self._spin.value = CROWDED_TURNS if crowded else SPIN_TURNS
+                self._state.turns = CROWDED_TURNS if crowded else SPIN_TURNS
                 allowed = set[int]() if crowded else _processors()
                 mask = _bits(allowed)
-                ctypes.memmove(self.address + driver.TEAM_PROCESSORS, mask, len(mask))
+                ctypes.memmove(self._state.processors, mask, len(mask))
                 # The size first: the caller must find all heads, with or without threads.
-                start, self._size.value = self._size.value, max(self._size.value, threads)
+                start, self._state.size = self._state.size, max(self._state.size, threads)
                 attributes = _attributes(allowed)
                 for number in range(start, threads):
                     self._start(number, entry, attributes)
@@ -99,9 +98,9 @@ class Team:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _start(self, number: int, entry: ctypes.c_void_p, attributes: Any) -> None:
-        worker = (ctypes.c_int64 * 2)(self.address, number)
+        worker = layout.Worker(self.address, number)
         thread = ctypes.c_ulong()
-        if _libc.pthread_create(ctypes.byref(thread), attributes, entry, worker) == 0:
+        if _libc.pthread_create(ctypes.byref(thread), attributes, entry, ctypes.byref(worker)) == 0:
             self._threads.append(thread)
             self._workers.append(worker)
 
@@ -124,8 +123,8 @@ class Team:
     def _reset(self) -> None:
         self._threads.clear()
         self._workers.clear()
-        ctypes.memset(self.address, 0, driver.TEAM_BYTES)
-        self._size.value = 1
+        ctypes.memset(self.address, 0, ctypes.sizeof(layout.Team))
+        self._state.size = 1
 
     def after_fork(self) -> None:
         """A forked child has the memory but none of the threads."""

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
+from weft.ops.metric.decision import in_top_k as ranked
 from weft.tf1 import reduction
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, require_kind, static_value
-from weft.tf1.framework.dynamic_shape import dimension
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
@@ -82,16 +82,5 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
         scores = convert_to_tensor(predictions, dtypes.float32)
         where = convert_to_tensor(targets)
 
-        def build(x: Value, t: Value) -> Value:
-            classes = dimension(x, -1)
-            if isinstance(classes, Value):
-                classes = ops.cast(classes, dtype=t.dtype)
-            inside = ops.logical_and(ops.greater_equal(t, 0), ops.less(t, classes))
-            chosen = ops.gather(x, ops.select(inside, t, 0), axis=-1, batch_dims=1)
-            above = ops.greater(x, ops.expand_dims(chosen, axis=-1))
-            better = ops.sum(ops.cast(above, dtype=dtypes.int32.ir), axes=(-1,))
-            known = ops.logical_and(inside, ops.isfinite(chosen))
-            return ops.logical_and(ops.less(better, k), known)
-
         graph = get_default_graph()
-        return graph.emit("InTopKV2", [scores, where], build, name="InTopKV2").outputs[0]
+        return graph.emit("InTopKV2", [scores, where], ranked, name="InTopKV2", k=k).outputs[0]

@@ -7,16 +7,16 @@ from typing import Any
 
 from weft import ops
 from weft.errors import GraphError, nameless
+from weft.ir import dtype as types
 from weft.ir.node import Value
+from weft.ops.metric.decision import confusion
 from weft.ops.refusal import shown
-from weft.tf1.creation import one_hot
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, unary
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import dimension
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.shape.arrangement import expand_dims
 
 __all__ = [
     "argsort", "confusion_matrix", "depth_to_space", "invert_permutation", "sort", "space_to_depth",
@@ -86,22 +86,21 @@ def confusion_matrix(
         raise fail(GraphError, "confusion_matrix: expected num_classes")
     kind = as_dtype(dtype)
     with name_scope(name, "confusion_matrix", [labels, predictions]):
-        rows = one_hot(labels, num_classes, dtype=kind)
-        columns = one_hot(predictions, num_classes, dtype=kind)
-        if weights is not None:
-            rows = rows * expand_dims(convert_to_tensor(weights, kind), -1)
-        pairs = expand_dims(rows, -1) * expand_dims(columns, 1)
         classes = [convert_to_tensor(x) for x in (labels, predictions)]
+        scale = [] if weights is None else [convert_to_tensor(weights, kind)]
 
-        def build(x: Value, *given: Value) -> Value:
-            total = ops.sum(x, axes=(0,))
-            for what, numbers in zip(("labels", "predictions"), given, strict=True):
+        def build(y: Value, p: Value, *scales: Value) -> Value:
+            ones = ops.ones_like(ops.cast(y, dtype=kind.ir))
+            weight = scales[0] * ones if scales else ones
+            y, p = (ops.cast(x, dtype=types.int64) for x in (y, p))
+            total = confusion(y, p, weight, classes=num_classes)[:-1]
+            for what, numbers in (("labels", y), ("predictions", p)):
                 text = f"confusion_matrix: expected {what} from 0 to {num_classes - 1}"
                 wrong = ops.count_outside(numbers, 0, num_classes - 1)
                 total = ops.check(total, wrong, text=text)
-            return total
+            return ops.reshape(total, shape=(num_classes, num_classes))
 
-        return get_default_graph().emit("Sum", [pairs, *classes], build, name="Sum").outputs[0]
+        return get_default_graph().emit("Sum", [*classes, *scale], build, name="Sum").outputs[0]
 
 
 # images

@@ -20,7 +20,7 @@ class Regularizer:
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        return {}
+        return dict(vars(self))
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Regularizer:
@@ -42,10 +42,6 @@ class L1L2(Regularizer):
         if self.l2:
             terms.append(self.l2 * tf.reduce_sum(tf.square(x)))
         return sum(terms[1:], terms[0]) if terms else tf.constant(0.0)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {"l1": self.l1, "l2": self.l2}
 
 
 def l1(l: float = 0.01) -> L1L2:

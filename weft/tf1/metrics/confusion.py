@@ -5,36 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from weft.errors import ArgumentError
+from weft.ops.metric import curve as curves
+from weft.ops.metric import decision
+from weft.ops.metric.decision import CELLS, SMALL
 from weft.tf1.creation import ones_like
-from weft.tf1.elementwise.arithmetic import (
-    cast,
-    div_no_nan,
-    greater,
-    log,
-    logical_and,
-    logical_not,
-    maximum,
-)  # fmt: skip
-from weft.tf1.framework.convert import constant, convert_to_tensor
+from weft.tf1.elementwise.arithmetic import cast
+from weft.tf1.framework.convert import convert_to_tensor, unary
 from weft.tf1.framework.dtypes import bool_, float32
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import fail, get_default_graph
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.order import confusion_matrix
-from weft.tf1.indexing.slicing import where
-from weft.tf1.linalg.diagonal import diag_part
 from weft.tf1.metrics.running import (
     Metric,
+    applied,
     entered,
     matched,
     running_sum,
     running_variable,
     weights_for,
 )  # fmt: skip
-from weft.tf1.reduction import argmin, reduce_mean, reduce_sum
-from weft.tf1.shape.arrangement import expand_dims, reshape
+from weft.tf1.reduction import reduce_mean
+from weft.tf1.shape.arrangement import reshape
 from weft.tf1.variable.variable import assign_add
 from weft.tf1.variable.variable_scope import variable_scope
 
@@ -46,17 +38,10 @@ __all__ = [
     "true_positives", "true_positives_at_thresholds",
 ]  # fmt: skip
 
-CELLS: Final = {
-    "true_positives": (True, True), "false_negatives": (True, False),
-    "true_negatives": (False, False), "false_positives": (False, True),
-}  # fmt: skip
-"""Of each count, what label and prediction are."""
-SMALL: Final = 1e-7
-
-
-def _cell(name: str, y: Tensor, p: Tensor) -> Tensor:
-    label, prediction = CELLS[name]
-    return logical_and(y if label else logical_not(y), p if prediction else logical_not(p))
+def _running_count(cell: str, y: Tensor, p: Tensor, weights: Any, name: str) -> Metric:
+    graph = get_default_graph()
+    hits = graph.emit("LogicalAnd", [y, p], decision.in_cell, name="LogicalAnd", cell=cell)
+    return running_sum(hits.outputs[0], weights, name)
 
 
 def _count(name: str) -> Callable[..., Metric]:
@@ -68,8 +53,8 @@ def _count(name: str) -> Callable[..., Metric]:
     ) -> Metric:  # fmt: skip
         with variable_scope(name, title, [labels, predictions]):
             y, p = matched(labels, predictions, bool_)
-            found = running_sum(_cell(title, y, p), weights, "count")
-            return entered(*found, metrics_collections, updates_collections)
+            count = _running_count(title, y, p, weights, "count")
+            return entered(*count, metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = name
     metric.__doc__ = f"The weighted number of {name.replace('_', ' ')}."
@@ -91,11 +76,9 @@ def _ratio(title: str, other: str, text: str) -> Callable[..., Metric]:
     ) -> Metric:  # fmt: skip
         with variable_scope(name, title, [labels, predictions]):
             y, p = matched(labels, predictions, bool_)
-            right = running_sum(_cell("true_positives", y, p), weights, "true_positives/count")
-            wrong = running_sum(_cell(other, y, p), weights, f"{other}/count")
-            value = div_no_nan(right.value, right.value + wrong.value, name="value")
-            update = div_no_nan(right.update, right.update + wrong.update, name="update_op")
-            return entered(value, update, metrics_collections, updates_collections)
+            cells = ("true_positives", other)
+            counts = [_running_count(c, y, p, weights, f"{c}/count") for c in cells]
+            return applied(decision.share, counts, metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = title
     metric.__doc__ = text
@@ -110,27 +93,17 @@ recall = _ratio("recall", "false_negatives", "The share of positive labels that 
 
 # Thresholds
 def _counts_at(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, names: Sequence[str]
-) -> dict[str, Metric]:
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, cells: Sequence[str]
+) -> list[Metric]:
     """For each threshold, how many fall in each cell: those above it count as positive."""
     y, p = matched(cast(convert_to_tensor(labels), bool_), cast(predictions, float32))
-    above = greater(
-        expand_dims(reshape(p, [-1]), 0),
-        constant(np.asarray(thresholds, np.float32).reshape(-1, 1)),
+    spread = [] if weights is None else [weights_for(weights, y) * ones_like(y, dtype=float32)]
+    added = get_default_graph().emit(
+        "Sum", [y, p, *spread], decision.counts_at, name="Sum", thresholds=thresholds, cells=cells
     )
-    positive = expand_dims(reshape(y, [-1]), 0)
-    positive = logical_and(positive, ones_like(above))
-    scale = None
-    if weights is not None:
-        spread = weights_for(weights, y) * ones_like(y, dtype=float32)
-        scale = expand_dims(reshape(spread, [-1]), 0)
-    found: dict[str, Metric] = {}
-    for name in names:
-        hits = cast(_cell(name, positive, above), float32)
-        total = running_variable([len(thresholds)], name)
-        added = reduce_sum(hits if scale is None else hits * scale, 1)
-        found[name] = Metric(total.value(), assign_add(total, added))
-    return found
+    totals = [running_variable([len(thresholds)], cell) for cell in cells]
+    pairs = zip(totals, added.outputs, strict=True)
+    return [Metric(total.value(), assign_add(total, new)) for total, new in pairs]
 
 
 def _count_at(name: str) -> Callable[..., Metric]:
@@ -142,7 +115,7 @@ def _count_at(name: str) -> Callable[..., Metric]:
     ) -> Metric:  # fmt: skip
         with variable_scope(name, title, [labels, predictions]):
             counts = _counts_at(labels, predictions, thresholds, weights, [title])
-            return entered(*counts[title], metrics_collections, updates_collections)
+            return entered(*counts[0], metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = f"{name}_at_thresholds"
     metric.__doc__ = f"The number of {name.replace('_', ' ')}, for each threshold."
@@ -161,11 +134,9 @@ def _ratio_at(title: str, other: str) -> Callable[..., Metric]:
         metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
     ) -> Metric:  # fmt: skip
         with variable_scope(name, f"{title}_at_thresholds", [labels, predictions]):
-            names = ("true_positives", other)
-            counts = _counts_at(labels, predictions, thresholds, weights, names)
-            right, wrong = (counts[n] for n in names)
-            shares = [a / (a + b + SMALL) for a, b in zip(right, wrong, strict=True)]
-            return entered(shares[0], shares[1], metrics_collections, updates_collections)
+            cells = ("true_positives", other)
+            counts = _counts_at(labels, predictions, thresholds, weights, cells)
+            return applied(decision.near_share, counts, metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = f"{title}_at_thresholds"
     metric.__doc__ = f"`{title}` for each threshold."
@@ -174,11 +145,6 @@ def _ratio_at(title: str, other: str) -> Callable[..., Metric]:
 
 precision_at_thresholds = _ratio_at("precision", "false_positives")
 recall_at_thresholds = _ratio_at("recall", "false_negatives")
-
-
-def _even(count: int) -> list[float]:
-    inner = [(i + 1) / (count - 1) for i in range(count - 2)]
-    return [-SMALL, *inner, 1.0 + SMALL]
 
 
 def auc(
@@ -212,47 +178,13 @@ def auc(
         text = f"auc: expected a summation_method of {curve}, got {summation_method!r}"
         raise fail(ArgumentError, text)
     inner = None if thresholds is None else [-SMALL, *sorted(thresholds), 1.0 + SMALL]
+    points = curves.even_thresholds(num_thresholds) if inner is None else inner
     with variable_scope(name, "auc", [labels, predictions]):
-        counts = _counts_at(labels, predictions, inner or _even(num_thresholds), weights, [*CELLS])
-        areas = [
-            _area({n: m[part] for n, m in counts.items()}, curve, summation_method)
-            for part in (0, 1)
-        ]
-        return entered(areas[0], areas[1], metrics_collections, updates_collections)
-
-
-def _area(counts: dict[str, Tensor], curve: str, method: str) -> Tensor:
-    tp, fn, tn, fp = (counts[n] for n in CELLS)
-    if method == "careful_interpolation":
-        return _careful(tp, fp, fn)
-    small = 1e-6
-    found = (tp + small) / (tp + fn + small)
-    if curve == "ROC":
-        x, y = fp / (fp + tn + small), found
-    else:
-        x, y = found, (tp + small) / (tp + fp + small)
-    if method == "minoring":
-        height = -maximum(-y[:-1], -y[1:])
-    elif method == "majoring":
-        height = maximum(y[:-1], y[1:])
-    else:
-        height = (y[:-1] + y[1:]) / 2.0
-    return reduce_sum((x[:-1] - x[1:]) * height)
-
-
-def _careful(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
-    """The area under precision and recall, with false positives interpolated between points.
-
-    Source: Davis and Goadrich, "The Relationship Between Precision-Recall and ROC Curves", 2006.
-    """
-    p = tp + fp
-    gained, before, after = tp[:-1] - tp[1:], p[:-1], p[1:]
-    slope = div_no_nan(gained, maximum(before - after, 0.0))
-    intercept = tp[1:] - slope * after
-    both = logical_and(greater(before, 0.0), greater(after, 0.0))
-    ratio = where(both, div_no_nan(before, maximum(after, 0.0)), ones_like(after))
-    parts = slope * (gained + intercept * log(ratio))
-    return reduce_sum(div_no_nan(parts, maximum(tp[1:] + fn[1:], 0.0)))
+        counts = _counts_at(labels, predictions, points, weights, [*CELLS])
+        kept = metrics_collections, updates_collections
+        if summation_method == "careful_interpolation":
+            return applied(curves.interpolated_area, counts, *kept)
+        return applied(curves.padded_area, counts, *kept, curve=curve, method=summation_method)
 
 
 def _opposite(
@@ -268,17 +200,12 @@ def _opposite(
         if not 0 <= wanted <= 1:
             raise fail(ArgumentError, f"{title}: expected a rate from 0 to 1, got {wanted}")
         with variable_scope(name, title, [labels, predictions]):
-            names = [*CELLS]
-            counts = _counts_at(labels, predictions, _even(num_thresholds), weights, names)
-            rates: list[Tensor] = []
-            for part in (0, 1):
-                now = {n: m[part] for n, m in counts.items()}
-                near, rate = (now[a] / (now[a] + now[b] + SMALL) for a, b in (second, first))
-                away = (near - wanted) * (near - wanted)
-                if last:
-                    away, rate = away[::-1], rate[::-1]
-                rates.append(rate[cast(argmin(away, 0), "int32")])
-            return entered(rates[0], rates[1], metrics_collections, updates_collections)
+            points = curves.even_thresholds(num_thresholds)
+            counts = _counts_at(labels, predictions, points, weights, [*first, *second])
+            return applied(
+                decision.share_where, counts, metrics_collections, updates_collections,
+                wanted=wanted, last=last,
+            )  # fmt: skip
 
     metric.__name__ = metric.__qualname__ = title
     metric.__doc__ = (
@@ -316,10 +243,7 @@ def mean_iou(
     """The mean over classes of intersection over union; update gives the confusion matrix."""
     with variable_scope(name, "mean_iou", [labels, predictions]):
         matrix, update = _classes(labels, predictions, num_classes, weights)
-        right = diag_part(matrix)
-        union = reduce_sum(matrix, 0) + reduce_sum(matrix, 1) - right
-        seen = reduce_sum(cast(greater(union, 0.0), float32))
-        value = div_no_nan(reduce_sum(div_no_nan(right, union)), seen)
+        value = unary("DivNoNan", decision.mean_iou, matrix, "value")
         return entered(value, update, metrics_collections, updates_collections)
 
 
@@ -330,5 +254,5 @@ def mean_per_class_accuracy(
     """The mean over classes of accuracy; update gives that of each class."""
     with variable_scope(name, "mean_accuracy", [labels, predictions]):
         now, new = _classes(labels, predictions, num_classes, weights)
-        each = [div_no_nan(diag_part(m), reduce_sum(m, 1)) for m in (now, new)]
+        each = [unary("DivNoNan", decision.class_recall, m, "DivNoNan") for m in (now, new)]
         return entered(reduce_mean(each[0]), each[1], metrics_collections, updates_collections)

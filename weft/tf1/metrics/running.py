@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from weft.errors import ShapeError
+from weft.ir.node import Value
+from weft.ops.elementwise.combination import safe_quotient
+from weft.ops.metric.mean import weighted_total
 from weft.tf1.creation import ones_like, zeros
-from weft.tf1.elementwise.arithmetic import cast, div_no_nan, multiply
+from weft.tf1.elementwise.arithmetic import cast, multiply
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import float32
@@ -42,6 +45,19 @@ def entered(
     return Metric(value, update)
 
 
+def applied(
+    formula: Callable[..., Value], totals: Sequence[Metric], metrics_collections: Any,
+    updates_collections: Any, **options: Any,
+) -> Metric:  # fmt: skip
+    """The metric that a formula gives of the totals, those before and those with this batch."""
+    graph = get_default_graph()
+    value, update = [
+        graph.emit("DivNoNan", [t[i] for t in totals], formula, name=name, **options).outputs[0]
+        for i, name in enumerate(("value", "update_op"))
+    ]
+    return entered(value, update, metrics_collections, updates_collections)
+
+
 def running_mean(values: Tensor, weights: Any, parts: bool = False) -> Metric:
     """The weighted mean of all batches; with `parts`, of each element over the batches."""
     x = values if values.dtype.base_dtype is float32 else cast(values, float32)
@@ -49,14 +65,17 @@ def running_mean(values: Tensor, weights: Any, parts: bool = False) -> Metric:
         raise fail(ShapeError, f"mean_tensor: expected a known shape, got {x.shape}")
     shape = x.shape.as_list() if parts else []
     total, count = running_variable(shape, "total"), running_variable(shape, "count")
-    scale = ones_like(x) if weights is None else multiply(ones_like(x), weights_for(weights, x))
-    weighted = x if weights is None else multiply(x, scale)
-    new_total = assign_add(total, weighted if parts else reduce_sum(weighted))
-    new_count = assign_add(count, scale if parts else reduce_sum(scale))
-    return Metric(
-        div_no_nan(total.value(), count.value(), name="value"),
-        div_no_nan(new_total, new_count, name="update_op"),
-    )
+    w = None if weights is None else weights_for(weights, x)
+    if parts:
+        spread = ones_like(x) if w is None else multiply(ones_like(x), w)
+        added = x if w is None else multiply(x, spread), spread
+    else:
+        inputs = [x] if w is None else [x, w]
+        added = get_default_graph().emit("Sum", inputs, weighted_total, name="Sum").outputs
+    sums = [
+        Metric(v.value(), assign_add(v, new)) for v, new in zip((total, count), added, strict=True)
+    ]
+    return applied(safe_quotient, sums, None, None)
 
 
 def running_sum(values: Tensor, weights: Any, name: str) -> Metric:

@@ -15,7 +15,8 @@ from weft.eager.record.mode import no_grad
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, DistributedError, ShapeError
 from weft.ir.node import at_user_line
-from weft.nn.functional import plain as F
+from weft.nn.functional.embedding import embedding
+from weft.nn.functional.linear import linear
 from weft.nn.layer.embedding import Embedding
 from weft.nn.layer.linear import Linear
 from weft.nn.module.module import Module
@@ -119,7 +120,7 @@ class RowwiseParallel(_WeightStyle):
             x = redistribute(x, layout or Replicate(), Replicate(), group)
             return redistribute(_looked_up(module, x, group), Partial(), to, group)
         x = redistribute(x, layout or _LAST, _LAST, group)
-        found = redistribute(F.linear(x, module.weight), Partial(), to, group)
+        found = redistribute(linear(x, module.weight), Partial(), to, group)
         return found if module.bias is None else found + self._bias(module.bias, found, group)
 
     def _bias(self, bias: Any, y: Any, group: Group) -> Any:
@@ -148,7 +149,7 @@ def _looked_up(table: Any, ids: Any, group: Group) -> Any:
         padding = padding if 0 <= padding < rows else None
     there = (ids >= 0) & (ids < table.num_embeddings)
     local = where(own, local, where(there, 0, ids))  # what no rank has is refused by the lookup
-    found = F.embedding(local, table.weight, padding)
+    found = embedding(local, table.weight, padding)
     return where(own.unsqueeze(-1), found, 0.0)
 
 

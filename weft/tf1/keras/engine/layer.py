@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, StateError
@@ -17,9 +17,10 @@ from weft.tf1.keras.engine.graph_state import graph_state, history_of, mask_of, 
 from weft.tf1.keras.engine.input_spec import InputSpec, check_inputs
 from weft.tf1.keras.engine.node import Node
 from weft.tf1.keras.engine.raw_history import find_history
+from weft.tf1.keras.storage.serialization import arguments_of, described
 
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size")
-_OPTIONS = (*_SHAPES, "weights", "autocast", "dynamic")
+OPTIONS = (*_SHAPES, "weights", "autocast", "dynamic", "activity_regularizer")
 
 
 class Layer(Called):
@@ -49,15 +50,18 @@ class Layer(Called):
     [[1.0, 2.0, 3.0]]
     """
 
+    unconfigured: ClassVar[tuple[str, ...]] = ()
+    """Arguments that configurations leave out."""
+
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None, **options: Any
     ) -> None:
         super().__init__()
-        unknown = sorted(options.keys() - {*_OPTIONS, "activity_regularizer"})
+        unknown = sorted(options.keys() - {*OPTIONS})
         if unknown:
             raise fail(
                 ArgumentError,
-                f"{type(self).__name__}: expected as further options {list(_OPTIONS)}, got "
+                f"{type(self).__name__}: expected as further options {list(OPTIONS)}, got "
                 f"{unknown}",
             )
         self._graph_of_name = tf.get_default_graph()
@@ -106,16 +110,18 @@ class Layer(Called):
         with tf.Graph().as_default():
             scratch = type(self).from_config(self.get_config())
             dtype = self.dtype or "float32"
-            given = nest_shapes(input_shape, lambda s: tf.placeholder(dtype, s))
-            return nest.shapes_of(scratch(given))
+            inputs = nest_shapes(input_shape, lambda s: tf.placeholder(dtype, s))
+            return nest.shapes_of(scratch(inputs))
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        found: dict[str, Any] = {"name": self.name, "trainable": self.trainable}
+        config: dict[str, Any] = {"name": self.name, "trainable": self.trainable}
         if self._batch_input_shape is not None:
-            found["batch_input_shape"] = self._batch_input_shape
-        found["dtype"] = self.dtype
-        return found
+            config["batch_input_shape"] = self._batch_input_shape
+        config["dtype"] = self.dtype
+        own = vars(self)
+        names = [n for n in arguments_of(type(self), Layer) if n not in self.unconfigured]
+        return config | {n: described(own[n]) for n in names if n in own}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:

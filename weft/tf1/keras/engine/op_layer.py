@@ -70,10 +70,6 @@ class TensorFlowOpLayer(Layer):
         """None: whether it mixes steps is not known."""
         return None
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "kind": self.kind, "text": self.text}
-
 
 def _type(value: Value) -> dict[str, Any]:
     return {"dtype": value.dtype, "shape": value.shape}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import weft.tf1 as tf
@@ -13,89 +12,60 @@ from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.layers.weighted import WeightedLayer
 
 
-class _Parametric(Layer):
-    """A function of the inputs with fixed numeric options."""
-
-    names: tuple[str, ...] = ()
-
-    def __init__(self, values: Sequence[Any], **options: Any) -> None:
-        super().__init__(**options)
-        self.supports_masking = True
-        for name, value in zip(self.names, values, strict=True):
-            setattr(self, name, value)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), **{n: getattr(self, n) for n in self.names}}
-
-
-class LeakyReLU(_Parametric):
+class LeakyReLU(Layer):
     """x where positive, else alpha * x"""
 
-    alpha: float
-    names = ("alpha",)
-
     def __init__(self, alpha: float = 0.3, **options: Any) -> None:
-        super().__init__((float(alpha),), **options)
+        super().__init__(**options)
+        self.supports_masking, self.alpha = True, float(alpha)
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
         return tf.nn.leaky_relu(inputs, self.alpha)
 
 
-class ELU(_Parametric):
+class ELU(Layer):
     """x where positive, else alpha * (exp(x) - 1)"""
 
-    alpha: float
-    names = ("alpha",)
-
     def __init__(self, alpha: float = 1.0, **options: Any) -> None:
-        super().__init__((float(alpha),), **options)
+        super().__init__(**options)
+        self.supports_masking, self.alpha = True, float(alpha)
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
         return activations.elu(inputs, self.alpha)
 
 
-class ThresholdedReLU(_Parametric):
+class ThresholdedReLU(Layer):
     """x where it is above theta, else 0"""
 
-    theta: float
-    names = ("theta",)
-
     def __init__(self, theta: float = 1.0, **options: Any) -> None:
-        super().__init__((float(theta),), **options)
+        super().__init__(**options)
+        self.supports_masking, self.theta = True, float(theta)
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
         return inputs * tf.cast(inputs > self.theta, inputs.dtype)
 
 
-class Softmax(_Parametric):
+class Softmax(Layer):
     """exp(x) / sum(exp(x)) along an axis."""
 
-    axis: int
-    names = ("axis",)
-
     def __init__(self, axis: int = -1, **options: Any) -> None:
-        super().__init__((axis,), **options)
+        super().__init__(**options)
+        self.supports_masking, self.axis = True, axis
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
         return activations.softmax(inputs, self.axis)
 
 
-class ReLU(_Parametric):
+class ReLU(Layer):
     """x from `threshold` up to `max_value`; below, negative_slope * (x - threshold)
 
     Raises:
         ArgumentError: a limit or slope is negative.
     """
-
-    max_value: float | None
-    negative_slope: float
-    threshold: float
-    names = ("max_value", "negative_slope", "threshold")
 
     def __init__(
         self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0,
@@ -107,7 +77,9 @@ class ReLU(_Parametric):
                 f"ReLU: expected max_value and negative_slope of 0 or more, got {max_value} and "
                 f"{negative_slope}",
             )
-        super().__init__((max_value, negative_slope, threshold), **options)
+        super().__init__(**options)
+        self.supports_masking, self.max_value = True, max_value
+        self.negative_slope, self.threshold = negative_slope, threshold
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
@@ -140,7 +112,3 @@ class PReLU(WeightedLayer):
     def call(self, inputs: Any) -> Any:
         """The outputs."""
         return tf.nn.relu(inputs) - self.alpha * tf.nn.relu(-inputs)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "shared_axes": self.shared_axes}

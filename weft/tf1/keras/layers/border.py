@@ -20,6 +20,8 @@ class _Spatial(Layer):
     """A layer that works on the spatial axes alone."""
 
     rank: int
+    sizes: str
+    """The argument that has an entry for each axis."""
 
     def __init__(self, data_format: str | None, **options: Any) -> None:
         super().__init__(**options)
@@ -32,9 +34,12 @@ class _Spatial(Layer):
         return 2 if self.data_format == "channels_first" and self.rank > 1 else 1
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        found = super().get_config()
-        return found if self.rank == 1 else {**found, "data_format": self.data_format}
+        """The constructor's arguments; layers of sequences have no data format, and one size."""
+        config = super().get_config()
+        if self.rank == 1:
+            del config["data_format"]
+            config[self.sizes] = config[self.sizes][0]
+        return config
 
 
 def _pairs(given: Any, rank: int, what: str) -> Pairs:
@@ -51,6 +56,8 @@ def _pairs(given: Any, rank: int, what: str) -> Pairs:
 class ZeroPadding(_Spatial):
     """Base class: zero padding."""
 
+    sizes = "padding"
+
     def __init__(self, padding: Any = 1, data_format: str | None = None, **options: Any) -> None:
         super().__init__(data_format, **options)
         self.padding = _pairs(padding, self.rank, type(self).__name__)
@@ -61,14 +68,11 @@ class ZeroPadding(_Spatial):
         pairs[self.first : self.first + self.rank] = self.padding
         return tf.pad(inputs, pairs)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        shown: Any = self.padding[0] if self.rank == 1 else self.padding
-        return {**super().get_config(), "padding": shown}
-
 
 class Cropping(_Spatial):
     """Base class: cropping at the borders."""
+
+    sizes = "cropping"
 
     def __init__(self, cropping: Any = 1, data_format: str | None = None, **options: Any) -> None:
         super().__init__(data_format, **options)
@@ -89,14 +93,11 @@ class Cropping(_Spatial):
             key[self.first + i] = slice(before, -behind if behind else None)
         return inputs[tuple(key)]
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        shown: Any = self.cropping[0] if self.rank == 1 else self.cropping
-        return {**super().get_config(), "cropping": shown}
-
 
 class UpSampling(_Spatial):
     """Base class: repeats each element along each axis."""
+
+    sizes = "size"
 
     def __init__(self, size: Any = 2, data_format: str | None = None, **options: Any) -> None:
         interpolation = options.pop("interpolation", "nearest")
@@ -113,10 +114,6 @@ class UpSampling(_Spatial):
         for i, count in enumerate(self.size):
             inputs = repeat_elements(inputs, count, self.first + i)
         return inputs
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "size": self.size[0] if self.rank == 1 else self.size}
 
 
 def repeat_elements(x: Any, rep: int, axis: int) -> Any:

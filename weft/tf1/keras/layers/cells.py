@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import weft.tf1 as tf
 from weft.tf1.keras import activations, initializers
@@ -12,7 +12,6 @@ from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import in_train_phase
 from weft.tf1.keras.layers.weighted import WeightedLayer
 from weft.tf1.keras.storage.network_config import layer_from
-from weft.tf1.keras.storage.serialization import serialize
 
 
 class Cell(WeightedLayer):
@@ -78,15 +77,6 @@ class Cell(WeightedLayer):
         """A sum plus the bias."""
         return x if self.bias is None else tf.nn.bias_add(x, self.bias)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {
-            "units": self.units, "activation": activations.serialize(self.activation),
-            "use_bias": self.use_bias, "dropout": self.dropout,
-            "recurrent_dropout": self.recurrent_dropout,
-        }  # fmt: skip
-        return {**super().get_config(), **own}
-
 
 def _factor(x: Any, rate: float, training: Any) -> Any:
     if not rate:
@@ -117,11 +107,6 @@ class _GatedCell(Cell):
         options.pop("implementation", None)
         super().__init__(units, activation, use_bias, **options)
         self.recurrent_activation = activations.get(recurrent_activation)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        told = activations.serialize(self.recurrent_activation)
-        return {**super().get_config(), "recurrent_activation": told}
 
 
 class GRUCell(_GatedCell):
@@ -161,10 +146,6 @@ class GRUCell(_GatedCell):
             new = self.activation(xs[2] + tf.matmul(r * held, self.recurrent_kernel[:, 2 * n :]))
         y = z * h + (1.0 - z) * new
         return y, [y]
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "reset_after": self.reset_after}
 
 
 def _plus(x: Any, bias: Any) -> Any:
@@ -218,17 +199,13 @@ class LSTMCell(_GatedCell):
         y = act(o) * self.activation(c)
         return y, [y, c]
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "unit_forget_bias": self.unit_forget_bias}
-
 
 class StackedRNNCells(Layer):
     """Stacked cells as one cell."""
 
     def __init__(self, cells: Sequence[Any], **options: Any) -> None:
         super().__init__(**options)
-        self.cells = list(cells)
+        self.cells = [layer_from(cell) for cell in cells]
 
     @property
     def state_size(self) -> Any:
@@ -262,12 +239,3 @@ class StackedRNNCells(Layer):
             y, after = cell.call(y, own)
             new += list(after)
         return y, new
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "cells": [serialize(cell) for cell in self.cells]}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """A cell from `get_config`."""
-        return cls(**{**config, "cells": [layer_from(cell) for cell in config["cells"]]})

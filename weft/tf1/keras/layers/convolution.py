@@ -130,16 +130,6 @@ class Convolution(WeightedLayer):
         steps = 1 if self.data_format == "channels_last" else 2
         return tf.pad(x, [(before, 0) if i == steps else (0, 0) for i in range(3)])
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own: dict[str, Any] = {
-            "filters": self.filters, "kernel_size": self.kernel_size, "strides": self.strides,
-            "padding": self.padding, "data_format": self.data_format,
-            "dilation_rate": self.dilation_rate,
-            "activation": activations.serialize(self.activation), "use_bias": self.use_bias,
-        }  # fmt: skip
-        return {**super().get_config(), **own}
-
 
 def _padding(padding: str, rank: int, name: str) -> str:
     known = ("valid", "same", *(("causal",) if rank == 1 else ()))
@@ -171,6 +161,7 @@ class DepthwiseConv2D(Convolution):
 
     rank = 2
     weight_options = WeightedLayer.of("depthwise", "bias")
+    unconfigured = ("filters",)
 
     def __init__(
         self, kernel_size: Any, strides: Any = 1, padding: str = "valid",
@@ -202,12 +193,6 @@ class DepthwiseConv2D(Convolution):
             )
         )  # fmt: skip
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        found = {**super().get_config(), "depth_multiplier": self.depth_multiplier}
-        del found["filters"]
-        return found
-
 
 class _Separable(Convolution):
     """A depthwise convolution followed by a pointwise one."""
@@ -234,10 +219,6 @@ class _Separable(Convolution):
         self.pointwise_kernel = self.weight("pointwise_kernel", wide, "pointwise")
         self.bias = self.weight("bias", (self.filters,)) if self.use_bias else None
         self.built = True
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "depth_multiplier": self.depth_multiplier}
 
 
 class SeparableConv2D(_Separable):

@@ -71,10 +71,6 @@ class ConvolutionTranspose(Convolution):
         inside = window // 2 if self.padding == "same" else 0
         return (size - 1) * stride + window - 2 * inside + self.output_padding[i]
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "output_padding": self.output_padding}
-
 
 class Conv2DTranspose(ConvolutionTranspose):
     """The transpose of `Conv2D`: images become larger by the strides."""

@@ -8,7 +8,7 @@ from typing import Any
 import weft.tf1 as tf
 from weft.tf1.keras import activations, regularizers
 from weft.tf1.keras.engine.layer import Layer
-from weft.tf1.keras.storage.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found
 
 
 class Activation(Layer):
@@ -23,10 +23,6 @@ class Activation(Layer):
         """The outputs."""
         return self.activation(inputs)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "activation": activations.serialize(self.activation)}
-
 
 class ActivityRegularization(Layer):
     """Adds a loss of its inputs: l1 * sum(abs(x)) + l2 * sum(x ** 2)."""
@@ -35,10 +31,6 @@ class ActivityRegularization(Layer):
         super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **options)
         self.supports_masking = True
         self.l1, self.l2 = l1, l2
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "l1": self.l1, "l2": self.l2}
 
 
 class Lambda(Layer):
@@ -74,11 +66,6 @@ class Lambda(Layer):
         """The given mask, or the function's result; else none."""
         return self._mask(inputs, mask) if callable(self._mask) else self._mask
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {"function": serialize(self.function), "arguments": self.arguments}
-        return {**super().get_config(), **own}
-
 
 class Masking(Layer):
     """Masks steps whose features are all `mask_value`."""
@@ -96,7 +83,3 @@ class Masking(Layer):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of steps."""
         return tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "mask_value": self.mask_value}

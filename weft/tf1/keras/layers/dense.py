@@ -54,11 +54,3 @@ class Dense(WeightedLayer):
         if self.bias is not None:
             y = tf.nn.bias_add(y, self.bias)
         return self.activation(y)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {
-            "units": self.units, "activation": activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-        }  # fmt: skip
-        return {**super().get_config(), **own}

@@ -44,11 +44,3 @@ class Embedding(WeightedLayer):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of steps."""
         return tf.not_equal(inputs, 0) if self.mask_zero else None
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {
-            "input_dim": self.input_dim, "output_dim": self.output_dim,
-            "mask_zero": self.mask_zero, "input_length": self.input_length,
-        }  # fmt: skip
-        return {**super().get_config(), **own}

@@ -146,10 +146,6 @@ class Concatenate(Merge):
             return reduce(tf.logical_and, whole)
         return tf.concat(whole, self.axis % rank)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "axis": self.axis}
-
 
 class Dot(Merge):
     """Dot products of two inputs along one axis of each.
@@ -190,10 +186,6 @@ class Dot(Merge):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None."""
         return None
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "axes": self.axes, "normalize": self.normalize}
 
 
 def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:

@@ -43,10 +43,6 @@ class _Noise(Layer):
             return inputs
         return in_train_phase(lambda: self.disturbed(inputs), inputs, training)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), self.number: getattr(self, self.number)}
-
 
 class Dropout(_Noise):
     """Zeros a fraction `rate` of the elements; the others are scaled up to keep the mean.
@@ -76,10 +72,6 @@ class Dropout(_Noise):
             return tf.zeros_like(x)
         return tf.nn.dropout(x, rate=self.rate, noise_shape=self.shape_of_noise(x), seed=self.seed)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "noise_shape": self.noise_shape, "seed": self.seed}
-
 
 class _SpatialDropout(Dropout):
     """Dropout of whole channels."""
@@ -97,10 +89,6 @@ class _SpatialDropout(Dropout):
         if self.data_format == "channels_first" and self.spatial > 1:
             return [rows, tf.shape(x)[1], *ones]
         return [rows, *ones, tf.shape(x)[-1]]
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "data_format": self.data_format}
 
 
 class SpatialDropout1D(_SpatialDropout):
@@ -165,7 +153,3 @@ class AlphaDropout(_Noise):
         mask = tf.random_uniform(dims, seed=self.seed) >= self.rate
         graph, build = tf.get_default_graph(), partial(alpha_dropout, rate=self.rate)
         return graph.emit("Select", [x, mask], build, name="dropout").outputs[0]
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "noise_shape": self.noise_shape, "seed": self.seed}

@@ -103,14 +103,6 @@ class BatchNormalization(WeightedLayer):
         mean, variance, beta, gamma = (None if p is None else tf.reshape(p, shape) for p in parts)
         return tf.nn.batch_normalization(x, mean, variance, beta, gamma, self.epsilon)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {
-            "axis": self.axis, "momentum": self.momentum, "epsilon": self.epsilon,
-            "center": self.center, "scale": self.scale,
-        }  # fmt: skip
-        return {**super().get_config(), **own}
-
 
 class LayerNormalization(WeightedLayer):
     """Layer normalization (Ba et al., 2016).
@@ -148,10 +140,3 @@ class LayerNormalization(WeightedLayer):
         shape = [dims[i] if i in axes else 1 for i in range(rank)]
         beta, gamma = (None if p is None else tf.reshape(p, shape) for p in (self.beta, self.gamma))
         return tf.nn.batch_normalization(inputs, mean, variance, beta, gamma, self.epsilon)
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own = {
-            "axis": self.axis, "epsilon": self.epsilon, "center": self.center, "scale": self.scale,
-        }  # fmt: skip
-        return {**super().get_config(), **own}

@@ -49,14 +49,6 @@ class Pooling(Layer):
             data_format=form,
         )  # fmt: skip
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        own: dict[str, Any] = {
-            "pool_size": self.pool_size, "strides": self.strides, "padding": self.padding,
-            "data_format": self.data_format,
-        }  # fmt: skip
-        return {**super().get_config(), **own}
-
 
 class GlobalPooling(Layer):
     """Base class: one number per channel.
@@ -86,10 +78,6 @@ class GlobalPooling(Layer):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the step axis is gone."""
         return None
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "data_format": self.data_format}
 
 
 _AXES: Final = {1: "sequences", 2: "images", 3: "volumes"}

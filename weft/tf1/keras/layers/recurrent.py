@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final, Self
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -14,18 +14,10 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest, sessions
 from weft.tf1.keras.engine.graph_state import graph_state
 from weft.tf1.keras.engine.input_spec import InputSpec
-from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.engine.layer import OPTIONS, Layer
 from weft.tf1.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from weft.tf1.keras.storage.network_config import layer_from
-from weft.tf1.keras.storage.serialization import serialize
-
-_FLAGS: Final = (
-    "return_sequences", "return_state", "go_backwards", "stateful", "unroll", "time_major",
-)  # fmt: skip
-_LAYER_OPTIONS: Final = (
-    *_FLAGS, "name", "trainable", "dtype", "input_shape", "batch_input_shape", "batch_size",
-    "input_dim", "input_length", "weights", "activity_regularizer",
-)  # fmt: skip
+from weft.tf1.keras.storage.serialization import arguments_of
 
 
 class RNN(Layer):
@@ -47,7 +39,8 @@ class RNN(Layer):
         time_major: bool = False, **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(**options)
-        self.cell: Any = StackedRNNCells(cell) if isinstance(cell, list | tuple) else cell
+        many = isinstance(cell, list | tuple)
+        self.cell: Any = StackedRNNCells(cell) if many else layer_from(cell)
         self.return_sequences, self.return_state = return_sequences, return_state
         self.go_backwards, self.unroll, self.time_major = go_backwards, unroll, time_major
         self.stateful = stateful
@@ -183,17 +176,6 @@ class RNN(Layer):
         """The weights by their names in weight files."""
         return {f"cell/{n}": v for n, v in super().checkpoint_weights().items()}
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        flags = {n: getattr(self, n) for n in _FLAGS}
-        return {**super().get_config(), **flags, "cell": serialize(self.cell)}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """A layer from `get_config`."""
-        cell = config["cell"]
-        return cls(**{**config, "cell": layer_from(cell) if isinstance(cell, Mapping) else cell})
-
 
 def _turned(x: Any) -> Any:
     """Swaps the batch and step axes."""
@@ -206,13 +188,16 @@ def _where(flags: Any, x: Any, y: Any) -> Any:
     return tf.where(flags, x, y)
 
 
+_LAYER_OPTIONS: Final = frozenset({*arguments_of(RNN), *OPTIONS} - {"cell"})
+
+
 class _OfCell(RNN):
     """A layer that takes its cell's arguments."""
 
     cell_class: ClassVar[Callable[..., Any]]
 
     def __init__(self, units: int, *args: Any, **options: Any) -> None:
-        own = {n: options.pop(n) for n in _LAYER_OPTIONS if n in options}
+        own = {n: options.pop(n) for n in [*options] if n in _LAYER_OPTIONS}
         super().__init__(type(self).cell_class(units, *args, **options), **own)
 
     @property
@@ -222,15 +207,9 @@ class _OfCell(RNN):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        found = super().get_config()
-        cell = found.pop("cell")["config"]
-        kept = {k: v for k, v in cell.items() if k not in _LAYER_OPTIONS}
-        return {**found, **kept}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """A layer from `get_config`."""
-        return cls(**config)
+        config = super().get_config()
+        cell = config.pop("cell")["config"]
+        return config | {k: v for k, v in cell.items() if k not in _LAYER_OPTIONS}
 
 
 class SimpleRNN(_OfCell):

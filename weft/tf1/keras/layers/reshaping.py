@@ -31,10 +31,6 @@ class Flatten(Layer):
             return tf.reshape(inputs, [tf.shape(inputs)[0], -1])
         return tf.reshape(inputs, [-1, math.prod(dims)])
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "data_format": self.data_format}
-
 
 class Reshape(Layer):
     """Reshapes each example; one size may be -1.
@@ -65,10 +61,6 @@ class Reshape(Layer):
             )
         return tuple(have // want if n == -1 else n for n in self.target_shape)
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "target_shape": self.target_shape}
-
 
 class Permute(Layer):
     """Permutes the axes of examples: `dims` numbers them from 1.
@@ -91,10 +83,6 @@ class Permute(Layer):
         """The outputs."""
         return tf.transpose(inputs, [0, *self.dims])
 
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "dims": self.dims}
-
 
 class RepeatVector(Layer):
     """Repeats each row n times: (batch, features) to (batch, n, features)."""
@@ -107,7 +95,3 @@ class RepeatVector(Layer):
     def call(self, inputs: Any) -> Any:
         """The outputs."""
         return tf.tile(tf.expand_dims(inputs, 1), [1, self.n, 1])
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "n": self.n}

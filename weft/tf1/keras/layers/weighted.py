@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Final
 
 from weft.tf1.keras import constraints, initializers, regularizers
 from weft.tf1.keras.engine.layer import Layer
+from weft.tf1.keras.storage.serialization import described
 
 _GET: Final = {
     "initializer": initializers.get, "regularizer": regularizers.get, "constraint": constraints.get,
 }  # fmt: skip
-_SERIALIZE: Final = initializers.serialize
 _FIRST: Final = {
     "kernel": "glorot_uniform", "depthwise": "glorot_uniform", "pointwise": "glorot_uniform",
     "bias": "zeros", "gamma": "ones", "beta": "zeros", "moving_mean": "zeros",
@@ -50,8 +50,5 @@ class WeightedLayer(Layer):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        found = super().get_config()
-        found["activity_regularizer"] = _SERIALIZE(self.activity_regularizer)
-        for name in self.weight_options:
-            found[name] = _SERIALIZE(getattr(self, name))
-        return found
+        names = ("activity_regularizer", *self.weight_options)
+        return super().get_config() | {n: described(getattr(self, n)) for n in names}

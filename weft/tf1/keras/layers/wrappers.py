@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
@@ -12,7 +11,6 @@ from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.storage.network_config import layer_from
-from weft.tf1.keras.storage.serialization import serialize
 
 _MODES = ("concat", "sum", "mul", "ave", None)
 
@@ -22,18 +20,9 @@ class Wrapper(Layer):
 
     def __init__(self, layer: Any, **options: Any) -> None:
         super().__init__(**options)
-        if not isinstance(layer, Layer):
+        self.layer: Any = layer_from(layer)
+        if not isinstance(self.layer, Layer):
             raise fail(ArgumentError, f"{type(self).__name__}: expected a layer, got {layer!r}")
-        self.layer: Any = layer
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "layer": serialize(self.layer)}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Self:
-        """A layer from `get_config`."""
-        return cls(**{**config, "layer": layer_from(config["layer"])})
 
 
 class TimeDistributed(Wrapper):
@@ -73,11 +62,14 @@ class Bidirectional(Wrapper):
         ArgumentError: the mode is unknown.
     """
 
+    unconfigured = ("backward_layer",)
+
     def __init__(
         self, layer: Any, merge_mode: str | None = "concat", backward_layer: Any = None,
         **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(layer, **options)
+        layer = self.layer
         if merge_mode not in _MODES:
             raise fail(
                 ArgumentError, f"Bidirectional: expected merge_mode of {_MODES}, got {merge_mode!r}"
@@ -153,7 +145,3 @@ class Bidirectional(Wrapper):
         return {
             f"{name}/{n}": v for name, layer in pairs for n, v in layer.checkpoint_weights().items()
         }
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return {**super().get_config(), "merge_mode": self.merge_mode}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
+from weft.ir.node import Value
+from weft.ops.declaration import catalogue
+from weft.ops.metric import curve as curves
+from weft.ops.metric import decision
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.losses import weighted
 from weft.tf1.keras.metrics.metric import Metric
@@ -17,41 +21,34 @@ _COUNTS: Final = ("true_positives", "false_positives", "true_negatives", "false_
 
 
 class _Counts(Metric):
-    """Counts decisions at thresholds; a subclass says which, and combines them."""
+    """Counts decisions at thresholds; a subclass says which, and a formula that combines them."""
 
     counts: ClassVar[tuple[str, ...]] = _COUNTS
+    _formula: ClassVar[Callable[..., Value]] = catalogue.identity
 
     def __init__(self, thresholds: Sequence[float], name: str | None, dtype: Any) -> None:
         super().__init__(name, dtype)
         self.thresholds = list(thresholds)
-        self._held = {n: self.add_weight(n, (len(self.thresholds),)) for n in self.counts}
+        self._held = [self.add_weight(n, (len(self.thresholds),)) for n in self.counts]
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
         """Accumulate a batch of predictions between 0 and 1."""
         p = tf.cast(y_pred, self.dtype)
-        weights = tf.ones_like(p)
+        inputs = [tf.cast(tf.not_equal(tf.cast(y_true, self.dtype), 0.0), self.dtype), p]
         if sample_weight is not None:
-            weights = weighted(weights, sample_weight)
-        flat = [tf.reshape(x, [1, -1]) for x in (p, tf.cast(y_true, self.dtype), weights)]
-        levels = tf.constant(np.array(self.thresholds, np.float32)[:, None], self.dtype)
-        said = tf.cast(flat[0] > levels, self.dtype)
-        real = tf.cast(tf.not_equal(flat[1], 0.0), self.dtype)
-        parts = {
-            "true_positives": said * real, "false_positives": said * (1.0 - real),
-            "true_negatives": (1.0 - said) * (1.0 - real), "false_negatives": (1.0 - said) * real,
-        }  # fmt: skip
-        return tf.group(*[
-            held.assign_add(tf.reduce_sum(parts[n] * flat[2], axis=1))
-            for n, held in self._held.items()
-        ])  # fmt: skip
+            inputs.append(weighted(tf.ones_like(p), sample_weight))
+        added = tf.get_default_graph().emit(
+            "Sum", inputs, decision.counts_at, name="Sum", thresholds=self.thresholds,
+            cells=self.counts,
+        )  # fmt: skip
+        pairs = zip(self._held, added.outputs, strict=True)
+        return tf.group(*[held.assign_add(new) for held, new in pairs])
 
-    def _share(self, part: str, other: str) -> Any:
-        first, second = self._held[part].read_value(), self._held[other].read_value()
-        return tf.div_no_nan(first, first + second)
-
-    def _shown(self, found: Any) -> Any:
-        """A number if there is one threshold."""
-        return found[0] if len(self.thresholds) == 1 else found
+    def result(self) -> Any:
+        """The count, share or area; of several thresholds, one for each."""
+        counts, formula = [held.read_value() for held in self._held], type(self)._formula
+        value = tf.get_default_graph().emit("DivNoNan", counts, formula, name="value").outputs[0]
+        return value[0] if len(self.thresholds) == 1 else value
 
 
 def _levels(thresholds: Any) -> list[float]:
@@ -61,67 +58,61 @@ def _levels(thresholds: Any) -> list[float]:
     return levels
 
 
-class _OneCount(_Counts):
-    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
-        super().__init__(_levels(thresholds), name or self.counts[0], dtype)
+class _AtThresholds(_Counts):
+    _name: ClassVar[str] = ""
 
-    def result(self) -> Any:
-        """The count."""
-        return self._shown(self._held[self.counts[0]].read_value())
+    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
+        """Set the thresholds.
+
+        Args:
+            thresholds: a number from 0 to 1 or a list of them; predictions above count as
+                positive. By default 0.5.
+            name: the metric's name.
+            dtype: the type of the counts, float32 by default.
+        """
+        super().__init__(_levels(thresholds), name or self._name or self.counts[0], dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {**super().get_config(), "thresholds": self.thresholds}
 
 
-class TruePositives(_OneCount):
+class TruePositives(_AtThresholds):
     """The number of true positives."""
 
     counts = ("true_positives",)
 
 
-class FalsePositives(_OneCount):
+class FalsePositives(_AtThresholds):
     """The number of false positives."""
 
     counts = ("false_positives",)
 
 
-class TrueNegatives(_OneCount):
+class TrueNegatives(_AtThresholds):
     """The number of true negatives."""
 
     counts = ("true_negatives",)
 
 
-class FalseNegatives(_OneCount):
+class FalseNegatives(_AtThresholds):
     """The number of false negatives."""
 
     counts = ("false_negatives",)
 
 
-class Precision(_OneCount):
+class Precision(_AtThresholds):
     """True positives over predicted positives."""
 
     counts = ("true_positives", "false_positives")
-
-    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
-        super().__init__(thresholds, name or "precision", dtype)
-
-    def result(self) -> Any:
-        """The fraction."""
-        return self._shown(self._share(*self.counts))
+    _name, _formula = "precision", decision.share
 
 
-class Recall(_OneCount):
+class Recall(_AtThresholds):
     """True positives over actual positives."""
 
     counts = ("true_positives", "false_negatives")
-
-    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
-        super().__init__(thresholds, name or "recall", dtype)
-
-    def result(self) -> Any:
-        """The fraction."""
-        return self._shown(self._share(*self.counts))
+    _name, _formula = "recall", decision.share
 
 
 class AUC(_Counts):
@@ -131,7 +122,13 @@ class AUC(_Counts):
         num_thresholds: the number of thresholds.
         curve: `"ROC"`.
         summation_method: `"interpolation"`, the trapezoid rule.
+        name: the metric's name.
+        dtype: the type of the counts, float32 by default.
     """
+
+    @staticmethod
+    def _formula(tp: Value, fp: Value, tn: Value, fn: Value) -> Value:
+        return curves.roc_area(tp, fn, tn, fp)
 
     def __init__(
         self, num_thresholds: int = 200, curve: str = "ROC",
@@ -143,16 +140,8 @@ class AUC(_Counts):
                 f"AUC: expected curve 'ROC' by 'interpolation', got {curve!r} by "
                 f"{summation_method!r}",
             )
-        inner = [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
-        super().__init__([-1e-7, *inner, 1.0 + 1e-7], name, dtype)
+        super().__init__(curves.even_thresholds(num_thresholds), name, dtype)
         self.num_thresholds = num_thresholds
-
-    def result(self) -> Any:
-        """The area."""
-        recall = self._share("true_positives", "false_negatives")
-        fallout = self._share("false_positives", "true_negatives")
-        widths = fallout[:-1] - fallout[1:]
-        return tf.reduce_sum(widths * (recall[:-1] + recall[1:]) / 2.0)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import weft.tf1 as tf
+from weft.ops.metric.mean import weighted_total
 from weft.tf1.keras.losses import weighted
 from weft.tf1.keras.metrics.metric import Metric
 
@@ -40,11 +41,11 @@ class _Averaging(Metric):
     def counted(self, values: Any, sample_weight: Any) -> Any:
         """Accumulate values."""
         values = tf.cast(tf.convert_to_tensor(values), self.dtype)
-        count = tf.cast(tf.size(values), self.dtype)
+        inputs = [values]
         if sample_weight is not None:
-            weights = weighted(tf.ones_like(values), sample_weight)
-            values, count = values * weights, tf.reduce_sum(weights)
-        return tf.group(self.total.assign_add(tf.reduce_sum(values)), self.count.assign_add(count))
+            inputs.append(weighted(tf.ones_like(values), sample_weight))
+        added = tf.get_default_graph().emit("Sum", inputs, weighted_total, name="Sum").outputs
+        return tf.group(self.total.assign_add(added[0]), self.count.assign_add(added[1]))
 
     def result(self) -> Any:
         """The mean; 0 if nothing was counted."""

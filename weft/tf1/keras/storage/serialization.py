@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -42,6 +44,27 @@ def serialize(thing: Any) -> Any:
     if hasattr(thing, "__name__"):
         return thing.__name__
     raise fail(ArgumentError, f"serialize: expected an object with get_config(), got {thing!r}")
+
+
+def described(value: Any) -> Any:
+    """An argument as data: functions and objects serialized, plain values as they are."""
+    if isinstance(value, list):
+        return [described(item) for item in value]
+    return serialize(value) if callable(value) or hasattr(value, "get_config") else value
+
+
+@functools.cache
+def arguments_of(kind: type, root: type = object) -> tuple[str, ...]:
+    """The names of a constructor's arguments, first those that go to base classes below `root`."""
+    names: list[str] = []
+    for base in kind.__mro__[: kind.__mro__.index(root)]:
+        if "__init__" in vars(base):
+            _, *own = inspect.signature(vars(base)["__init__"]).parameters.values()
+            named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+            names = [*[p.name for p in own if p.kind in named], *names]
+            if inspect.Parameter.VAR_KEYWORD not in [p.kind for p in own]:
+                break
+    return tuple(dict.fromkeys(names))
 
 
 def found(

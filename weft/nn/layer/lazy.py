@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, Concatenate, ParamSpec
 
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.argument import dims_of
@@ -27,6 +30,14 @@ from weft.nn.layer.normalization import (
 )
 from weft.nn.module.module import Module
 from weft.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+
+__all__ = [
+    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d",
+    "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+    "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear",
+]  # fmt: skip
+
+P = ParamSpec("P")
 
 
 class LazyModuleMixin(Module):
@@ -79,21 +90,43 @@ def _settle(module: LazyModuleMixin, args: tuple[Any, ...], kwargs: dict[str, An
         module.__class__ = module.cls_to_become  # type: ignore[assignment]
 
 
+def _without_size(
+    constructor: Callable[Concatenate[Any, int, P], None],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """The constructor of a lazy layer: that of the layer without its first argument, the size."""
+    signature = inspect.signature(constructor)
+    this, _, *options = signature.parameters.values()
+    signature = signature.replace(parameters=[this, *options])
+
+    def decorate(function: Callable[..., None]) -> Any:
+        @functools.wraps(function)
+        def made(self: Any, *args: Any, **kwargs: Any) -> None:
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            function(**bound.arguments)
+
+        made.__signature__ = signature  # type: ignore[attr-defined]
+        return made
+
+    return decorate
+
+
 class _Lazy(LazyModuleMixin):
     """A layer made for inputs of size 0, whose parameters get their shapes later."""
 
     size: ClassVar[str]  # the attribute with the unknown input size
     waiting: ClassVar[tuple[str, ...]] = ("weight", "bias")  # whose shapes are not known
 
-    def __init__(self, *args: Any, device: Any = None, dtype: Any = None, **kwargs: Any) -> None:
-        super().__init__(0, *args, device=device, dtype=dtype, **kwargs)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(0, **options)
         for name in self.waiting:
-            for entries, kind in (
+            for entries, uninitialized in (
                 (self._parameters, UninitializedParameter),
                 (self._buffers, UninitializedBuffer),
             ):
-                if entries.get(name) is not None:
-                    entries[name] = kind(device=device, dtype=dtype)  # type: ignore[index]
+                entry = entries.get(name)
+                if entry is not None:
+                    entries[name] = uninitialized(dtype=entry.dtype)  # type: ignore[index]
 
     def reset_parameters(self) -> None:
         """Initialize the parameters, once they have shapes."""
@@ -130,10 +163,9 @@ class LazyLinear(_Lazy, Linear):
 
     size, cls_to_become = "in_features", Linear
 
-    def __init__(
-        self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__(out_features, bias, device=device, dtype=dtype)
+    @_without_size(Linear.__init__)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
 
     def _shape(self, name: str) -> tuple[int, ...]:
         return (self.out_features, *([self.in_features] if name == "weight" else []))
@@ -154,23 +186,9 @@ class _LazyConvolution(_Lazy):
 
 
 class _LazyConv(_LazyConvolution):
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-        bias: bool = True,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
-            device=device, dtype=dtype,
-        )  # fmt: skip
+    @_without_size(Conv1d.__init__)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
 
 
 class LazyConv1d(_LazyConv, Conv1d):  # type: ignore[misc]
@@ -192,24 +210,9 @@ class LazyConv3d(_LazyConv, Conv3d):  # type: ignore[misc]
 
 
 class _LazyConvTranspose(_LazyConvolution):
-    def __init__(
-        self,
-        out_channels: int,
-        kernel_size: Any,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Any = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation,
-            padding_mode, device=device, dtype=dtype,
-        )  # fmt: skip
+    @_without_size(ConvTranspose1d.__init__)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
 
 
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):  # type: ignore[misc]
@@ -234,19 +237,9 @@ class _LazyStatistics(_Lazy):
     size = "num_features"
     waiting = ("weight", "bias", "running_mean", "running_var")
 
-    def __init__(
-        self,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(
-            eps, momentum, affine, track_running_stats, device=device, dtype=dtype, bias=bias
-        )
+    @_without_size(BatchNorm1d.__init__)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
 
     def _size_of(self, dims: tuple[int, ...]) -> int:
         layer: Any = self

@@ -1,0 +1,1 @@
+"""Formulas of metrics: counts of decisions, shares of them, areas under curves, rankings."""
