@@ -48,8 +48,8 @@ def _api() -> Any:
     """The define-by-run front end, told where to find the modules above it."""
     api: Any = sys.modules.get("weft.eager.functions.api")
     if api is None or not hasattr(api.Tensor, "stft"):
-        interchange = importlib.import_module("weft.eager.tensor.interchange.interchange")
-        interchange.set_namespace(lambda: importlib.import_module("weft.numpy"))
+        hooks = importlib.import_module("weft.ir.hooks").HOOKS
+        hooks.array_namespace = lambda: importlib.import_module("weft.numpy")
         api = importlib.import_module("weft.eager.functions.api")
         refusal = importlib.import_module("weft.ops.refusal")
         for module, names in _METHODS.items():

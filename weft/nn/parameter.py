@@ -62,6 +62,7 @@ class Buffer(Tensor):
     Args:
         data: as for `Parameter`.
         data: as in `Parameter`.
+        persistent: whether it is part of the state dict.
     """
 
     persistent: bool
@@ -162,7 +163,13 @@ class Uninitialized(Tensor):
 
 
 class UninitializedParameter(Uninitialized, Parameter):
-    """A parameter without a shape yet; `materialize` gives the same object one."""
+    """A parameter without a shape yet; `materialize` gives the same object one.
+
+    Args:
+        requires_grad: whether it is trained.
+        device: only the CPU.
+        dtype: the element type, by default `weft.get_default_dtype()`.
+    """
 
     settled = Parameter
 
@@ -171,7 +178,14 @@ class UninitializedParameter(Uninitialized, Parameter):
 
 
 class UninitializedBuffer(Uninitialized, Buffer):
-    """A buffer without a shape yet."""
+    """A buffer without a shape yet.
+
+    Args:
+        requires_grad: whether it gets a gradient.
+        device: only the CPU.
+        dtype: the element type, by default `weft.get_default_dtype()`.
+        persistent: whether it is part of the state dict.
+    """
 
     settled = Buffer
 

@@ -11,8 +11,8 @@ import sys as _sys
 from typing import Any as _Any
 
 from weft.eager.functions.elementwise.from_op import of_op as _of_op
-from weft.eager.tensor.interchange.interchange import set_namespace as _set_namespace
 from weft.ir import dtype as _types
+from weft.ir.hooks import HOOKS as _HOOKS
 from weft.numpy import fft as fft
 from weft.numpy import linalg as linalg
 from weft.numpy import method as method
@@ -57,7 +57,7 @@ def __dir__() -> list[str]:
 
 
 __array_api_version__ = "2024.12"
-_set_namespace(lambda: _sys.modules[__name__])
+_HOOKS.array_namespace = lambda: _sys.modules[__name__]
 
 for _module in (__name__, fft.__name__, linalg.__name__, random.__name__):
     _guard(vars(_sys.modules[_module]))

@@ -20,12 +20,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from weft.errors import WorkerError
+from weft.host.memory import LINE
 from weft.runtime.memory.anonymous import filled, mapped
 
 Buffer = memoryview | bytes | bytearray
 
 INLINE: Final = 1024  # bytes of a message that is sent without shared memory
-ALIGNMENT: Final = 64
 _SMALL: Final = b"s"
 _LARGE: Final = b"m"
 _WORD: Final = 8  # bytes of a size
@@ -67,7 +67,7 @@ def _starts(sizes: Sequence[int]) -> tuple[list[int], int]:
     """Where the buffers of a message start, and its size."""
     starts, total = list[int](), _WORD * (len(sizes) + 1)
     for size in sizes:
-        total += -total % ALIGNMENT
+        total += -total % LINE
         starts.append(total)
         total += size
     return starts, total

@@ -21,7 +21,7 @@ class ThreadTuner:
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
         self.most = MOST_PER_PROCESSOR * int(config.get("threads"))
-        self.settled = False
+        self.decided = False
         self.best = 0.0
         self._begin()
 
@@ -32,7 +32,7 @@ class ThreadTuner:
     def note(self) -> None:
         """Count a consumed element; at the end of a window, decide."""
         self.elements += 1
-        if self.settled or self.elements < LEAST:
+        if self.decided or self.elements < LEAST:
             return
         seconds = time.perf_counter() - self.since
         if seconds >= WINDOW or (self.workers.count == 0 and self.elements >= 10 * LEAST):
@@ -42,11 +42,11 @@ class ThreadTuner:
     def _decide(self, rate: float) -> None:
         count = self.workers.count
         if count == 0 and 1 / rate < CHEAP:
-            self.settled = True
+            self.decided = True
         elif count > 1 and rate < self.best * BETTER:
             self.workers.resize(count - 1)
-            self.settled = True
+            self.decided = True
         else:
             self.best = max(self.best, rate)
-            self.settled = count + 1 > self.most
+            self.decided = count + 1 > self.most
             self.workers.resize(min(count + 1, self.most))

@@ -25,8 +25,8 @@ from weft.formats.example_spec import FixedLenFeature, FixedLenSequenceFeature, 
 from weft.ops import declaration as _declaration
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import (
-    app, bitwise, compat, contrib, data, errors, estimator, flags, gfile, initializers, layers,
-    linalg, logging, losses, math, metrics, nn, python_io, random, summary, train,
+    app, bitwise, compat, data, errors, estimator, flags, gfile, initializers, linalg, logging,
+    losses, math, metrics, nn, python_io, random, summary, train,
 )  # fmt: skip
 from weft.tf1.control.branch import *
 from weft.tf1.control.dependency import *
@@ -86,7 +86,7 @@ _exports.gather(
 )  # fmt: skip
 
 for _part in (
-    bitwise, initializers, layers, linalg, losses, math, metrics, nn, random, summary, train,
+    bitwise, initializers, linalg, losses, math, metrics, nn, random, summary, train,
 ):  # fmt: skip
     _guard(vars(_part))
 _guard(globals())
@@ -117,5 +117,8 @@ def _declared(name: str) -> Any:
     )
 
 
-# Above this package: Keras runs on the trainer.
-_exports.lazy(globals(), {"weft.tf1": ["keras"]}, _declared, _declaration.exports)
+# Above this package: Keras runs on the trainer, and `tf.layers`, which `tf.contrib` uses, is made of
+# Keras's layers.
+_exports.lazy(
+    globals(), {"weft.tf1": ["contrib", "keras", "layers"]}, _declared, _declaration.exports
+)

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from weft.collectives.elements import settle
+from weft.collectives.elements import compute_pending
 from weft.errors import CheckpointError
 from weft.transport import collective
 from weft.transport.group import Group
@@ -68,7 +68,7 @@ def together(
     own = {"error": _told(error), "told": told}
     every: list[Any] = [own]
     if group is not None:
-        settle()
+        compute_pending()
         data = json.dumps(own).encode()
         every = [json.loads(d) for d in collective.all_gather_bytes(group, data, f"{name}: ranks")]
     failures = {rank: one["error"] for rank, one in enumerate(every) if one["error"]}

@@ -20,7 +20,7 @@ from weft.checkpoint.restoring import (
     mismatches,
 )
 from weft.checkpoint.slices import PerRank, Slice
-from weft.collectives.elements import settle
+from weft.collectives.elements import compute_pending
 from weft.distributed.checkpoint.api import together
 from weft.distributed.checkpoint.default_planner import DefaultLoadPlanner
 from weft.distributed.checkpoint.filesystem import (
@@ -218,7 +218,7 @@ def _fill(state_dict: dict[str, Any], found: _Found) -> None:
         else:
             values[path] = saved
     put(found.state, values)
-    settle()
+    compute_pending()
     for key, state in found.state.items():
         if has_state(state_dict[key]):
             state_dict[key].load_state_dict(state)

@@ -85,7 +85,7 @@ class Channel:
             self._wait(x, what)
         return [wrap(leaf(x)) for x in arrays]
 
-    def settle(self) -> None:
+    def wait_for_sends(self) -> None:
         """Wait until all that was sent has arrived."""
         for driven, sent in self._sent:
             driven.result()

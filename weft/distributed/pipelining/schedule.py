@@ -108,7 +108,7 @@ class _Schedule(abc.ABC):
             for each in passes:
                 (self._backward_pass if each.backward else self._forward_pass)(each, step, trains)
             for channel in (*self._forward, *self._back):
-                channel.settle()
+                channel.wait_for_sends()
         finally:
             for stage in self.stages:
                 stage.forget()

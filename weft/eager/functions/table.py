@@ -50,7 +50,8 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange import interchange, printing
 from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view import memory_format
-from weft.ops.declaration import REGISTRY, Elementwise, Op, declared
+from weft.ir.hooks import HOOKS
+from weft.ops.declaration import REGISTRY, Elementwise, Op
 from weft.ops.refusal import guard_methods, guarded, is_guarded
 
 
@@ -371,7 +372,7 @@ def _offer(op: Op) -> None:
 
 for _name, _method in methods().items():
     setattr(Tensor, _name, _method)
-declared.append(_offer)
+HOOKS.declared = _offer
 for _op in list(REGISTRY.values()):
     _offer(_op)
 guard_methods(Tensor, Handle)

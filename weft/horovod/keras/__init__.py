@@ -17,14 +17,14 @@
 from __future__ import annotations
 
 from weft.horovod import basics, process_set, timeline
-from weft.horovod.basics import *  # noqa: F403
+from weft.horovod.basics import *
 from weft.horovod.keras import callbacks, collective, elastic
-from weft.horovod.keras.collective import *  # noqa: F403
+from weft.horovod.keras.collective import *
 from weft.horovod.keras.optimizer import DistributedOptimizer
-from weft.horovod.process_set import *  # noqa: F403
+from weft.horovod.process_set import *
 from weft.horovod.tensorflow.collective import allgather_object, broadcast_object
 from weft.horovod.tensorflow.compression import Compression
-from weft.horovod.timeline import *  # noqa: F403
+from weft.horovod.timeline import *
 
 __all__ = [
     "Compression", "DistributedOptimizer", "allgather_object", "broadcast_object", "callbacks",

@@ -20,15 +20,15 @@
 from __future__ import annotations
 
 from weft.horovod import basics, process_set, timeline
-from weft.horovod.basics import *  # noqa: F403
+from weft.horovod.basics import *
 from weft.horovod.basics import Max, Min, Product, is_homogeneous
-from weft.horovod.process_set import *  # noqa: F403
+from weft.horovod.process_set import *
 from weft.horovod.reduction import Adasum
 from weft.horovod.tensorflow import collective, elastic, optimizer
-from weft.horovod.tensorflow.collective import *  # noqa: F403
+from weft.horovod.tensorflow.collective import *
 from weft.horovod.tensorflow.compression import Compression
-from weft.horovod.tensorflow.optimizer import *  # noqa: F403
-from weft.horovod.timeline import *  # noqa: F403
+from weft.horovod.tensorflow.optimizer import *
+from weft.horovod.timeline import *
 
 __all__ = [
     "Adasum", "Compression", "Max", "Min", "Product", "elastic", "is_homogeneous",

@@ -16,17 +16,17 @@
 from __future__ import annotations
 
 from weft.horovod import basics, process_set, timeline
-from weft.horovod.basics import *  # noqa: F403
+from weft.horovod.basics import *
 from weft.horovod.basics import Max, Min, Product, is_homogeneous, join
-from weft.horovod.process_set import *  # noqa: F403
+from weft.horovod.process_set import *
 from weft.horovod.reduction import Adasum
-from weft.horovod.timeline import *  # noqa: F403
+from weft.horovod.timeline import *
 from weft.horovod.torch import collective, elastic, state
-from weft.horovod.torch.collective import *  # noqa: F403
+from weft.horovod.torch.collective import *
 from weft.horovod.torch.compression import Compression
 from weft.horovod.torch.norm import SyncBatchNorm
 from weft.horovod.torch.optimizer import DistributedOptimizer
-from weft.horovod.torch.state import *  # noqa: F403
+from weft.horovod.torch.state import *
 
 __all__ = [
     "Adasum", "Compression", "DistributedOptimizer", "Max", "Min", "Product", "SyncBatchNorm",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft import exports as _exports
 from weft.nn.functional.activation import *
 from weft.nn.functional.attention import *
 from weft.nn.functional.classification import *
@@ -20,6 +21,5 @@ from weft.nn.functional.sequence import *
 from weft.nn.functional.vision import *
 from weft.ops.refusal import guard as _guard
 
-__all__ = sorted([name for name, x in globals().items() if name[0] != "_" and callable(x)])
-
+_exports.gather(globals())
 _guard(globals())

@@ -11,6 +11,7 @@ from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
+from weft.nn.documentation import arguments_of
 from weft.ops.declaration import catalogue
 from weft.ops.layer.alpha_dropout import alpha_dropout as alpha_dropout_node
 from weft.ops.random import counter_based as nodes
@@ -55,11 +56,18 @@ def _drop(
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """0 with probability `p`, else `x / (1 - p)`, in training; `x` otherwise.
 
+    Args:
+        input: any shape.
+        p: the probability.
+        training: whether anything is left out.
+        inplace: replace the input by the result.
+
     Source: Srivastava et al., "Dropout" (2014).
     """
     return _drop("dropout", _dropout, input, p, training, inplace)
 
 
+@arguments_of(dropout)
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """Dropout that keeps mean and variance, for networks with `selu`."""
     return _drop("alpha_dropout", _alpha_dropout, input, p, training, inplace)
@@ -76,24 +84,28 @@ def _inner(name: str, input: Any, ranks: tuple[int, ...], spatial: int | None) -
     return max(len(shape) - 2, 0) if spatial is None else spatial
 
 
+@arguments_of(dropout)
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, L) or (C, L)."""
     shared = _inner("dropout1d", input, (2, 3), 1)
     return _drop("dropout1d", _dropout, input, p, training, inplace, shared)
 
 
+@arguments_of(dropout)
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, H, W), (N, C, L) or (N, C)."""
     shared = _inner("dropout2d", input, (2, 3, 4), None)
     return _drop("dropout2d", _dropout, input, p, training, inplace, shared)
 
 
+@arguments_of(dropout)
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     shared = _inner("dropout3d", input, (4, 5), 3)
     return _drop("dropout3d", _dropout, input, p, training, inplace, shared)
 
 
+@arguments_of(dropout)
 def feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Any:

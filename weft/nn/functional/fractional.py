@@ -13,6 +13,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
+from weft.nn.documentation import arguments_of
 from weft.nn.functional.layout import check_image, sizes_of
 from weft.ops.pooling import fractional as formulas
 
@@ -68,7 +69,10 @@ def fractional_max_pool2d(
     """Max pooling of (N, C, H, W) with random windows.
 
     Args:
-        output_size: the output's sizes, or `output_ratio`, below 1, relative to the input's.
+        input: (N, C, spatial...) or (C, spatial...).
+        kernel_size: the size of the windows; one number stands for all dimensions.
+        output_size: the output's spatial sizes; or `output_ratio`.
+        output_ratio: the output's sizes relative to the input's, below 1.
         return_indices: also return the indices of the maxima.
         _random_samples: numbers in [0, 1), (N, C, 2), that choose the windows; a surplus is
             ignored.
@@ -78,14 +82,12 @@ def fractional_max_pool2d(
     )
 
 
+@arguments_of(fractional_max_pool2d)
 def fractional_max_pool3d(
     input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
     return_indices: bool = False, _random_samples: Any = None,
 ) -> Any:  # fmt: skip
-    """Max pooling of (N, C, D, H, W) with random windows.
-
-    The arguments are those of `fractional_max_pool2d`.
-    """
+    """Max pooling of (N, C, D, H, W) with random windows."""
     return fractional_max_pool(
         3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
     )

@@ -10,12 +10,13 @@ from weft.errors import ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
+from weft.nn.documentation import arguments_of
 from weft.nn.functional.embedding import embedding, embedding_bag, table_row
-from weft.nn.module.module import Module
+from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
 
 
-class _Table(Module):
+class _Table(Layer):
     padding_idx: int | None
 
     def __init__(
@@ -53,8 +54,17 @@ class _Table(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}{extra}"
 
 
+@arguments_of(embedding)
 class Embedding(_Table):
-    """A table whose rows are looked up by index."""
+    """A table whose rows are looked up by index.
+
+    Args:
+        num_embeddings: the number of rows.
+        embedding_dim: the width of a row.
+        padding_idx: a row that starts as 0 and gets no gradient.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     def __init__(
         self,
@@ -97,8 +107,17 @@ class Embedding(_Table):
         return cls(rows, width, padding_idx, _weight=embeddings, _freeze=freeze, **options)
 
 
+@arguments_of(embedding_bag)
 class EmbeddingBag(_Table):
-    """Sums, means or maxima over bags of rows of a table."""
+    """Sums, means or maxima over bags of rows of a table.
+
+    Args:
+        num_embeddings: the number of rows.
+        embedding_dim: the width of a row.
+        padding_idx: a row that starts as 0 and is not counted.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     def __init__(
         self,
@@ -140,6 +159,6 @@ class EmbeddingBag(_Table):
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> Self:
         """A layer with this table, which is trained only if `freeze` is false."""
         rows, width = embeddings.shape
-        found = cls(rows, width, _weight=embeddings, **options)
-        found.weight.requires_grad_(not freeze)
-        return found
+        made = cls(rows, width, _weight=embeddings, **options)
+        made.weight.requires_grad_(not freeze)
+        return made

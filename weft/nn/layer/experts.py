@@ -65,7 +65,7 @@ class MixtureOfExperts(Module):
         >>> layer = wf.nn.MixtureOfExperts(8, 16, num_experts=4, top_k=2, capacity_factor=4.0)
         >>> y, balance, z, dropped = layer(wf.randn(2, 5, 8))
         >>> y.shape, dropped.item()
-        (weft.Size([2, 5, 8]), 0)
+        ((2, 5, 8), 0)
     """
 
     def __init__(

@@ -50,12 +50,13 @@ class GCNConv(Module):
         improved: whether added self loops have weight 2, not 1.
         add_self_loops: whether nodes without a self loop get one.
         normalize: whether to divide by the square roots of degrees.
+        bias: whether there is a bias.
 
     Example:
         >>> import weft as wf
         >>> edges = wf.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
         >>> wf.nn.GCNConv(4, 2)(wf.ones(3, 4), edges).shape
-        weft.Size([3, 2])
+        (3, 2)
     """
 
     def __init__(
@@ -117,6 +118,7 @@ class SAGEConv(Module):
         normalize: whether output rows are normalized to length 1.
         root_weight: whether a node's own features are used too.
         project: whether neighbors send `relu(lin(x))`.
+        bias: whether there is a bias.
     """
 
     def __init__(
@@ -176,6 +178,7 @@ class GATConv(Module):
         negative_slope: of the leaky ReLU of attention.
         dropout: probability of dropping an edge in training.
         add_self_loops: whether each node gets exactly one self loop.
+        bias: whether there is a bias.
     """
 
     def __init__(

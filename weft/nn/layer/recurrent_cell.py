@@ -12,7 +12,7 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
-from weft.nn.module.module import Module
+from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
 
 
@@ -21,8 +21,17 @@ def several(x: Any) -> tuple[Any, ...]:
     return x if isinstance(x, tuple) else (x,)
 
 
-class RNNCellBase(Module):
-    """Weights of a cell, with `num_chunks` times as many rows as a state has."""
+class RNNCellBase(Layer):
+    """Weights of a cell, with `num_chunks` times as many rows as a state has.
+
+    Args:
+        input_size: width of the inputs.
+        hidden_size: width of the states.
+        bias: whether there are biases.
+        num_chunks: how many times as many rows the weights have.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
@@ -76,7 +85,11 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of `RNN`."""
+    """One step of `RNN`.
+
+    Args:
+        nonlinearity: `tanh` or `relu`.
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",

@@ -124,7 +124,11 @@ class Sequential(Module):
 
 
 class ModuleList(Module):
-    """A list of modules."""
+    """A list of modules.
+
+    Args:
+        modules: several modules.
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -199,7 +203,11 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """Modules by key, in order of insertion."""
+    """Modules by key, in order of insertion.
+
+    Args:
+        modules: a dictionary of modules, or pairs of a name and a module.
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()

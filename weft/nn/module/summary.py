@@ -14,6 +14,7 @@ from rich.table import Table
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.handle import Handle
+from weft.host.nested import NESTED
 from weft.ir.shape import known
 
 Shape = tuple[int, ...]
@@ -52,6 +53,7 @@ class Summary:
     """The modules of a model, in order, with totals; `print` shows the table.
 
     Attributes:
+        rows: one for each module.
         output_bytes: of the outputs of all modules without submodules.
         most: the maximum depth that the table shows.
     """
@@ -133,6 +135,7 @@ def summary(
     computed.
 
     Args:
+        model: the model.
         inputs: arguments of the model; tuples of numbers are shapes of float32 tensors.
         depth: leave out deeper modules.
         show: whether to print it.
@@ -181,22 +184,12 @@ class _Outputs:
                 module.training = mode
 
     def _see(self, module: Any, args: Any, output: Any) -> None:
-        lazies = [t.lazy.type for t in _tensors(output)]
+        lazies = [t.lazy.type for t in NESTED.leaves(output) if isinstance(t, Handle)]
         self.shapes[module] = tuple([known(t.shape) for t in lazies])
         size = sum(t.dtype.size * math.prod(known(t.shape)) for t in lazies)
         self.bytes[module] = self.bytes.get(module, 0) + size
         if not list(module.children()):
             self.leaf_bytes += size
-
-
-def _tensors(output: Any) -> Iterator[Handle]:
-    if isinstance(output, Handle):
-        yield output
-    elif isinstance(output, tuple | list):
-        for part in output:  # pyright: ignore[reportUnknownVariableType]
-            yield from _tensors(part)
-    elif isinstance(output, dict):
-        yield from _tensors(list(output.values()))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _rows(model: Any, seen: _Outputs) -> Iterator[Row]:

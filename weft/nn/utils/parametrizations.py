@@ -15,6 +15,7 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
+from weft.nn.documentation import arguments_of
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer
 from weft.nn.utils.parametrize import register_parametrization
@@ -46,6 +47,8 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Train the norm and the direction of a weight separately.
 
     Args:
+        module: the module.
+        name: the weight's name.
         dim: the dimension whose entries have a norm each; `None` for one norm.
 
     Source: Salimans and Kingma, "Weight Normalization" (2016).
@@ -86,6 +89,7 @@ class _SpectralNorm(Module):
         return value
 
 
+@arguments_of(weight_norm)
 def spectral_norm(
     module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
     dim: int | None = None,
@@ -93,6 +97,8 @@ def spectral_norm(
     """Divide a weight by its largest singular value, estimated by power iteration in training.
 
     Args:
+        n_power_iterations: how many iterations each call in training makes.
+        eps: the least norm, so that no division by 0 occurs.
         dim: the output dimension; by default 1 for transposed convolutions, else 0.
 
     Source: Miyato et al., "Spectral Normalization" (2018).
@@ -184,6 +190,7 @@ def _reflecting(x: Any) -> Any:
     return found
 
 
+@arguments_of(weight_norm)
 def orthogonal(
     module: M, name: str = "weight", orthogonal_map: str | None = None, *,
     use_trivialization: bool = True,

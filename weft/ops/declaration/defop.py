@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from weft.errors import GraphError
 from weft.ir.dtype import as_dtype
+from weft.ir.hooks import HOOKS
 from weft.ops.declaration.fact import PLAIN, Autocast, Facts
 from weft.ops.declaration.lowering import Alias, Boundary, Composite, Lowering, Opaque, Reduce
 from weft.ops.declaration.op import REGISTRY, Case, Op, as_given
 
-__all__ = ["declared", "defop", "exported", "exports"]
+__all__ = ["defop", "exported", "exports"]
 
 
 def defop(
@@ -55,13 +56,8 @@ def defop(
         cases, outputs, stateful, partial, literals, normal, fast, facts,
     )  # fmt: skip
     REGISTRY[name] = op
-    for tell in declared:
-        tell(op)
+    HOOKS.declared(op)
     return op
-
-
-declared: Final[list[Callable[[Op], None]]] = []
-"""Listeners, called for every operation declared later."""
 
 
 def exported(name: str) -> Op | None:

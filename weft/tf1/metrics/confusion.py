@@ -38,6 +38,7 @@ __all__ = [
     "true_positives", "true_positives_at_thresholds",
 ]  # fmt: skip
 
+
 def _running_count(cell: str, y: Tensor, p: Tensor, weights: Any, name: str) -> Metric:
     graph = get_default_graph()
     hits = graph.emit("LogicalAnd", [y, p], decision.in_cell, name="LogicalAnd", cell=cell)

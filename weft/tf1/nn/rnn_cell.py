@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from weft.errors import ArgumentError
+from weft.ops.sequence import cell_equation
 from weft.tf1.creation import zeros
 from weft.tf1.elementwise.arithmetic import matmul, sigmoid, tanh
 from weft.tf1.elementwise.clip import clip_by_value
@@ -187,7 +189,7 @@ class GRUCell(RNNCell):
         gates = sigmoid(_affine([inputs, state], self._gate_kernel, self._gate_bias))
         r, u = split(gates, 2, 1)
         c = self._activation(_affine([inputs, r * state], self._kernel, self._bias))
-        new = u * state + (1 - u) * c
+        new = cell_equation.mixed(u, state, c)
         return new, new
 
 
@@ -254,14 +256,11 @@ class LSTMCell(RNNCell):
     def call(self, inputs: Any, state: Any) -> Any:
         """One step."""
         c, h = state if self._tuple else split(state, [self._units, self.output_size], 1)
-        i, j, f, o = split(_affine([inputs, h], self._kernel, self._bias), 4, 1)
-        if self._diagonals:
-            f, i = f + self._diagonals[0] * c, i + self._diagonals[1] * c
-        c = sigmoid(f + self._forget_bias) * c + sigmoid(i) * self._activation(j)
-        c = _clipped(c, self._clips[0])
-        if self._diagonals:
-            o = o + self._diagonals[2] * c
-        h = sigmoid(o) * self._activation(c)
+        h, c = cell_equation.lstm(
+            split(_affine([inputs, h], self._kernel, self._bias), 4, 1), c, "info", sigmoid,
+            self._activation, self._forget_bias, self._diagonals,
+            partial(_clipped, limit=self._clips[0]),
+        )  # fmt: skip
         if self._projected is not None:
             h = _clipped(matmul(h, self._projection), self._clips[1])
         return h, LSTMStateTuple(c, h) if self._tuple else concat([c, h], 1)

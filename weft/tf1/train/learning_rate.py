@@ -9,6 +9,7 @@ from typing import Any
 from weft import ops
 from weft.errors import GraphError
 from weft.ir.node import Value
+from weft.ops.optimizer.meaning import described
 from weft.tf1.control.dependency import group
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
@@ -94,6 +95,7 @@ def _floored(share: Value, staircase: bool) -> Value:
     return ops.floor(share) if staircase else share
 
 
+@described
 def exponential_decay(
     learning_rate: Any,
     global_step: Any,
@@ -111,6 +113,7 @@ def exponential_decay(
     return _decay("ExponentialDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@described
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -128,6 +131,7 @@ def inverse_time_decay(
     return _decay("InverseTimeDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@described
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -145,6 +149,7 @@ def natural_exp_decay(
     return _decay("NaturalExpDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@described
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -154,7 +159,11 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """From learning_rate to end_learning_rate along (1 - step / decay_steps) ** power."""
+    """From learning_rate to end_learning_rate along (1 - step / decay_steps) ** power.
+
+    Args:
+        decay_steps: the steps of the way.
+    """
 
     def formula(rate: Value, step: Value, steps: Value, end: Value, degree: Value) -> Value:
         if cycle:
@@ -166,6 +175,7 @@ def polynomial_decay(
     return _decay("PolynomialDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@described
 def cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -173,7 +183,12 @@ def cosine_decay(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """From learning_rate to alpha * learning_rate along half a cosine (SGDR, 2016)."""
+    """From learning_rate to alpha * learning_rate along half a cosine (SGDR, 2016).
+
+    Args:
+        decay_steps: the steps of the way.
+        alpha: the part of the rate that is left in the end.
+    """
 
     def formula(rate: Value, step: Value, steps: Value, least: Value) -> Value:
         share = ops.minimum(step, steps) / steps
@@ -185,7 +200,14 @@ def cosine_decay(
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
-    """values[0] up to boundaries[0], inclusive; then values[1], and so on."""
+    """values[0] up to boundaries[0], inclusive; then values[1], and so on.
+
+    Args:
+        x: the number of steps so far.
+        boundaries: the last step of each value but the last.
+        values: the rates, one more than boundaries.
+        name: of the operation.
+    """
     if len(values) != len(boundaries) + 1:
         raise fail(
             GraphError,

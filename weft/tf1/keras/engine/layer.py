@@ -50,7 +50,7 @@ class Layer(Called):
     [[1.0, 2.0, 3.0]]
     """
 
-    unconfigured: ClassVar[tuple[str, ...]] = ()
+    _unconfigured: ClassVar[tuple[str, ...]] = ()
     """Arguments that configurations leave out."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Layer(Called):
             config["batch_input_shape"] = self._batch_input_shape
         config["dtype"] = self.dtype
         own = vars(self)
-        names = [n for n in arguments_of(type(self), Layer) if n not in self.unconfigured]
+        names = [n for n in arguments_of(type(self), Layer) if n not in self._unconfigured]
         return config | {n: described(own[n]) for n in names if n in own}
 
     @classmethod

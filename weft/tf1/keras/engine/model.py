@@ -12,6 +12,7 @@ from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.input_layer import Input, InputLayer, input_layer_of
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.fit.feeding import as_array
+from weft.tf1.keras.layers import table
 from weft.tf1.keras.storage.network_config import layer_from
 from weft.tf1.keras.storage.serialization import serialize
 from weft.tf1.keras.storage.stored_model import Storage
@@ -190,6 +191,9 @@ class Sequential(Model):
     def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
         """The result of `predict`."""
         return self.predict(x, batch_size=batch_size, verbose=verbose)
+
+
+table.LAYERS.update(Model=Model, Sequential=Sequential)
 
 
 def _start(layer: Layer) -> Any:

@@ -20,7 +20,7 @@ class _Spatial(Layer):
     """A layer that works on the spatial axes alone."""
 
     rank: int
-    sizes: str
+    _sizes: str
     """The argument that has an entry for each axis."""
 
     def __init__(self, data_format: str | None, **options: Any) -> None:
@@ -38,7 +38,7 @@ class _Spatial(Layer):
         config = super().get_config()
         if self.rank == 1:
             del config["data_format"]
-            config[self.sizes] = config[self.sizes][0]
+            config[self._sizes] = config[self._sizes][0]
         return config
 
 
@@ -56,7 +56,7 @@ def _pairs(given: Any, rank: int, what: str) -> Pairs:
 class ZeroPadding(_Spatial):
     """Base class: zero padding."""
 
-    sizes = "padding"
+    _sizes = "padding"
 
     def __init__(self, padding: Any = 1, data_format: str | None = None, **options: Any) -> None:
         super().__init__(data_format, **options)
@@ -72,7 +72,7 @@ class ZeroPadding(_Spatial):
 class Cropping(_Spatial):
     """Base class: cropping at the borders."""
 
-    sizes = "cropping"
+    _sizes = "cropping"
 
     def __init__(self, cropping: Any = 1, data_format: str | None = None, **options: Any) -> None:
         super().__init__(data_format, **options)
@@ -97,7 +97,7 @@ class Cropping(_Spatial):
 class UpSampling(_Spatial):
     """Base class: repeats each element along each axis."""
 
-    sizes = "size"
+    _sizes = "size"
 
     def __init__(self, size: Any = 2, data_format: str | None = None, **options: Any) -> None:
         interpolation = options.pop("interpolation", "nearest")

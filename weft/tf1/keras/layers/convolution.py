@@ -98,12 +98,7 @@ class Convolution(WeightedLayer):
 
     def finished(self, y: Any) -> Any:
         """Outputs with bias and activation."""
-        if self.use_bias:
-            if self.rank == 2 or self.data_format == "channels_last":
-                form = self.form if self.data_format == "channels_first" else None
-                y = tf.nn.bias_add(y, self.bias, **({} if form is None else {"data_format": form}))
-            else:
-                y = y + tf.reshape(self.bias, [1, -1, *[1] * self.rank])
+        y = tf.nn.bias_add(y, self.bias, self.form) if self.use_bias else y
         return self.activation(y)
 
     def build(self, input_shape: Any) -> None:
@@ -161,7 +156,7 @@ class DepthwiseConv2D(Convolution):
 
     rank = 2
     weight_options = WeightedLayer.of("depthwise", "bias")
-    unconfigured = ("filters",)
+    _unconfigured = ("filters",)
 
     def __init__(
         self, kernel_size: Any, strides: Any = 1, padding: str = "valid",
@@ -246,12 +241,11 @@ class SeparableConv1D(_Separable):
         x, padding = inputs, self.padding
         if padding == "causal":
             x, padding = self._padded_before(inputs), "valid"
-        last = self.data_format == "channels_last"
-        row = 1 if last else 2
+        row = 1 if self.data_format == "channels_last" else 2  # images of height 1
+        image = tf.expand_dims(x, row)
         deep, wide = (tf.expand_dims(k, 0) for k in (self.depthwise_kernel, self.pointwise_kernel))
-        form = "NHWC" if last else "NCHW"
         y = tf.nn.separable_conv2d(
-            tf.expand_dims(x, row), deep, wide, self.strides * 2, padding.upper(),
-            data_format=form, dilations=(1, *self.dilation_rate),
+            image, deep, wide, self.strides * 2, padding.upper(),
+            data_format=FORMATS[2, self.data_format], dilations=(1, *self.dilation_rate),
         )  # fmt: skip
         return self.finished(tf.squeeze(y, [row]))

@@ -13,6 +13,11 @@ from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of
 from weft.tf1.keras.layers.convolution import FORMATS, tuple_of
 
+_OPERATIONS: Final[dict[tuple[int, str], Callable[..., Any]]] = {
+    (2, "MAX"): tf.nn.max_pool, (2, "AVG"): tf.nn.avg_pool,
+    (3, "MAX"): tf.nn.max_pool3d, (3, "AVG"): tf.nn.avg_pool3d,
+}  # fmt: skip
+
 
 class Pooling(Layer):
     """Base class.
@@ -43,11 +48,13 @@ class Pooling(Layer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
-        form = FORMATS[self.rank, self.data_format]
-        return tf.nn.pool(
-            inputs, self.pool_size, self.kind, self.padding.upper(), strides=self.strides,
-            data_format=form,
-        )  # fmt: skip
+        padding, form = self.padding.upper(), FORMATS[self.rank, self.data_format]
+        operation = _OPERATIONS.get((self.rank, self.kind))
+        if operation is None:  # TensorFlow has none for sequences
+            return tf.nn.pool(
+                inputs, self.pool_size, self.kind, padding, strides=self.strides, data_format=form
+            )
+        return operation(inputs, self.pool_size, self.strides, padding, form)
 
 
 class GlobalPooling(Layer):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from types import ModuleType
 from typing import Any
 
-from weft.tf1.keras.engine import input_layer, model, op_layer
+from weft.tf1.keras.engine import input_layer, op_layer
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.layers import (
     advanced_activations,
@@ -40,7 +41,7 @@ def _layers_in(module: ModuleType) -> dict[str, Any]:
 
 for _module in (
     advanced_activations, border, cells, convolution, convolution_transpose, core, dense, embedding,
-    input_layer, merge, model, noise, normalization, op_layer, pooling, recurrent, reshaping,
+    input_layer, merge, noise, normalization, op_layer, pooling, recurrent, reshaping,
     wrappers,
 ):  # fmt: skip
     LAYERS.update(_layers_in(_module))
@@ -52,4 +53,5 @@ def deserialize(config: Any, custom_objects: Any = None) -> Any:
     Raises:
         UnknownKeyError: the class is unknown.
     """
+    importlib.import_module("weft.tf1.keras.engine.model")  # models are layers, too
     return found("layer", LAYERS, config, custom_objects)

@@ -62,7 +62,7 @@ class Bidirectional(Wrapper):
         ArgumentError: the mode is unknown.
     """
 
-    unconfigured = ("backward_layer",)
+    _unconfigured = ("backward_layer",)
 
     def __init__(
         self, layer: Any, merge_mode: str | None = "concat", backward_layer: Any = None,

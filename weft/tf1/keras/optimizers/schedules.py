@@ -6,10 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import weft.tf1 as tf
+from weft.ops.optimizer.meaning import described
 
 
 class LearningRateSchedule:
     """Base class: `schedule(step)` returns the rate of a step."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        described(cls)
+        super().__init_subclass__(**options)
 
     def __call__(self, step: Any) -> Any:
         """The rate of a step."""
@@ -53,7 +58,12 @@ class InverseTimeDecay(ExponentialDecay):
 
 
 class PiecewiseConstantDecay(LearningRateSchedule):
-    """values[i] up to boundaries[i], then the last value."""
+    """values[i] up to boundaries[i], then the last value.
+
+    Args:
+        boundaries: the last step of each value but the last.
+        values: the rates, one more than boundaries.
+    """
 
     def __init__(
         self, boundaries: Sequence[int], values: Sequence[float], name: str | None = None
@@ -66,7 +76,11 @@ class PiecewiseConstantDecay(LearningRateSchedule):
 
 
 class PolynomialDecay(LearningRateSchedule):
-    """From the initial rate to the end rate in `decay_steps` steps."""
+    """From the initial rate to the end rate in `decay_steps` steps.
+
+    Args:
+        decay_steps: the steps of the way.
+    """
 
     def __init__(
         self, initial_learning_rate: float, decay_steps: int, end_learning_rate: float = 0.0001,
