@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 
 from weft.distributed.device_mesh import DeviceMesh
 from weft.distributed.tensor.placement import Shard
+from weft.distributed.tensor.pointwise import Arithmetic, of_one, of_two
 from weft.distributed.tensor.propagation import Labels, Operand, Rule, applied
-from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.node import at_user_line
 
@@ -17,27 +17,7 @@ Dims = int | Sequence[int] | None
 _FIRST, _INNER, _LAST = 1 << 20, (1 << 20) + 1, (1 << 20) + 2  # labels of a product's matrices
 
 
-def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function as a method, with the name and the description of that of tensors."""
-    function.__name__, function.__doc__ = name, getattr(Tensor, name).__doc__
-    return function
-
-
-def _unary(name: str) -> Callable[..., Any]:
-    def method(self: Arithmetic, *args: Any, **kwargs: Any) -> Any:
-        return self.by_element(name, *args, **kwargs)
-
-    return _method(name, method)
-
-
-def _binary(name: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
-    def method(self: Arithmetic, other: Any) -> Any:
-        return self.with_other(name, other, swapped)
-
-    return _method(name, method)
-
-
-class Arithmetic(abc.ABC):
+class Operations(Arithmetic):
     """What a divided tensor computes."""
 
     __slots__ = ()
@@ -61,7 +41,7 @@ class Arithmetic(abc.ABC):
     def of(self, found: Operand) -> Self:
         """A result on the same mesh."""
 
-    def _applied(self, rule: Rule, function: Callable[..., Any], *others: Arithmetic) -> Self:
+    def _applied(self, rule: Rule, function: Callable[..., Any], *others: Operations) -> Self:
         for x in others:
             if x.device_mesh != self.device_mesh:
                 raise ArgumentError(
@@ -92,7 +72,7 @@ class Arithmetic(abc.ABC):
         def function(x: Any, y: Any) -> Any:
             return getattr(x, name)(y)
 
-        if not isinstance(other, Arithmetic):
+        if not isinstance(other, Operations):
             if not isinstance(other, int | float):
                 raise DTypeError(
                     f"{name.strip('_')}: expected a DTensor or a number, got a "
@@ -118,7 +98,7 @@ class Arithmetic(abc.ABC):
 
     def matmul(self, other: Any) -> Self:
         """The matrix product, with batch dimensions as those of `Tensor.matmul`."""
-        if not isinstance(other, Arithmetic):
+        if not isinstance(other, Operations):
             raise DTypeError(
                 f"matmul: expected a DTensor, got a {type(other).__name__}; distribute_tensor() "
                 f"makes one{at_user_line()}"
@@ -246,59 +226,33 @@ class Arithmetic(abc.ABC):
         local = found.local.reshape(*shape)
         return self.of(Operand(local, found.placements, tuple(local.shape)))
 
-    __add__ = add = _binary("__add__")
-    __sub__ = sub = _binary("__sub__")
-    __mul__ = mul = _binary("__mul__")
-    __truediv__ = div = _binary("__truediv__")
-    __pow__ = pow = _binary("__pow__")
-    __radd__ = _binary("__add__", swapped=True)
-    __rsub__ = _binary("__sub__", swapped=True)
-    __rmul__ = _binary("__mul__", swapped=True)
-    __rtruediv__ = _binary("__truediv__", swapped=True)
-    __rpow__ = _binary("__pow__", swapped=True)
-    __eq__ = _binary("__eq__")
-    __ne__ = _binary("__ne__")
-    __lt__ = _binary("__lt__")
-    __le__ = _binary("__le__")
-    __gt__ = _binary("__gt__")
-    __ge__ = _binary("__ge__")
+    __add__ = add = of_two("__add__")
+    __sub__ = sub = of_two("__sub__")
+    __mul__ = mul = of_two("__mul__")
+    __truediv__ = div = of_two("__truediv__")
+    __pow__ = pow = of_two("__pow__")
+    __radd__ = of_two("__add__", swapped=True)
+    __rsub__ = of_two("__sub__", swapped=True)
+    __rmul__ = of_two("__mul__", swapped=True)
+    __rtruediv__ = of_two("__truediv__", swapped=True)
+    __rpow__ = of_two("__pow__", swapped=True)
+    __eq__ = of_two("__eq__")
+    __ne__ = of_two("__ne__")
+    __lt__ = of_two("__lt__")
+    __le__ = of_two("__le__")
+    __gt__ = of_two("__gt__")
+    __ge__ = of_two("__ge__")
     __hash__ = object.__hash__
-    __and__ = _binary("__and__")
-    __or__ = _binary("__or__")
-    maximum = _binary("maximum")
-    minimum = _binary("minimum")
-    __neg__ = _unary("__neg__")
-    __invert__ = _unary("__invert__")
-    abs = _unary("abs")
-    ceil = _unary("ceil")
-    clamp = _unary("clamp")
-    clone = _unary("clone")
-    cos = _unary("cos")
-    detach = _unary("detach")
-    double = _unary("double")
-    erf = _unary("erf")
-    exp = _unary("exp")
-    expm1 = _unary("expm1")
-    float = _unary("float")
-    floor = _unary("floor")
-    isfinite = _unary("isfinite")
-    isnan = _unary("isnan")
-    log = _unary("log")
-    log1p = _unary("log1p")
-    log2 = _unary("log2")
-    logical_not = _unary("logical_not")
-    reciprocal = _unary("reciprocal")
-    relu = _unary("relu")
-    round = _unary("round")
-    rsqrt = _unary("rsqrt")
-    sigmoid = _unary("sigmoid")
-    sign = _unary("sign")
-    sin = _unary("sin")
-    sqrt = _unary("sqrt")
-    square = _unary("square")
-    tan = _unary("tan")
-    tanh = _unary("tanh")
-    to = _unary("to")
+    __and__ = of_two("__and__")
+    __or__ = of_two("__or__")
+    __neg__ = of_one("__neg__")
+    __invert__ = of_one("__invert__")
+    clamp = of_one("clamp")
+    clone = of_one("clone")
+    detach = of_one("detach")
+    double = of_one("double")
+    float = of_one("float")
+    to = of_one("to")
 
 
 _LINEAR: Final = frozenset({"__neg__", "clone", "detach"})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.distributed.device_mesh import DeviceMesh
-from weft.distributed.tensor.arithmetic import Arithmetic
+from weft.distributed.tensor.arithmetic import Operations
 from weft.distributed.tensor.layout import (
     Placements,
     Sizes,
@@ -24,7 +24,7 @@ from weft.ir.dtype import DType
 from weft.ir.node import at_user_line
 
 
-class DTensor(Arithmetic):
+class DTensor(Operations):
     """Parts of a tensor on the ranks of a mesh; arithmetic with it is that with the whole tensor.
 
     Operations move parts where they have to (`weft.distributed.tensor.propagation`). All ranks make
