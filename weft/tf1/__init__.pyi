@@ -6,14 +6,12 @@ from weft.formats.example_spec import VarLenFeature as VarLenFeature
 from weft.tf1 import app as app
 from weft.tf1 import bitwise as bitwise
 from weft.tf1 import compat as compat
-from weft.tf1 import contrib as contrib
 from weft.tf1 import data as data
 from weft.tf1 import errors as errors
 from weft.tf1 import estimator as estimator
 from weft.tf1 import flags as flags
 from weft.tf1 import gfile as gfile
 from weft.tf1 import initializers as initializers
-from weft.tf1 import layers as layers
 from weft.tf1 import linalg as linalg
 from weft.tf1 import logging as logging
 from weft.tf1 import losses as losses
@@ -69,7 +67,9 @@ from weft.tf1.variable.initializer import *
 from weft.tf1.variable.variable import *
 from weft.tf1.variable.variable_list import *
 from weft.tf1.variable.variable_scope import *
+from weft.tf1 import contrib as contrib
 from weft.tf1 import keras as keras
+from weft.tf1 import layers as layers
 mul = multiply
 sub = subtract
 neg = negative
