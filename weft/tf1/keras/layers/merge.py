@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, ShapeError
@@ -12,6 +12,11 @@ from weft.tf1.framework.documentation import documented
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.layer import Layer
+
+__all__ = [
+    "Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract", "add",
+    "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract",
+]  # fmt: skip
 
 Function = Callable[[list[Any]], Any]
 
@@ -220,9 +225,6 @@ def _outer(x: Any, part: slice) -> list[Any]:
     """Sizes of the remaining axes."""
     dims = x.shape.as_list()
     return [tf.shape(x)[i] if dims[i] is None else dims[i] for i in range(len(dims))[part]]
-
-
-CLASSES: Final = (Add, Subtract, Multiply, Average, Maximum, Minimum, Concatenate, Dot)
 
 
 def _layer(kind: Any) -> Callable[..., Any]:
