@@ -85,15 +85,17 @@ def _eager(name: str) -> Any:
             value = outlet.with_outlet(getattr(api, name), name=name, rule=rule)
             globals()[name] = value
             return value
-        op = importlib.import_module("weft.ops.declaration").exported(name)
-        if op is not None:
-            return importlib.import_module("weft.eager.functions.elementwise.from_op").of_op(op)
+        source = importlib.import_module("weft.ops.declaration").exported("torch", name)
+        if source is not None:  # declared later, by a user
+            declared = importlib.import_module("weft.eager.functions.elementwise.declared")
+            return declared.function_of(source)
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
 
 def _names() -> list[str]:
     """The names that `_eager` knows."""
-    return [*_api().__all__, *importlib.import_module("weft.ops.declaration").exports()]
+    declared = importlib.import_module("weft.ops.declaration").exports("torch")
+    return [*_api().__all__, *declared]
 
 
 _exports.lazy(globals(), _LAZY, _eager, _names)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys as _sys
 from typing import Any as _Any
 
-from weft.eager.functions.elementwise.from_op import of_op as _of_op
+from weft.eager.functions.elementwise.declared import function_of as _function_of
 from weft.ir import dtype as _types
 from weft.ir.hooks import HOOKS as _HOOKS
 from weft.numpy import fft as fft
@@ -46,14 +46,14 @@ half, single, double = float16, float32, float64
 
 
 def __getattr__(name: str) -> _Any:
-    op = _exported(name)
-    if op is None:
+    source = _exported("numpy", name)
+    if source is None:
         raise AttributeError(f"module 'weft.numpy' has no attribute {name!r}")
-    return _arrays(_of_op(op))
+    return _arrays(_function_of(source))  # declared later, by a user
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_exports()})
+    return sorted({*globals(), *_exports("numpy")})
 
 
 __array_api_version__ = "2024.12"
