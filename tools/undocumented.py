@@ -32,7 +32,9 @@ FACES: Final[dict[str, tuple[str, ...]]] = {
     "weft.train": (), "weft.train.callbacks": (), "weft.train.loggers": (),
     "weft.data": (), "weft.data.transforms": (), "weft.utils.data": (), "weft.datasets": (),
     "weft.metrics": (),
-    "weft.tf1.layers": (), "weft.tf1.keras.layers": (), "weft.tf1.keras.optimizers": (),
+    "weft.tf1.layers": (), "weft.tf1.nn.rnn_cell": (), "weft.tf1.keras": (),
+    "weft.tf1.keras.constraints": (), "weft.tf1.keras.layers": (), "weft.tf1.keras.models": (),
+    "weft.tf1.keras.regularizers": (), "weft.tf1.keras.optimizers": (),
     "weft.tf1.keras.callbacks": (), "weft.tf1.train": (), "weft.tf1.data": ("Dataset",),
     "weft.tf1.metrics": (), "weft.tf1.summary": (), "weft.tf1.estimator": (),
 }  # fmt: skip

@@ -149,7 +149,7 @@ def repeat_elements(x: Any, rep: int, axis: int) -> Any:
 
 
 def _classes(name: str, base: Any) -> Sequence[Any]:
-    what = base.__doc__.partition(".")[0].removeprefix("Base class: ").capitalize()
+    what = (base.__doc__ or "").partition(".")[0].removeprefix("Base class: ").capitalize()
     return [
         type(
             f"{name}{n}D",
