@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import InitVar
 from typing import Any, Self
 
-from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import empty
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ShapeError
