@@ -8,6 +8,7 @@ from typing import Any
 
 from weft import ops
 from weft.errors import GraphError
+from weft.host.documentation import arguments_of
 from weft.ir.node import Value
 from weft.tf1.control.dependency import group
 from weft.tf1.elementwise import arithmetic
@@ -40,6 +41,9 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
     """The step counter, or `None`.
 
     It is the variable in `GraphKeys.GLOBAL_STEP`, or the one named `global_step`.
+
+    Args:
+        graph: where it is; the default graph by default.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -50,6 +54,9 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
 
 def create_global_step(graph: Graph | None = None) -> Variable:
     """Create the step counter.
+
+    Args:
+        graph: where; the default graph by default.
 
     Raises:
         GraphError: there is one already.
@@ -66,13 +73,22 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The step counter, created if there is none."""
+    """The step counter, created if there is none.
+
+    Args:
+        graph: where; the default graph by default.
+    """
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The step counter's value in a session."""
+    """The step counter's value in a session.
+
+    Args:
+        sess: the session.
+        global_step_tensor: the counter.
+    """
     return int(sess.run(global_step_tensor))
 
 
@@ -102,7 +118,16 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down."""
+    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down.
+
+    Args:
+        learning_rate: the rate at step 0.
+        global_step: the step.
+        decay_steps: the unit of steps, or the step at which the decay ends.
+        decay_rate: how much the rate decays in a unit.
+        staircase: whether the rate changes only after whole units.
+        name: of the operations.
+    """
 
     def formula(rate: Value, step: Value, steps: Value, factor: Value) -> Value:
         return rate * ops.power(factor, _floored(step / steps, staircase))
@@ -111,6 +136,7 @@ def exponential_decay(
     return _decay("ExponentialDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@arguments_of(exponential_decay)
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -128,6 +154,7 @@ def inverse_time_decay(
     return _decay("InverseTimeDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@arguments_of(exponential_decay)
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -145,6 +172,7 @@ def natural_exp_decay(
     return _decay("NaturalExpDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@arguments_of(exponential_decay)
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -154,7 +182,13 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """From learning_rate to end_learning_rate along (1 - step / decay_steps) ** power."""
+    """From learning_rate to end_learning_rate along (1 - step / decay_steps) ** power.
+
+    Args:
+        end_learning_rate: the rate at the end.
+        power: 1 is a straight line.
+        cycle: whether to start again with a longer decay once the step is beyond the end.
+    """
 
     def formula(rate: Value, step: Value, steps: Value, end: Value, degree: Value) -> Value:
         if cycle:
@@ -166,6 +200,7 @@ def polynomial_decay(
     return _decay("PolynomialDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@arguments_of(exponential_decay)
 def cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -173,7 +208,11 @@ def cosine_decay(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """From learning_rate to alpha * learning_rate along half a cosine (SGDR, 2016)."""
+    """From learning_rate to alpha * learning_rate along half a cosine (SGDR, 2016).
+
+    Args:
+        alpha: the share of the rate that is left at the end.
+    """
 
     def formula(rate: Value, step: Value, steps: Value, least: Value) -> Value:
         share = ops.minimum(step, steps) / steps
@@ -185,7 +224,14 @@ def cosine_decay(
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
-    """values[0] up to boundaries[0], inclusive; then values[1], and so on."""
+    """values[0] up to boundaries[0], inclusive; then values[1], and so on.
+
+    Args:
+        x: the step.
+        boundaries: rising steps.
+        values: rates, one more than boundaries.
+        name: of the operations.
+    """
     if len(values) != len(boundaries) + 1:
         raise fail(
             GraphError,
