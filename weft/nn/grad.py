@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.record.mode import Setting
 from weft.eager.tensor.autograd.autograd import grad
 from weft.eager.tensor.dispatch import lazy_of
 from weft.nn.functional.convolution import convolve
+
+__all__ = [
+    "conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input",
+    "conv3d_weight",
+]  # fmt: skip
 
 
 def _by(
@@ -31,6 +37,12 @@ def conv1d_input(
 ) -> Any:  # fmt: skip
     """The gradient of `conv1d` by an input of shape `input_size`.
 
+    Args:
+        input_size: the input's shape.
+        weight: the weight.
+        grad_output: the gradient by the result.
+        stride, padding, dilation, groups: those of the convolution.
+
     >>> import weft as wf
     >>> from weft.nn.grad import conv1d_input
     >>> conv1d_input((1, 1, 4), wf.ones(1, 1, 2), wf.ones(1, 1, 3)).tolist()
@@ -39,14 +51,21 @@ def conv1d_input(
     return _by(1, True, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
+@arguments_of(conv1d_input)
 def conv1d_weight(
     input: Any, weight_size: Sequence[int], grad_output: Any, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
-    """The gradient of `conv1d` by a weight of shape `weight_size`."""
+    """The gradient of `conv1d` by a weight of shape `weight_size`.
+
+    Args:
+        input: the input.
+        weight_size: the weight's shape.
+    """
     return _by(1, False, weight_size, input, grad_output, stride, padding, dilation, groups)
 
 
+@arguments_of(conv1d_input)
 def conv2d_input(
     input_size: Sequence[int], weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,
@@ -55,6 +74,7 @@ def conv2d_input(
     return _by(2, True, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
+@arguments_of(conv1d_weight)
 def conv2d_weight(
     input: Any, weight_size: Sequence[int], grad_output: Any, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,
@@ -63,6 +83,7 @@ def conv2d_weight(
     return _by(2, False, weight_size, input, grad_output, stride, padding, dilation, groups)
 
 
+@arguments_of(conv1d_input)
 def conv3d_input(
     input_size: Sequence[int], weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,
@@ -71,6 +92,7 @@ def conv3d_input(
     return _by(3, True, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
+@arguments_of(conv1d_weight)
 def conv3d_weight(
     input: Any, weight_size: Sequence[int], grad_output: Any, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,

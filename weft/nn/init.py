@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.eager.functions.random.generator import Generator, default_generator
 from weft.eager.record import memory_pool
 from weft.eager.tensor.dispatch import leaf
@@ -23,6 +24,13 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.refusal import refusing
 from weft.ops.warning import warn
+
+__all__ = [
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal",
+    "kaiming_normal_", "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_",
+    "orthogonal", "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform", "uniform_",
+    "xavier_normal", "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_",
+]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,6 +83,11 @@ def _width(tensor: Any) -> Any:
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     """The gain that keeps the scale of activations through a nonlinearity.
 
+    Args:
+        nonlinearity: the name of a function or layer: `linear`, `conv1d` to `conv_transpose3d`,
+            `sigmoid`, `tanh`, `relu`, `selu` or `leaky_relu`.
+        param: the slope of `leaky_relu` below 0; by default 0.01.
+
     Raises:
         ArgumentError: the nonlinearity is unknown.
     """
@@ -118,7 +131,14 @@ def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
 def uniform_(
     tensor: Any, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Any:
-    """Uniform in [a, b)."""
+    """Uniform in [a, b).
+
+    Args:
+        tensor: the tensor, which is changed in place.
+        a: the lower bound.
+        b: the upper bound.
+        generator: where the numbers come from; by default the one that `weft.manual_seed` sets.
+    """
     drawn = _source(generator).random(tensor.shape, _width(tensor))
     drawn *= b - a
     drawn += a
@@ -126,10 +146,16 @@ def uniform_(
 
 
 @initializer
+@arguments_of(uniform_)
 def normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Any:
-    """Normal."""
+    """Normal.
+
+    Args:
+        mean: the mean.
+        std: the standard deviation.
+    """
     drawn = _source(generator).standard_normal(tensor.shape, _width(tensor))
     drawn *= std
     drawn += mean
@@ -137,6 +163,7 @@ def normal_(
 
 
 @initializer
+@arguments_of(normal_, uniform_)
 def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Generator | None = None,
@@ -162,24 +189,32 @@ def _share(low: float, high: float) -> float:
 
 
 @initializer
+@arguments_of(uniform_)
 def constant_(tensor: Any, val: float) -> Any:
-    """A constant."""
+    """A constant.
+
+    Args:
+        val: the constant.
+    """
     return _fill(tensor, val)
 
 
 @initializer
+@arguments_of(uniform_)
 def ones_(tensor: Any) -> Any:
     """Ones."""
     return _fill(tensor, 1)
 
 
 @initializer
+@arguments_of(uniform_)
 def zeros_(tensor: Any) -> Any:
     """Zeros."""
     return _fill(tensor, 0)
 
 
 @initializer
+@arguments_of(uniform_)
 def eye_(tensor: Any) -> Any:
     """The identity matrix."""
     if len(tensor.shape) != 2:
@@ -188,8 +223,13 @@ def eye_(tensor: Any) -> Any:
 
 
 @initializer
+@arguments_of(uniform_)
 def dirac_(tensor: Any, groups: int = 1) -> Any:
-    """A convolution weight that passes as many channels through as it can, group by group."""
+    """A convolution weight that passes as many channels through as it can, group by group.
+
+    Args:
+        groups: the number of groups, which divides that of the output channels.
+    """
     shape = tensor.shape
     if len(shape) not in (3, 4, 5) or shape[0] % groups:
         raise ShapeError(
@@ -206,15 +246,25 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
 
 
 @initializer
+@arguments_of(uniform_)
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
-    """Uniform, after Glorot and Bengio, "Understanding the difficulty of training" (2010)."""
+    """Uniform, after Glorot and Bengio, "Understanding the difficulty of training" (2010).
+
+    Args:
+        gain: the factor of the bound, as of `calculate_gain`.
+    """
     bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 @initializer
+@arguments_of(uniform_)
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Any:
-    """Normal, after Glorot and Bengio, "Understanding the difficulty of training" (2010)."""
+    """Normal, after Glorot and Bengio, "Understanding the difficulty of training" (2010).
+
+    Args:
+        gain: the factor of the standard deviation, as of `calculate_gain`.
+    """
     return normal_(
         tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator
     )
@@ -238,11 +288,18 @@ def _is_empty(tensor: Any) -> bool:
 
 
 @initializer
+@arguments_of(uniform_)
 def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Any:  # fmt: skip
-    """Uniform, after He et al., "Delving deep into rectifiers" (2015)."""
+    """Uniform, after He et al., "Delving deep into rectifiers" (2015).
+
+    Args:
+        a: the slope of `leaky_relu` below 0.
+        mode: `fan_in` keeps the scale of activations, `fan_out` that of gradients.
+        nonlinearity: what follows the layer, as for `calculate_gain`.
+    """
     if _is_empty(tensor):
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
@@ -250,6 +307,7 @@ def kaiming_uniform_(
 
 
 @initializer
+@arguments_of(kaiming_uniform_)
 def kaiming_normal_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
@@ -262,11 +320,15 @@ def kaiming_normal_(
 
 
 @initializer
+@arguments_of(uniform_)
 def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None) -> Any:
     """Orthogonal rows or columns, after Saxe et al., "Exact solutions to the dynamics of learning"
     (2013).
 
     The tensor counts as a matrix of its first dimension by all others.
+
+    Args:
+        gain: the factor of the matrix.
     """
     shape = tensor.shape
     if len(shape) < 2:
@@ -282,10 +344,16 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
 
 
 @initializer
+@arguments_of(uniform_)
 def sparse_(
     tensor: Any, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Any:
-    """Normal, with a fraction of each column zero."""
+    """Normal, with a fraction of each column zero.
+
+    Args:
+        sparsity: the fraction.
+        std: the standard deviation of the others.
+    """
     shape = tensor.shape
     if len(shape) != 2:
         raise ShapeError(f"sparse_: expected a matrix, got shape {show(shape)}{at_user_line()}")

@@ -22,6 +22,8 @@ from weft.errors import UnknownShapeError
 from weft.ir.dtype import DType
 from weft.ir.node import at_user_line
 
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
+
 
 def own(data: Any) -> Lazy:
     """The value for a new tensor: its own copy, so that a change of one tensor changes no other."""
@@ -62,6 +64,7 @@ class Buffer(Tensor):
     Args:
         data: as for `Parameter`.
         data: as in `Parameter`.
+        persistent: whether it is part of the state dict.
     """
 
     persistent: bool
@@ -162,7 +165,13 @@ class Uninitialized(Tensor):
 
 
 class UninitializedParameter(Uninitialized, Parameter):
-    """A parameter without a shape yet; `materialize` gives the same object one."""
+    """A parameter without a shape yet; `materialize` gives the same object one.
+
+    Args:
+        requires_grad: whether it is trained.
+        device: only the CPU.
+        dtype: the element type, by default `weft.get_default_dtype()`.
+    """
 
     settled = Parameter
 
@@ -171,7 +180,14 @@ class UninitializedParameter(Uninitialized, Parameter):
 
 
 class UninitializedBuffer(Uninitialized, Buffer):
-    """A buffer without a shape yet."""
+    """A buffer without a shape yet.
+
+    Args:
+        requires_grad: whether it gets a gradient.
+        device: only the CPU.
+        dtype: the element type, by default `weft.get_default_dtype()`.
+        persistent: whether it is part of the state dict.
+    """
 
     settled = Buffer
 

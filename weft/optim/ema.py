@@ -31,6 +31,7 @@ class ExponentialMovingAverage:
     Call `update` after the optimizer's `step`, and evaluate inside `average_parameters()`.
 
     Args:
+        parameters: the tensors to average.
         decay: from 0 to 1; 0.999 averages over about a thousand steps.
 
     >>> import weft as wf

@@ -222,7 +222,7 @@ class Placing:
 
     # -- memory
 
-    def settle(self) -> None:
+    def add_copies(self) -> None:
         """Adds copies: old values read after their update, and updates that are not in place."""
         changed = {*self.adopted.values(), *self.copied}
         for value in self.step.fetches:

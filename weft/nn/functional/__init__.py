@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft import exports
 from weft.nn.functional.activation import *
 from weft.nn.functional.attention import *
 from weft.nn.functional.classification import *
@@ -18,8 +19,7 @@ from weft.nn.functional.padding import *
 from weft.nn.functional.pooling import *
 from weft.nn.functional.sequence import *
 from weft.nn.functional.vision import *
-from weft.ops.refusal import guard as _guard
+from weft.ops.refusal import guard
 
-__all__ = sorted([name for name, x in globals().items() if name[0] != "_" and callable(x)])
-
-_guard(globals())
+exports.gather(globals())
+guard(globals())

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from weft import ops
+from weft.documentation import arguments_of
 from weft.eager.functions.elementwise.activation import (
     celu_of,
     elu_of,
@@ -39,7 +40,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def settle(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:
+def _applied(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:
     """Call an elementwise function, in place if requested."""
     if inplace:
         name = function.function.__name__.strip("_")
@@ -58,34 +59,44 @@ _function = functools.cache(lambda name: of_one(name, floats=name not in ("relu"
 
 
 def relu(input: Any, inplace: bool = False) -> Any:
-    """`max(x, 0)`."""
+    """`max(x, 0)`.
+
+    Args:
+        input: any shape.
+        inplace: replace the input by the result.
+    """
     return _plain("relu", input, inplace)
 
 
+@arguments_of(relu)
 def relu_(input: Any) -> Any:
     """`relu` in place."""
     return _plain("relu", input, True)
 
 
+@arguments_of(relu)
 def relu6(input: Any, inplace: bool = False) -> Any:
     """`min(max(x, 0), 6)`."""
     return _plain("relu6", input, inplace)
 
 
+@arguments_of(relu)
 def selu(input: Any, inplace: bool = False) -> Any:
     """Scaled exponential linear unit (Klambauer et al., 2017)."""
     return _plain("selu", input, inplace)
 
 
+@arguments_of(relu)
 def selu_(input: Any) -> Any:
     """`selu` in place."""
     return selu(input, inplace=True)
 
 
+@arguments_of(relu)
 def silu(input: Any, inplace: bool = False) -> Any:
     """`x * sigmoid(x)`, also called swish."""
     if lazy_of(input).type.dtype.is_complex:
-        return settle(_complex_silu, input, inplace)
+        return _applied(_complex_silu, input, inplace)
     return _plain("silu", input, inplace)
 
 
@@ -94,18 +105,24 @@ def _complex_silu(x: Value) -> Value:
     return x * catalogue.sigmoid(x)
 
 
+@arguments_of(relu)
 def sigmoid(input: Any) -> Any:
     """`1 / (1 + exp(-x))`."""
     return _plain("sigmoid", input)
 
 
+@arguments_of(relu)
 def tanh(input: Any) -> Any:
     """Hyperbolic tangent."""
     return _plain("tanh", input)
 
 
+@arguments_of(relu)
 def gelu(input: Any, approximate: str = "none") -> Any:
     """`x * Phi(x)`; with `approximate="tanh"`, its tanh approximation.
+
+    Args:
+        approximate: `none` or `tanh`.
 
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
     """
@@ -116,37 +133,54 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     return _plain("gelu", input) if approximate == "none" else gelu_of(input, approximate=True)
 
 
+@arguments_of(relu)
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
-    """`x` where it is positive, else `negative_slope * x`."""
-    return settle(leaky_relu_of, input, inplace, alpha=float(negative_slope))
+    """`x` where it is positive, else `negative_slope * x`.
+
+    Args:
+        negative_slope: the slope below 0.
+    """
+    return _applied(leaky_relu_of, input, inplace, alpha=float(negative_slope))
 
 
+@arguments_of(leaky_relu)
 def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
     """`leaky_relu` in place."""
     return leaky_relu(input, negative_slope, True)
 
 
+@arguments_of(relu)
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """`x` where it is positive, else `alpha * (exp(x) - 1)`."""
-    return settle(elu_of, input, inplace, alpha=float(alpha))
+    """`x` where it is positive, else `alpha * (exp(x) - 1)`.
+
+    Args:
+        alpha: the negative of the limit at minus infinity.
+    """
+    return _applied(elu_of, input, inplace, alpha=float(alpha))
 
 
+@arguments_of(elu)
 def elu_(input: Any, alpha: float = 1.0) -> Any:
     """`elu` in place."""
     return elu(input, alpha, True)
 
 
+@arguments_of(relu)
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
+
+    Args:
+        alpha: the negative of the limit at minus infinity; not 0.
 
     Raises:
         ArgumentError: `alpha` is 0.
     """
     if not alpha:
         raise ArgumentError(f"celu: expected alpha other than 0, got {alpha}{at_user_line()}")
-    return settle(celu_of, input, inplace, alpha=float(alpha))
+    return _applied(celu_of, input, inplace, alpha=float(alpha))
 
 
+@arguments_of(celu)
 def celu_(input: Any, alpha: float = 1.0) -> Any:
     """`celu` in place."""
     return celu(input, alpha, inplace=True)
@@ -155,8 +189,13 @@ def celu_(input: Any, alpha: float = 1.0) -> Any:
 _hardtanh = recorded(ops.hardtanh)
 
 
+@arguments_of(relu)
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """`x` clipped to [min_val, max_val].
+
+    Args:
+        min_val: the least result.
+        max_val: the largest result.
 
     Raises:
         ArgumentError: `min_val` exceeds `max_val`.
@@ -164,9 +203,10 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     if min_val > max_val:
         text = f"hardtanh: expected min_val <= max_val, got {min_val} and {max_val}"
         raise ArgumentError(text + at_user_line())
-    return settle(_hardtanh, input, inplace, low=float(min_val), high=float(max_val))
+    return _applied(_hardtanh, input, inplace, low=float(min_val), high=float(max_val))
 
 
+@arguments_of(hardtanh)
 def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
     """`hardtanh` in place."""
     return hardtanh(input, min_val, max_val, inplace=True)
@@ -175,25 +215,33 @@ def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
 _hardsigmoid = recorded(ops.hardsigmoid)
 
 
+@arguments_of(relu)
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     """`relu6(x + 3) / 6`."""
-    return settle(_hardsigmoid, input, inplace)
+    return _applied(_hardsigmoid, input, inplace)
 
 
 _hardswish = recorded(ops.hardswish)
 
 
+@arguments_of(relu)
 def hardswish(input: Any, inplace: bool = False) -> Any:
     """`x * relu6(x + 3) / 6`."""
-    return settle(_hardswish, input, inplace)
+    return _applied(_hardswish, input, inplace)
 
 
 _softplus = recorded(piecewise_activation.softplus)
 
 
 @with_outlet
+@arguments_of(relu)
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` exceeds `threshold`."""
+    """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` exceeds `threshold`.
+
+    Args:
+        beta: the sharpness of the bend at 0.
+        threshold: `beta * x` from which on the result is `x`, which avoids overflow.
+    """
     return _softplus(input, beta=float(beta), threshold=float(threshold))
 
 
@@ -201,6 +249,7 @@ _logsigmoid = recorded(ops.log_sigmoid)
 
 
 @with_outlet
+@arguments_of(relu)
 def logsigmoid(input: Any) -> Any:
     """`log(sigmoid(x))`."""
     return _logsigmoid(input)
@@ -209,6 +258,7 @@ def logsigmoid(input: Any) -> Any:
 _softsign = recorded(ops.softsign)
 
 
+@arguments_of(relu)
 def softsign(input: Any) -> Any:
     """`x / (1 + |x|)`."""
     return _softsign(*promoted(input, floats=True))
@@ -217,6 +267,7 @@ def softsign(input: Any) -> Any:
 _tanhshrink = recorded(ops.tanhshrink)
 
 
+@arguments_of(relu)
 def tanhshrink(input: Any) -> Any:
     """`x - tanh(x)`."""
     return _tanhshrink(*promoted(input, floats=True))
@@ -225,13 +276,19 @@ def tanhshrink(input: Any) -> Any:
 _mish = recorded(ops.mish)
 
 
+@arguments_of(relu)
 def mish(input: Any, inplace: bool = False) -> Any:
     """`x * tanh(softplus(x))` (Misra, 2019)."""
-    return settle(_mish, input, inplace)
+    return _applied(_mish, input, inplace)
 
 
+@arguments_of(relu)
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:
-    """`x` where `|x| > lambd`, else 0."""
+    """`x` where `|x| > lambd`, else 0.
+
+    Args:
+        lambd: the largest magnitude that becomes 0.
+    """
     return hardshrink_of(input, limit=float(lambd))
 
 
@@ -239,8 +296,12 @@ _softshrink = recorded(ops.softshrink)
 
 
 @with_outlet
+@arguments_of(relu)
 def softshrink(input: Any, lambd: float = 0.5) -> Any:
     """`x` shrunk towards 0 by `lambd`: 0 where `|x| <= lambd`.
+
+    Args:
+        lambd: the largest magnitude that becomes 0, by which others shrink.
 
     Raises:
         ArgumentError: `lambd` is negative or not finite.
@@ -253,14 +314,21 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
 _threshold = recorded(ops.threshold)
 
 
+@arguments_of(relu)
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
-    """`x` where it exceeds `threshold`, else `value`."""
-    return settle(_threshold, input, inplace, limit=float(threshold), value=float(value))
+    """`x` where it exceeds `threshold`, else `value`.
+
+    Args:
+        threshold: the largest element that is replaced.
+        value: what it is replaced by.
+    """
+    return _applied(_threshold, input, inplace, limit=float(threshold), value=float(value))
 
 
+@arguments_of(threshold)
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """`threshold` in place."""
-    return settle(_threshold, input, True, limit=float(threshold), value=float(value))
+    return _applied(_threshold, input, True, limit=float(threshold), value=float(value))
 
 
 def _per_channel(weight: Value, rank: int) -> Value:
@@ -282,13 +350,19 @@ def _prelu(x: Value, weight: Value) -> Value:
 
 
 def prelu(input: Any, weight: Any) -> Any:
-    """`x` where it is positive, else `weight * x`, one weight or one per channel (dimension 1)."""
+    """`x` where it is positive, else `weight * x`, one weight or one per channel (dimension 1).
+
+    Args:
+        input: (N, C, ...), or any shape with one weight.
+        weight: the slope below 0: one number, or one for each channel.
+    """
     return _prelu(input, weight)
 
 
 _rrelu = recorded(relaxed.rrelu)
 
 
+@arguments_of(relu)
 def rrelu(
     input: Any,
     lower: float = 1.0 / 8,
@@ -298,6 +372,11 @@ def rrelu(
 ) -> Any:
     """A leaky `relu` with a random slope from [lower, upper] in training, else their mean.
 
+    Args:
+        lower: the least slope below 0.
+        upper: the largest slope below 0.
+        training: draw a slope for each element, instead of the mean for all.
+
     Raises:
         ArgumentError: the bounds are in the wrong order or not finite.
     """
@@ -305,15 +384,20 @@ def rrelu(
         text = f"rrelu: expected finite lower <= upper, got {lower} and {upper}"
         raise ArgumentError(text + at_user_line())
     if training:
-        return settle(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)
-    return settle(leaky_relu_of, input, inplace, alpha=(lower + upper) / 2)
+        return _applied(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)
+    return _applied(leaky_relu_of, input, inplace, alpha=(lower + upper) / 2)
 
 
 _glu = recorded(ops.glu)
 
 
 def glu(input: Any, dim: int = -1) -> Any:
-    """The first half along `dim` times the sigmoid of the second (Dauphin et al., 2016)."""
+    """The first half along `dim` times the sigmoid of the second (Dauphin et al., 2016).
+
+    Args:
+        input: any shape, of even size along `dim`.
+        dim: the dimension that is halved.
+    """
     return _glu(input, dim=dim)
 
 
@@ -366,17 +450,26 @@ def _as_scalar(x: Value) -> Value:
 
 
 def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """`exp(x) / sum(exp(x))` along `dim`, computed in `dtype` if given."""
+    """`exp(x) / sum(exp(x))` along `dim`, computed in `dtype` if given.
+
+    Args:
+        input: any shape.
+        dim: the dimension along which the results add up to 1; by default 0 for ranks 0, 1 and 3,
+            else 1.
+        dtype: the type of computation and result, by default the input's.
+    """
     x, axis = _rows("softmax", input, dim, dtype)
     return _ranked(_softmax(x, dim=axis), input)
 
 
+@arguments_of(softmax)
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """`log(softmax(x))` along `dim`, computed in `dtype` if given."""
     x, axis = _rows("log_softmax", input, dim, dtype)
     return _ranked(_log_softmax(x, dim=axis), input)
 
 
+@arguments_of(softmax)
 def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """`softmax(-x)` along `dim`."""
     return softmax(_negative(input), dim, dtype=dtype)
@@ -399,8 +492,11 @@ def gumbel_softmax(
     """Differentiable samples from a categorical distribution (Jang et al., 2016).
 
     Args:
+        logits: logarithms of probabilities, of any scale.
         tau: temperature.
         hard: one-hot results, with the gradient of the soft ones.
+        eps: has no effect.
+        dim: the dimension along which they are those of one distribution.
     """
     y = _gumbel_softmax(logits, next_counter(), tau=float(tau), dim=dim)
     return _one_hot_of_largest(y, dim=dim) if hard else y

@@ -24,7 +24,9 @@ def scaled_dot_product_attention(
     """`softmax(query @ key.T * scale + mask) @ value`.
 
     Args:
-        query: (..., L, E); key (..., S, E); value (..., S, Ev).
+        query: (..., L, E).
+        key: (..., S, E).
+        value: (..., S, Ev).
         attn_mask: broadcasts to (..., L, S): true for keys that a query may see, or numbers to add.
         dropout_p: probability of dropping an attention weight.
         is_causal: query i sees only keys 0 to i; excludes `attn_mask`.
@@ -154,14 +156,29 @@ def multi_head_attention_forward(
     """`nn.MultiheadAttention` as a function: the result, and the weights or `None`.
 
     Args:
-        query: (L, N, E) or (L, E); key and value likewise, of S rows.
+        query: (L, N, E) or (L, E).
+        key, value: likewise, of S rows.
         embed_dim_to_check: E, a multiple of `num_heads`.
+        num_heads: the number of heads.
         in_proj_weight: of queries, keys and values, (3 E, E), unless `use_separate_proj_weight`.
         in_proj_bias: (3 E), or `None`.
-        bias_k: a learned additional key (1, 1, E), and `bias_v` a value; or `None`s.
+        bias_k, bias_v: a learned additional key and value (1, 1, E), or `None`s.
+        add_zero_attn: append a key and a value of zeros.
         dropout_p: probability of dropping an attention weight in training.
+        out_proj_weight: of the output's projection, (E, E).
+        out_proj_bias: (E), or `None`.
+        training: whether attention weights are dropped.
+        key_padding_mask: (N, S), true for keys to ignore, or numbers to add.
+        need_weights: whether to return the weights.
+        attn_mask: (L, S) or (N num_heads, L, S), true for pairs to ignore, or numbers to add.
+        use_separate_proj_weight: use `q_proj_weight`, `k_proj_weight` and `v_proj_weight`.
+        q_proj_weight: (E, E).
+        k_proj_weight: (E, width of keys).
+        v_proj_weight: (E, width of values).
         static_k: keys used instead of projected ones, (N num_heads, S, E / num_heads).
         static_v: values, likewise.
+        average_attn_weights: return the mean of the heads' weights.
+        is_causal: `attn_mask` is the causal mask, so it need not be read.
 
     Raises:
         ShapeError: inputs or masks do not fit.

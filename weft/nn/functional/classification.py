@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ArgumentError, ShapeError
@@ -24,6 +25,7 @@ _cross_entropy = recorded(formulas.cross_entropy)
 _soft_cross_entropy = recorded(formulas.soft_cross_entropy)
 
 
+@arguments_of(reduction_of)
 def cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
@@ -63,11 +65,17 @@ def cross_entropy(
 _nll_loss = recorded(formulas.nll_loss)
 
 
+@arguments_of(cross_entropy)
 def nll_loss(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`-input[target]`, for log probabilities; arguments as in `cross_entropy`."""
+    """`-input[target]`, for log probabilities.
+
+    Args:
+        input: log probabilities (N, C), (N, C, d...) or (C).
+        target: classes (N), (N, d...) or ().
+    """
     way = reduction_of("nll_loss", reduction, size_average, reduce)
     _check_classes("nll_loss", input, target, weight)
     return _nll_loss(input, target, weight, ignore_index=ignore_index, reduction=way)
@@ -107,11 +115,17 @@ def _check_class_weight(name: str, x: tuple[int, ...], weight: Any) -> None:
 _binary_cross_entropy = recorded(formulas.binary_cross_entropy)
 
 
+@arguments_of(reduction_of)
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """`-target * log(x) - (1 - target) * log(1 - x)`; logarithms are clipped at -100.
+
+    Args:
+        input: probabilities, any shape.
+        target: probabilities, of the same shape.
+        weight: factors that broadcast to the losses.
 
     Raises:
         OutOfRangeError: at execution, an input or target is outside [0, 1];
@@ -126,6 +140,7 @@ def binary_cross_entropy(
 _binary_cross_entropy_with_logits = recorded(formulas.binary_cross_entropy_with_logits)
 
 
+@arguments_of(binary_cross_entropy)
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: Any = None,
@@ -133,6 +148,7 @@ def binary_cross_entropy_with_logits(
     """`binary_cross_entropy` of `sigmoid(input)`, stable for any logits.
 
     Args:
+        input: logits, any shape.
         weight: factors that broadcast to the losses.
         pos_weight: factors of the positive term, which broadcast.
     """
@@ -147,11 +163,18 @@ def binary_cross_entropy_with_logits(
 _multilabel_soft_margin_loss = recorded(formulas.multilabel_soft_margin_loss)
 
 
+@arguments_of(reduction_of)
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """The mean over classes of `binary_cross_entropy_with_logits`."""
+    """The mean over classes of `binary_cross_entropy_with_logits`.
+
+    Args:
+        input: logits (N, C) or (C).
+        target: 0 or 1, of the same shape.
+        weight: factors that broadcast to the losses.
+    """
     way = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
     check_factors("multilabel_soft_margin_loss", dims_of(input), weight)
     return _multilabel_soft_margin_loss(*promoted(input, target, weight), reduction=way)
@@ -160,6 +183,7 @@ def multilabel_soft_margin_loss(
 _multilabel_margin_loss = recorded(formulas.multilabel_margin_loss)
 
 
+@arguments_of(reduction_of)
 def multilabel_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
@@ -196,11 +220,20 @@ def multilabel_margin_loss(
 _multi_margin_loss = recorded(formulas.multi_margin_loss)
 
 
+@arguments_of(reduction_of)
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes`."""
+    """`sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes`.
+
+    Args:
+        input: scores (N, classes) or (classes).
+        target: the class t, (N) or ().
+        p: 1 or 2.
+        margin: by how much the score of the class should exceed the others.
+        weight: a factor for each class.
+    """
     if p not in (1, 2):
         raise ArgumentError(f"multi_margin_loss: expected p 1 or 2, got {p}{at_user_line()}")
     input = input if dims_of(input) else input.reshape(1)

@@ -45,6 +45,13 @@ def reduction_of(
 ) -> str:  # fmt: skip
     """The reduction that the arguments give; the deprecated `size_average`, `reduce` come first.
 
+    Args:
+        name: of the function, for the error.
+        reduction: `mean` or `sum` of the losses, or `none`, which returns each of them.
+        size_average, reduce: deprecated: `reduce=False` is the reduction `none`,
+            `size_average=False` is `sum`.
+        valid: the reductions that the function has.
+
     Raises:
         ArgumentError: the name is unknown.
     """

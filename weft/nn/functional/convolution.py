@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
@@ -107,7 +108,15 @@ def conv1d(
     """Cross-correlation of (N, C, L) or (C, L) with weights (out, C / groups, k).
 
     Args:
-        padding: zeros at both ends, or `"same"` or `"valid"`.
+        input: (N, C, spatial...) or (C, spatial...).
+        weight: (out, C / groups, window...).
+        bias: (out).
+        stride: the steps of the window; one number stands for all dimensions.
+        padding: how many zeros are added at both ends of each spatial dimension; or `"same"`, which
+            keeps the sizes (with stride 1), or `"valid"`, which adds none.
+        dilation: the steps within the window.
+        groups: the number of groups that the channels are divided into; outputs of a group are
+            computed from its inputs only.
 
     Raises:
         ShapeError: shapes that do not fit.
@@ -115,14 +124,12 @@ def conv1d(
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@arguments_of(conv1d)
 def conv2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
     """Cross-correlation of (N, C, H, W) or (C, H, W) with weights (out, C / groups, kh, kw).
-
-    Args:
-        padding: zeros at both ends, or `"same"` or `"valid"`.
 
     Raises:
         ShapeError: shapes that do not fit.
@@ -130,14 +137,12 @@ def conv2d(
     return convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@arguments_of(conv1d)
 def conv3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
     """Cross-correlation of (N, C, D, H, W) or (C, D, H, W) with weights of 3 window dimensions.
-
-    Args:
-        padding: zeros at both ends, or `"same"` or `"valid"`.
 
     Raises:
         ShapeError: shapes that do not fit.
@@ -183,14 +188,22 @@ def transpose(
     return _TRANSPOSE[spatial](input, weight, bias, **static, groups=int(groups))
 
 
+@arguments_of(conv1d)
 def conv_transpose1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Any:  # fmt: skip
-    """The transpose of `conv1d`: (N, C, L) with weights (C, out / groups, k)."""
+    """The transpose of `conv1d`: (N, C, L) with weights (C, out / groups, k).
+
+    Args:
+        weight: (C, out / groups, window...).
+        padding: how much is cut off at both ends of each spatial dimension.
+        output_padding: how much larger the output is at the end of each spatial dimension.
+    """
     return transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@arguments_of(conv_transpose1d)
 def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -199,6 +212,7 @@ def conv_transpose2d(
     return transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+@arguments_of(conv_transpose1d)
 def conv_transpose3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,

@@ -20,7 +20,14 @@ _pairwise_distance = recorded(formulas.pairwise_distance)
 def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Any:
-    """The p-norm of `x1 - x2 + eps` along the last dimension."""
+    """The p-norm of `x1 - x2 + eps` along the last dimension.
+
+    Args:
+        x1, x2: (N, D) or (D); shapes that broadcast.
+        p: the exponent of the norm.
+        eps: is added to the differences, so that the gradient is defined where they are 0.
+        keepdim: keep the last dimension, with size 1.
+    """
     xs = promoted(x1, x2)
     return _pairwise_distance(*xs, p=float(p), eps=float(eps), keepdim=bool(keepdim))
 
@@ -29,7 +36,13 @@ _cosine_similarity = recorded(formulas.cosine_similarity)
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """`x1 . x2 / (|x1| * |x2|)` along a dimension, with norms of at least `eps`."""
+    """`x1 . x2 / (|x1| * |x2|)` along a dimension, with norms of at least `eps`.
+
+    Args:
+        x1, x2: shapes that broadcast.
+        dim: the dimension of the vectors.
+        eps: the least norm, so that no division by 0 occurs.
+    """
     return _cosine_similarity(*promoted(x1, x2), dim=dim, eps=float(eps))
 
 
@@ -37,7 +50,14 @@ _normalize = recorded(formulas.normalize)
 
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
-    """`x` divided by its p-norm along a dimension, which counts as `eps` at least."""
+    """`x` divided by its p-norm along a dimension, which counts as `eps` at least.
+
+    Args:
+        input: any shape.
+        p: the exponent of the norm.
+        dim: the dimension of the vectors.
+        eps: the least norm, so that no division by 0 occurs.
+    """
     return _normalize(input, p=float(p), dim=dim, eps=float(eps))
 
 
@@ -46,6 +66,10 @@ _pdist = recorded(formulas.pdist)
 
 def pdist(input: Any, p: float = 2.0) -> Any:
     """The p-norms of the differences of all pairs of rows, in the order (0, 1), (0, 2), ...
+
+    Args:
+        input: (N, D).
+        p: the exponent of the norm.
 
     Raises:
         DTypeError: the input is complex.

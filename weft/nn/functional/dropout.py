@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded, wrap
@@ -55,11 +56,18 @@ def _drop(
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """0 with probability `p`, else `x / (1 - p)`, in training; `x` otherwise.
 
+    Args:
+        input: any shape.
+        p: the probability.
+        training: whether anything is left out.
+        inplace: replace the input by the result.
+
     Source: Srivastava et al., "Dropout" (2014).
     """
     return _drop("dropout", _dropout, input, p, training, inplace)
 
 
+@arguments_of(dropout)
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
     """Dropout that keeps mean and variance, for networks with `selu`."""
     return _drop("alpha_dropout", _alpha_dropout, input, p, training, inplace)
@@ -76,24 +84,28 @@ def _inner(name: str, input: Any, ranks: tuple[int, ...], spatial: int | None) -
     return max(len(shape) - 2, 0) if spatial is None else spatial
 
 
+@arguments_of(dropout)
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, L) or (C, L)."""
     shared = _inner("dropout1d", input, (2, 3), 1)
     return _drop("dropout1d", _dropout, input, p, training, inplace, shared)
 
 
+@arguments_of(dropout)
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, H, W), (N, C, L) or (N, C)."""
     shared = _inner("dropout2d", input, (2, 3, 4), None)
     return _drop("dropout2d", _dropout, input, p, training, inplace, shared)
 
 
+@arguments_of(dropout)
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     shared = _inner("dropout3d", input, (4, 5), 3)
     return _drop("dropout3d", _dropout, input, p, training, inplace, shared)
 
 
+@arguments_of(dropout)
 def feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Any:

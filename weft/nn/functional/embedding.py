@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
@@ -72,6 +73,7 @@ def embedding(
         weight: (rows, width).
         padding_idx: a row that gets no gradient.
         max_norm: rows that are looked up are first rescaled, in place, to this `norm_type`-norm.
+        norm_type: the exponent of the norm.
         scale_grad_by_freq: divide a row's gradient by how often it is looked up.
         sparse: accepted; gradients of tables are row-sparse internally wherever that is faster.
 
@@ -97,6 +99,7 @@ _bag_of_rows = recorded(formulas.bag_of_rows, looks_up=True)
 _bags_by_offset = recorded(formulas.bags_by_offset, looks_up=True)
 
 
+@arguments_of(embedding)
 def embedding_bag(
     input: Any,
     weight: Any,
@@ -116,9 +119,9 @@ def embedding_bag(
         input: integers, (bags, size), or (n) with `offsets`.
         weight: (rows, width).
         offsets: the start of each bag, (bags).
+        mode: `sum`, `mean` or `max`.
         per_sample_weights: factors of the rows, of the shape of `input`; only for `mode="sum"`.
         include_last_offset: `offsets` has one more entry, the end of the last bag.
-        max_norm, norm_type, scale_grad_by_freq: as for `embedding`.
         padding_idx: a row that is not counted.
 
     Raises:
@@ -164,6 +167,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """One-hot rows along a new last dimension; int64.
 
     Args:
+        tensor: integers of any shape.
         num_classes: its size; by default the largest index plus 1, which needs the values.
 
     Raises:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.functions.random.generator import rand
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
@@ -68,7 +69,10 @@ def fractional_max_pool2d(
     """Max pooling of (N, C, H, W) with random windows.
 
     Args:
-        output_size: the output's sizes, or `output_ratio`, below 1, relative to the input's.
+        input: (N, C, spatial...) or (C, spatial...).
+        kernel_size: the size of the windows; one number stands for all dimensions.
+        output_size: the output's spatial sizes; or `output_ratio`.
+        output_ratio: the output's sizes relative to the input's, below 1.
         return_indices: also return the indices of the maxima.
         _random_samples: numbers in [0, 1), (N, C, 2), that choose the windows; a surplus is
             ignored.
@@ -78,14 +82,12 @@ def fractional_max_pool2d(
     )
 
 
+@arguments_of(fractional_max_pool2d)
 def fractional_max_pool3d(
     input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
     return_indices: bool = False, _random_samples: Any = None,
 ) -> Any:  # fmt: skip
-    """Max pooling of (N, C, D, H, W) with random windows.
-
-    The arguments are those of `fractional_max_pool2d`.
-    """
+    """Max pooling of (N, C, D, H, W) with random windows."""
     return fractional_max_pool(
         3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
     )

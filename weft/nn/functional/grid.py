@@ -28,6 +28,7 @@ def grid_sample(
     """(N, C, spatial...) sampled at the coordinates (N, new spatial..., axes); differentiable.
 
     Args:
+        input: (N, C, H, W) or (N, C, D, H, W).
         grid: coordinates from -1 to 1, the last spatial axis first.
         mode: `bilinear` (also for 3 spatial axes), `nearest`, or `bicubic` (2 axes).
         padding_mode: values outside the image: `zeros`, `border` or `reflection`.
@@ -66,6 +67,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     """The grid for `grid_sample` of the affine maps `theta`, (N, 2, 3) or (N, 3, 4).
 
     Args:
+        theta: the maps, (N, 2, 3) or (N, 3, 4).
         size: of the output of `grid_sample`: (N, C, H, W) or (N, C, D, H, W).
         align_corners: as in `grid_sample`.
 

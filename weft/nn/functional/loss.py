@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
@@ -28,11 +29,18 @@ __all__ = [
 _mse_loss = recorded(formulas.mse_loss)
 
 
+@arguments_of(reduction_of)
 def mse_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: Any = None,
 ) -> Any:  # fmt: skip
-    """Squared differences."""
+    """Squared differences.
+
+    Args:
+        input: predictions, any shape.
+        target: the values they should have, of the same shape.
+        weight: a factor for each element, of the input's shape; a mean is divided by their sum.
+    """
     warn_of_sizes("mse_loss", input, target)
     check_equal_factors("mse_loss", input, weight)
     way = reduction_of("mse_loss", reduction, size_average, reduce)
@@ -43,6 +51,7 @@ def mse_loss(
 _l1_loss = recorded(formulas.l1_loss)
 
 
+@arguments_of(mse_loss)
 def l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", weight: Any = None,
@@ -57,11 +66,16 @@ def l1_loss(
 _smooth_l1_loss = recorded(formulas.smooth_l1_loss)
 
 
+@arguments_of(mse_loss)
 def smooth_l1_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", beta: float = 1.0,
 ) -> Any:  # fmt: skip
-    """Absolute differences; squared (and scaled) below `beta`."""
+    """Absolute differences; squared (and scaled) below `beta`.
+
+    Args:
+        beta: the difference from which on the loss is linear.
+    """
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     if not beta >= 0:
@@ -74,10 +88,15 @@ def smooth_l1_loss(
 _huber_loss = recorded(formulas.huber_loss)
 
 
+@arguments_of(mse_loss)
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Any:
-    """Half the squared differences; linear beyond `delta` (Huber, 1964)."""
+    """Half the squared differences; linear beyond `delta` (Huber, 1964).
+
+    Args:
+        delta: the difference from which on the loss is linear.
+    """
     if not delta > 0:
         raise ArgumentError(f"huber_loss: expected delta > 0, got {delta}{at_user_line()}")
     warn_of_sizes("huber_loss", input, target)
@@ -89,6 +108,7 @@ def huber_loss(
 _kl_div = recorded(formulas.kl_div)
 
 
+@arguments_of(reduction_of)
 def kl_div(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: bool = False,
@@ -100,6 +120,7 @@ def kl_div(
         target: probabilities, or their logarithms with `log_target`.
         reduction: also `batchmean`, the sum divided by the number of rows, as the definition has
             it.
+        log_target: the target contains logarithms of probabilities.
     """
     valid = ("none", "batchmean", "mean", "sum")
     way = reduction_of("kl_div", reduction, size_average, reduce, valid)
@@ -109,11 +130,18 @@ def kl_div(
 _hinge_embedding_loss = recorded(formulas.hinge_embedding_loss)
 
 
+@arguments_of(reduction_of)
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`x` where the target is 1, `max(0, margin - x)` where it is -1."""
+    """`x` where the target is 1, `max(0, margin - x)` where it is -1.
+
+    Args:
+        input: distances, any shape.
+        target: 1 or -1, of the same shape.
+        margin: the distance from which on a target of -1 has no loss.
+    """
     way = reduction_of("hinge_embedding_loss", reduction, size_average, reduce)
     return _hinge_embedding_loss(*promoted(input, target), margin=float(margin), reduction=way)
 
@@ -121,11 +149,18 @@ def hinge_embedding_loss(
 _margin_ranking_loss = recorded(formulas.margin_ranking_loss)
 
 
+@arguments_of(reduction_of)
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`max(0, -target * (x1 - x2) + margin)`."""
+    """`max(0, -target * (x1 - x2) + margin)`.
+
+    Args:
+        input1, input2: the scores to compare.
+        target: 1 where the first should be larger, -1 where the second should.
+        margin: by how much it should be larger.
+    """
     way = reduction_of("margin_ranking_loss", reduction, size_average, reduce)
     xs = promoted(input1, input2, target)
     return _margin_ranking_loss(*xs, margin=float(margin), reduction=way)
@@ -134,11 +169,17 @@ def margin_ranking_loss(
 _soft_margin_loss = recorded(formulas.soft_margin_loss)
 
 
+@arguments_of(reduction_of)
 def soft_margin_loss(
     input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`log(1 + exp(-target * x))`, targets 1 and -1."""
+    """`log(1 + exp(-target * x))`, targets 1 and -1.
+
+    Args:
+        input: scores, any shape.
+        target: 1 or -1, of the same shape.
+    """
     way = reduction_of("soft_margin_loss", reduction, size_average, reduce)
     return _soft_margin_loss(*promoted(input, target), reduction=way)
 
@@ -146,6 +187,7 @@ def soft_margin_loss(
 _triplet_margin_loss = recorded(formulas.triplet_margin_loss)
 
 
+@arguments_of(reduction_of)
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2,
     eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
@@ -154,6 +196,12 @@ def triplet_margin_loss(
     """`max(0, margin + distance to the positive - distance to the negative)`.
 
     Args:
+        anchor: (N, D) or (D).
+        positive: an example of the anchor's class, of its shape.
+        negative: an example of another class, of its shape.
+        margin: how much farther than the positive one the negative one should be.
+        p: the exponent of the distance's norm.
+        eps: is added to differences, so that the gradient is defined where they are 0.
         swap: use the distance from the positive to the negative if that is smaller.
 
     Raises:
@@ -175,12 +223,17 @@ def _check_margin(name: str, margin: float) -> None:
 _margin_of_distances = recorded(formulas.margin_of_distances)
 
 
+@arguments_of(triplet_margin_loss)
 def triplet_margin_with_distance_loss(
     anchor: Any, positive: Any, negative: Any, *,
     distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """`triplet_margin_loss` with a custom distance, a function of two tensors."""
+    """`triplet_margin_loss` with a custom distance, a function of two tensors.
+
+    Args:
+        distance_function: gives the distances of two tensors; by default their 2-norm.
+    """
     if distance_function is None:
         return triplet_margin_loss(
             anchor, positive, negative, margin, swap=swap, reduction=reduction
@@ -197,6 +250,7 @@ def triplet_margin_with_distance_loss(
 _cosine_embedding_loss = recorded(formulas.cosine_embedding_loss)
 
 
+@arguments_of(reduction_of)
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -204,8 +258,9 @@ def cosine_embedding_loss(
     """`1 - cos(x1, x2)` where the target is 1, `max(0, cos(x1, x2) - margin)` where it is -1.
 
     Args:
-        input1: (N, D) or (D), and `input2` likewise.
+        input1, input2: (N, D) or (D).
         target: (N) or ().
+        margin: the similarity up to which a target of -1 has no loss.
 
     Raises:
         ShapeError: the ranks differ from that.
@@ -224,12 +279,21 @@ def cosine_embedding_loss(
 _poisson_nll_loss = recorded(formulas.poisson_nll_loss)
 
 
+@arguments_of(reduction_of)
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False,
     size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """Negative log likelihood of Poisson counts with the rate `exp(input)` or `input`."""
+    """Negative log likelihood of Poisson counts with the rate `exp(input)` or `input`.
+
+    Args:
+        input: rates, or their logarithms, any shape.
+        target: counts, of the same shape.
+        log_input: the input contains logarithms.
+        full: add Stirling's approximation of `log(target!)`.
+        eps: is added to rates, so that no logarithm of 0 occurs, if `log_input` is false.
+    """
     way = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
     return _poisson_nll_loss(
         *promoted(input, target), log_input=bool(log_input), full=bool(full), eps=float(eps),
@@ -240,6 +304,7 @@ def poisson_nll_loss(
 _gaussian_nll_loss = recorded(formulas.gaussian_nll_loss)
 
 
+@arguments_of(reduction_of)
 def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,
     reduction: str = "mean",
@@ -247,8 +312,12 @@ def gaussian_nll_loss(
     """Negative log likelihood of normal numbers with mean `input` and variance `var`.
 
     Args:
+        input: means, any shape.
+        target: samples, of the same shape.
         var: of the shape of `input`, or with one dimension of 1, or without the last one; or a
             number.
+        full: add the constant `log(2 pi) / 2`.
+        eps: the least variance.
 
     Raises:
         ShapeError: `var` has another shape.

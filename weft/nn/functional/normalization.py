@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import ones
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
@@ -37,10 +38,16 @@ def batch_norm(
     """Channels, dimension 1, normalized to mean 0 and variance 1, times `weight` plus `bias`.
 
     Args:
+        input: (N, C, ...).
         running_mean: updated in place in training, like `running_var`; otherwise the statistics to
             normalize by. May be `None` in training.
+        running_var: like `running_mean`.
+        weight: a factor for each channel.
+        bias: an offset for each channel.
+        training: normalize by the input's own statistics.
         momentum: the weight of the new statistics; `None` averages over all batches so far, which
             `count` counts.
+        eps: is added to the variance, so that no division by 0 occurs.
         count: a tensor that counts batches, or `None`.
 
     Raises:
@@ -130,6 +137,13 @@ def layer_norm(
 ) -> Any:
     """The last dimensions normalized to mean 0 and variance 1, times `weight` plus `bias`.
 
+    Args:
+        input: (..., normalized_shape...).
+        normalized_shape: the sizes of the last dimensions, or the size of the last one.
+        weight: factors, of `normalized_shape`.
+        bias: offsets, of `normalized_shape`.
+        eps: is added to the variance, so that no division by 0 occurs.
+
     Source: Ba et al., "Layer Normalization" (2016).
     """
     count = _row_shape("layer_norm", input, normalized_shape, weight, bias)
@@ -139,10 +153,14 @@ def layer_norm(
 _rms_norm = recorded(formulas.rms_norm)
 
 
+@arguments_of(layer_norm)
 def rms_norm(
     input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None
 ) -> Any:
     """The last dimensions divided by their root mean square, times `weight`.
+
+    Args:
+        eps: is added to the mean square; by default the smallest step from 1 of the element type.
 
     Source: Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019).
     """
@@ -156,10 +174,14 @@ def rms_norm(
 _group_norm = recorded(formulas.group_norm)
 
 
+@arguments_of(batch_norm)
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     """Groups of channels of (N, C, ...) normalized to mean 0 and variance 1, then affine.
+
+    Args:
+        num_groups: the number of groups, which divides that of the channels.
 
     Source: Wu and He, "Group Normalization" (2018).
     """
@@ -181,6 +203,7 @@ def group_norm(
 _instance_norm = recorded(formulas.instance_norm)
 
 
+@arguments_of(batch_norm)
 def instance_norm(
     input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None,
     bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
@@ -188,8 +211,11 @@ def instance_norm(
     """Each channel of each example of (N, C, ...) normalized to mean 0 and variance 1.
 
     Args:
+        running_mean: updated in place with `use_input_stats`, like `running_var`; otherwise the
+            statistics to normalize by.
         use_input_stats: normalize by its own statistics and update the running ones, if given;
             otherwise normalize by the running ones.
+        momentum: the weight of the new statistics.
 
     Source: Ulyanov et al., "Instance Normalization" (2016).
     """
@@ -216,6 +242,13 @@ def local_response_norm(
     input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Any:
     """`x / (k + alpha * mean of squares over size neighboring channels) ** beta`.
+
+    Args:
+        input: (N, C, ...), with at least 3 dimensions.
+        size: the number of channels.
+        alpha: the factor of the mean.
+        beta: the exponent.
+        k: the constant.
 
     Source: Krizhevsky et al., "ImageNet classification" (2012).
     """

@@ -26,6 +26,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     """Padding at the ends of the last dimensions.
 
     Args:
+        input: any shape.
         pad: (low, high) of the last dimension, then of the one before it, and so on; negative
             numbers crop.
         mode: `constant`, `reflect` (without the edge), `replicate` or `circular`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, lazy_of, recorded, wrap
 from weft.errors import ArgumentError, ShapeError
@@ -132,21 +133,32 @@ def max_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """Max pooling of (N, C, L) or (C, L), optionally with indices."""
+    """Max pooling of (N, C, L) or (C, L), optionally with indices.
+
+    Args:
+        input: (N, C, spatial...) or (C, spatial...).
+        kernel_size: the size of the windows; one number stands for all dimensions.
+        stride: the steps of the windows, by default `kernel_size`.
+        padding: how much is added at both ends of each dimension, at most half of `kernel_size`; it
+            never is the maximum.
+        dilation: the steps within a window.
+        ceil_mode: also windows that begin inside and end outside.
+        return_indices: also return where the maxima are: their pixels' numbers in the channel, row
+            by row.
+    """
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@arguments_of(max_pool1d)
 def max_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """Max pooling of (N, C, H, W), optionally with indices.
-
-    Indices count the pixels of a channel, row by row.
-    """
+    """Max pooling of (N, C, H, W), optionally with indices."""
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@arguments_of(max_pool1d)
 def max_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
@@ -170,24 +182,37 @@ def avg_pool(
     )  # fmt: skip
 
 
+@arguments_of(max_pool1d)
 def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:  # fmt: skip
-    """Average pooling of (N, C, L) or (C, L)."""
+    """Average pooling of (N, C, L) or (C, L).
+
+    Args:
+        padding: how many zeros are added at both ends of each dimension, at most half of
+            `kernel_size`.
+        count_include_pad: the added zeros count in the mean.
+    """
     return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
+@arguments_of(avg_pool1d)
 def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
-    """Average pooling of (N, C, H, W) or (C, H, W)."""
+    """Average pooling of (N, C, H, W) or (C, H, W).
+
+    Args:
+        divisor_override: what sums are divided by, instead of the number of elements.
+    """
     return avg_pool(
         2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
 
 
+@arguments_of(avg_pool2d)
 def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
@@ -206,13 +231,19 @@ def lp_pool(
     return _lp_pool(input, **windows.static, p=float(norm_type), ceil=bool(ceil_mode))
 
 
+@arguments_of(max_pool1d)
 def lp_pool1d(
     input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Any:
-    """The `norm_type`-norm of each window of (N, C, L) or (C, L)."""
+    """The `norm_type`-norm of each window of (N, C, L) or (C, L).
+
+    Args:
+        norm_type: the exponent of the norm.
+    """
     return lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@arguments_of(lp_pool1d)
 def lp_pool2d(
     input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Any:
@@ -220,6 +251,7 @@ def lp_pool2d(
     return lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@arguments_of(lp_pool1d)
 def lp_pool3d(
     input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Any:
@@ -249,15 +281,23 @@ def adaptive_avg_pool(spatial: int, input: Any, output_size: Any) -> Any:
 
 
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
-    """Average pooling of (N, C, L) to (N, C, output_size)."""
+    """Average pooling of (N, C, L) to (N, C, output_size).
+
+    Args:
+        input: (N, C, spatial...) or (C, spatial...).
+        output_size: the output's spatial sizes; one number stands for all, and `None` keeps the
+            input's.
+    """
     return adaptive_avg_pool(1, input, output_size)
 
 
+@arguments_of(adaptive_avg_pool1d)
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
     """Average pooling of (N, C, H, W) to (N, C, *output_size)."""
     return adaptive_avg_pool(2, input, output_size)
 
 
+@arguments_of(adaptive_avg_pool1d)
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
     """Average pooling of (N, C, D, H, W) to (N, C, *output_size)."""
     return adaptive_avg_pool(3, input, output_size)
@@ -271,16 +311,19 @@ def adaptive_max_pool(spatial: int, input: Any, output_size: Any, return_indices
     return _adaptive_max_pool(input, spatial=spatial, output=output, indices=bool(return_indices))
 
 
+@arguments_of(adaptive_avg_pool1d, max_pool1d)
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
     """Max pooling of (N, C, L) to (N, C, output_size)."""
     return adaptive_max_pool(1, input, output_size, return_indices)
 
 
+@arguments_of(adaptive_avg_pool1d, max_pool1d)
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
     """Max pooling of (N, C, H, W) to (N, C, *output_size)."""
     return adaptive_max_pool(2, input, output_size, return_indices)
 
 
+@arguments_of(adaptive_avg_pool1d, max_pool1d)
 def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
     """Max pooling of (N, C, D, H, W) to (N, C, *output_size)."""
     return adaptive_max_pool(3, input, output_size, return_indices)
@@ -326,14 +369,23 @@ def _unpooled(
     return size
 
 
+@arguments_of(max_pool1d)
 def max_unpool1d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Any = None,
 ) -> Any:  # fmt: skip
-    """The inverse of `max_pool1d` with `return_indices`: (N, C, L), zeros elsewhere."""
+    """The inverse of `max_pool1d` with `return_indices`: (N, C, L), zeros elsewhere.
+
+    Args:
+        input: maxima, (N, C, spatial...) or (C, spatial...).
+        indices: where they are, of the same shape.
+        padding: that of the pooling.
+        output_size: the spatial sizes, or those of all dimensions, if several fit.
+    """
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@arguments_of(max_unpool1d)
 def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Any = None,
@@ -342,6 +394,7 @@ def max_unpool2d(
     return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@arguments_of(max_unpool1d)
 def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Any = None,

@@ -30,9 +30,10 @@ def ctc_loss(
     Args:
         log_probs: log probabilities, (T, N, C) or (T, C).
         targets: labels (N, S), or concatenated (sum of lengths), or (S).
-        input_lengths: the number of valid steps, (N); `target_lengths` likewise for labels.
+        input_lengths: the number of valid steps, (N).
+        target_lengths: the number of labels, (N).
         blank: the class that stands for no label.
-        reduction: the mean is over labels, then over examples.
+        reduction: `mean`, over labels and then over examples, `sum` or `none`.
         zero_infinity: targets too long for their input give 0, not infinity.
 
     Raises:

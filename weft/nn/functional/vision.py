@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from weft import ops
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, lazy_of, recorded, wrap
 from weft.errors import ArgumentError, ShapeError
@@ -48,9 +49,11 @@ def interpolate(
     """(N, C, spatial...) resized to other spatial sizes.
 
     Args:
-        size: the new sizes; or `scale_factor`, the ratio of new to old.
-        mode: `nearest`, `nearest-exact`, `linear` (1 spatial dimension), `bilinear`, `bicubic`
-            (2), `trilinear` (3) or `area`.
+        input: (N, C, spatial...), with 1, 2 or 3 spatial dimensions.
+        size: the new spatial sizes; or `scale_factor`.
+        scale_factor: the ratio of new to old sizes; one number stands for all dimensions.
+        mode: `nearest`, `nearest-exact`, `linear` (1 spatial dimension), `bilinear`, `bicubic` (2),
+            `trilinear` (3) or `area`.
         align_corners: align the corner pixels' centers, not the images' edges.
         recompute_scale_factor: use the ratio of the sizes instead of `scale_factor`.
         antialias: for `bilinear` and `bicubic`, average all pixels under a new one, as Pillow does.
@@ -98,6 +101,7 @@ def interpolate(
     return _interpolate(wrap(cast(lazy, float32)), **static).add(0.5).floor().to(dtype)
 
 
+@arguments_of(interpolate)
 def upsample(
     input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: bool | None = None,
@@ -106,11 +110,13 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+@arguments_of(interpolate)
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """The deprecated name of `interpolate` by nearest pixels."""
     return interpolate(input, size, scale_factor)
 
 
+@arguments_of(interpolate)
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
     """The deprecated name of bilinear `interpolate` with aligned corners."""
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
@@ -136,12 +142,22 @@ def _pixel_unshuffle(x: Value, *, factor: int) -> Value:
 
 
 def pixel_shuffle(input: Any, upscale_factor: int) -> Any:
-    """(..., C r r, H, W) as (..., C, H r, W r) (Shi et al., 2016)."""
+    """(..., C r r, H, W) as (..., C, H r, W r) (Shi et al., 2016).
+
+    Args:
+        input: (..., C r r, H, W).
+        upscale_factor: the factor r.
+    """
     return _pixel_shuffle(input, factor=int(upscale_factor))
 
 
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
-    """(..., C, H r, W r) as (..., C r r, H, W)."""
+    """(..., C, H r, W r) as (..., C r r, H, W).
+
+    Args:
+        input: (..., C, H r, W r).
+        downscale_factor: the factor r.
+    """
     return _pixel_unshuffle(input, factor=int(downscale_factor))
 
 
@@ -151,7 +167,12 @@ def _channel_shuffle(x: Value, *, groups: int) -> Value:
 
 
 def channel_shuffle(input: Any, groups: int) -> Any:
-    """Interleaves the channel groups, dimension 1."""
+    """Interleaves the channel groups, dimension 1.
+
+    Args:
+        input: (N, C, ...).
+        groups: the number of groups, which divides C.
+    """
     return _channel_shuffle(input, groups=int(groups))
 
 
@@ -202,6 +223,13 @@ def unfold(
 ) -> Any:
     """Windows of (N, C, H, W) as columns: (N, C kh kw, windows).
 
+    Args:
+        input: (N, C, H, W) or (C, H, W).
+        kernel_size: the sizes kh, kw of the windows; one number stands for both.
+        dilation: the steps within a window.
+        padding: how many zeros are added at both ends of each dimension.
+        stride: the steps of the windows.
+
     Raises:
         ShapeError: the rank differs, or a dimension other than the batch's is empty.
     """
@@ -214,11 +242,17 @@ def unfold(
     return _unfold(input, **_windows("unfold", kernel_size, dilation, padding, stride))
 
 
+@arguments_of(unfold)
 def fold(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     stride: Any = 1,
 ) -> Any:  # fmt: skip
-    """Sums columns (N, C kh kw, windows) into an image; overlapping windows add up."""
+    """Sums columns (N, C kh kw, windows) into an image; overlapping windows add up.
+
+    Args:
+        input: (N, C kh kw, windows), or without N.
+        output_size: the sizes H, W of the image; one number stands for both.
+    """
     static = _windows("fold", kernel_size, dilation, padding, stride)
     image = sizes_of("fold: output_size", output_size, 2)
     shape = dims_of(input)

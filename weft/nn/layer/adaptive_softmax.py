@@ -11,9 +11,9 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.activation import log_softmax
+from weft.nn.layer.base import Layer
 from weft.nn.layer.linear import Linear
 from weft.nn.module.container import ModuleList, Sequential
-from weft.nn.module.module import Module
 
 
 class AdaptiveResult(NamedTuple):
@@ -23,7 +23,7 @@ class AdaptiveResult(NamedTuple):
     loss: Any
 
 
-class AdaptiveLogSoftmaxWithLoss(Module):
+class AdaptiveLogSoftmaxWithLoss(Layer):
     """A softmax over classes sorted by frequency, with less computation for rare ones.
 
     The head is a softmax over the most frequent classes and one entry per cluster of rarer ones;
@@ -35,6 +35,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         cutoffs: where the clusters start, in ascending order.
         div_value: each cluster has this many times fewer features than the one before it.
         head_bias: whether the head has a bias.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
 
     Raises:
         ArgumentError: the cutoffs do not ascend within 1 to `n_classes` - 1.
@@ -42,10 +44,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Source: Grave et al., "Efficient softmax approximation for GPUs" (2017).
 
     >>> import weft as wf
-    >>> layer = AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs=[5, 10])
-    >>> tuple(layer(wf.randn(3, 8), wf.tensor([1, 7, 19])).output.shape)
+    >>> layer = AdaptiveLogSoftmaxWithLoss(16, 20, cutoffs=[5, 10])
+    >>> tuple(layer(wf.randn(3, 16), wf.tensor([1, 7, 19])).output.shape)
     (3,)
-    >>> tuple(layer.log_prob(wf.ones(1, 8)).shape)
+    >>> tuple(layer.log_prob(wf.ones(1, 16)).shape)
     (1, 20)
     """
 

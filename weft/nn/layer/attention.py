@@ -9,22 +9,25 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.nn import init
 from weft.nn.functional.attention import multi_head_attention
+from weft.nn.layer.base import Layer
 from weft.nn.layer.linear import Linear
-from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 
 
-class MultiheadAttention(Module):
+class MultiheadAttention(Layer):
     """Multi-head attention.
 
     Args:
         embed_dim: width of queries and results, a multiple of `num_heads`.
+        num_heads: the number of heads.
         dropout: probability of dropping an attention weight in training.
         bias: whether the projections have biases.
         add_bias_kv: append a learned key and value.
         add_zero_attn: append a key and value of zeros.
         kdim, vdim: widths of keys and values; `embed_dim` by default.
         batch_first: inputs are (N, L, E), not (L, N, E).
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
 
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import empty
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ShapeError
@@ -11,12 +12,15 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional.embedding import embedding, embedding_bag, table_row
-from weft.nn.module.module import Module
+from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
 
+__all__ = ["Embedding", "EmbeddingBag"]
 
-class _Table(Module):
+
+class _Table(Layer):
     padding_idx: int | None
+    _shown = "num_embeddings, embedding_dim, padding_idx=None"
 
     def __init__(
         self, rows: int, width: int, padding_idx: int | None, weight: Any, options: Any,
@@ -48,13 +52,18 @@ class _Table(Module):
             array[self.padding_idx] = 0
             self.weight.replace(leaf(array))
 
-    def _sizes(self) -> str:
-        extra = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{extra}"
 
-
+@arguments_of(embedding)
 class Embedding(_Table):
-    """A table whose rows are looked up by index."""
+    """A table whose rows are looked up by index.
+
+    Args:
+        num_embeddings: the number of rows.
+        embedding_dim: the width of a row.
+        padding_idx: a row that starts as 0 and gets no gradient.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     def __init__(
         self,
@@ -84,10 +93,6 @@ class Embedding(_Table):
             self.scale_grad_by_freq, self.sparse,
         )  # fmt: skip
 
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return self._sizes()
-
     @classmethod
     def from_pretrained(
         cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None, **options: Any
@@ -97,8 +102,17 @@ class Embedding(_Table):
         return cls(rows, width, padding_idx, _weight=embeddings, _freeze=freeze, **options)
 
 
+@arguments_of(embedding_bag)
 class EmbeddingBag(_Table):
-    """Sums, means or maxima over bags of rows of a table."""
+    """Sums, means or maxima over bags of rows of a table.
+
+    Args:
+        num_embeddings: the number of rows.
+        embedding_dim: the width of a row.
+        padding_idx: a row that starts as 0 and is not counted.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     def __init__(
         self,
@@ -134,12 +148,12 @@ class EmbeddingBag(_Table):
 
     def extra_repr(self) -> str:
         """The sizes."""
-        return f"{self._sizes()}, mode={self.mode!r}"
+        return f"{super().extra_repr()}, mode={self.mode!r}"
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> Self:
         """A layer with this table, which is trained only if `freeze` is false."""
         rows, width = embeddings.shape
-        found = cls(rows, width, _weight=embeddings, **options)
-        found.weight.requires_grad_(not freeze)
-        return found
+        made = cls(rows, width, _weight=embeddings, **options)
+        made.weight.requires_grad_(not freeze)
+        return made

@@ -99,7 +99,11 @@ class PackedSequence(NamedTuple):
 
 
 def invert_permutation(permutation: Any) -> Any:
-    """The inverse of a permutation; `None` for `None`."""
+    """The inverse of a permutation; `None` for `None`.
+
+    Args:
+        permutation: integers (N).
+    """
     if permutation is None:
         return None
     return tensor(np.argsort(permutation.array, kind="stable"))
@@ -111,6 +115,7 @@ def pack_padded_sequence(
     """Pack padded sequences (L, N, ...).
 
     Args:
+        input: (L, N, ...).
         lengths: of each sequence, above 0.
         batch_first: the input is (N, L, ...).
         enforce_sorted: require the longest first; otherwise they are sorted here.
@@ -161,7 +166,9 @@ def pad_packed_sequence(
     """Unpack to padded sequences (L, N, ...), and their lengths.
 
     Args:
+        sequence: the packed sequences.
         batch_first: the result is (N, L, ...).
+        padding_value: what is added.
         total_length: pad to this length.
 
     Raises:

@@ -14,18 +14,38 @@ from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
 from weft.nn.functional.dropout import dropout
+from weft.nn.layer.base import Layer
 from weft.nn.layer.packed_sequence import PackedSequence, run_backwards, run_forwards
 from weft.nn.layer.recurrent_cell import several
-from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
+
+__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 _GATES: Final = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}  # rows of weights, by mode
 
 
-class RNNBase(Module):
-    """Weights of several layers, which run one after another."""
+class RNNBase(Layer):
+    """Weights of several layers, which run one after another.
+
+    Args:
+        mode: `RNN_TANH`, `RNN_RELU`, `GRU` or `LSTM`.
+        input_size: width of the inputs.
+        hidden_size: width of the states.
+        num_layers: each layer takes the outputs of the one before it.
+        bias: whether there are biases.
+        batch_first: sequences are (N, L, width), not (L, N, width).
+        dropout: of the outputs of all layers but the last, in training.
+        bidirectional: a second set of weights runs backwards in time.
+        proj_size: width of the states h, if smaller than `hidden_size`; only of `LSTM`.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     mode: str
+    _shown = (
+        "input_size, hidden_size, proj_size=0, num_layers=1, bias=True, batch_first=False, "
+        "dropout=0.0, bidirectional=False"
+    )
 
     def __init__(
         self,
@@ -220,29 +240,12 @@ class RNNBase(Module):
                 x = dropout(x, self.dropout, self.training)
         return x, last
 
-    def extra_repr(self) -> str:
-        """The sizes, and options other than the defaults."""
-        parts = [f"{self.input_size}, {self.hidden_size}"]
-        defaults: dict[str, Any] = {
-            "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
-            "bidirectional": False,
-        }  # fmt: skip
-        for name, default in defaults.items():
-            value = getattr(self, name)
-            if value != default:
-                parts.append(f"{name}={value}")
-        return ", ".join(parts)
-
 
 class RNN(RNNBase):
     """`h = tanh(W x + b + V h + c)`, step by step.
 
     Args:
         nonlinearity: `tanh` or `relu`.
-        num_layers: each layer takes the outputs of the one before it.
-        batch_first: sequences are (N, L, width), not (L, N, width).
-        dropout: of the outputs of all layers but the last, in training.
-        bidirectional: a second set of weights runs backwards in time.
     """
 
     def __init__(
@@ -286,7 +289,7 @@ class RNN(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units (Cho et al., 2014); options as in `RNN`."""
+    """Gated recurrent units (Cho et al., 2014)."""
 
     def __init__(
         self,
@@ -321,7 +324,7 @@ class GRU(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory (Hochreiter and Schmidhuber, 1997); options as in `RNN`.
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997).
 
     Args:
         proj_size: width of the states h, if smaller than `hidden_size`.

@@ -12,8 +12,10 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
-from weft.nn.module.module import Module
+from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
+
+__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
 
 def several(x: Any) -> tuple[Any, ...]:
@@ -21,8 +23,19 @@ def several(x: Any) -> tuple[Any, ...]:
     return x if isinstance(x, tuple) else (x,)
 
 
-class RNNCellBase(Module):
-    """Weights of a cell, with `num_chunks` times as many rows as a state has."""
+class RNNCellBase(Layer):
+    """Weights of a cell, with `num_chunks` times as many rows as a state has.
+
+    Args:
+        input_size: width of the inputs.
+        hidden_size: width of the states.
+        bias: whether there are biases.
+        num_chunks: how many times as many rows the weights have.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
+
+    _shown = "input_size, hidden_size, bias=True"
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
@@ -67,16 +80,15 @@ class RNNCellBase(Module):
         found = several(cell(input, *states, *weights, **static))
         return tuple([nodes.narrowed(y, axis=0) for y in found]) if single else found
 
-    def extra_repr(self) -> str:
-        """The sizes."""
-        extra = "" if self.bias else ", bias=False"
-        kind = getattr(self, "nonlinearity", "tanh")
-        extra += "" if kind == "tanh" else f", nonlinearity={kind}"
-        return f"{self.input_size}, {self.hidden_size}{extra}"
-
 
 class RNNCell(RNNCellBase):
-    """One step of `RNN`."""
+    """One step of `RNN`.
+
+    Args:
+        nonlinearity: `tanh` or `relu`.
+    """
+
+    _shown = "input_size, hidden_size, bias=True, nonlinearity=tanh"
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",

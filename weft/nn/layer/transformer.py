@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import floating
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, wrap
@@ -16,11 +17,17 @@ from weft.ir.node import at_user_line
 from weft.nn import init
 from weft.nn.functional.activation import gelu, relu
 from weft.nn.layer.attention import MultiheadAttention
+from weft.nn.layer.base import Layer
 from weft.nn.layer.dropout import Dropout
 from weft.nn.layer.linear import Linear
 from weft.nn.layer.normalization import LayerNorm
 from weft.nn.module.container import ModuleList
 from weft.nn.module.module import Module
+
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer",
+]  # fmt: skip
 
 
 def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -34,12 +41,24 @@ def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
     return relu if given == "relu" else gelu
 
 
-class TransformerEncoderLayer(Module):
-    """Self-attention and a feed-forward network, each with a residual and a layer norm.
+class _TransformerLayer(Layer):
+    """Attentions and a feed-forward network, each with a residual and a layer norm.
 
     Args:
+        d_model: width of inputs and outputs.
+        nhead: the number of heads, which divides `d_model`.
+        dim_feedforward: width between the two layers of the feed-forward network.
+        dropout: probability of dropping an attention weight or an element in training.
+        activation: `relu`, `gelu` or a function.
+        layer_norm_eps: the `eps` of layer norms.
+        batch_first: sequences are (N, L, width), not (L, N, width).
         norm_first: normalize each part's input, not its output.
+        bias: whether linear layers and layer norms have biases.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
+
+    _attentions: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -57,18 +76,41 @@ class TransformerEncoderLayer(Module):
     ) -> None:
         super().__init__()
         options = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, **options
-        )
+        for name in self._attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout, bias, batch_first=batch_first, **options
+            )
+            self.add_module(name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias, **options)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **options)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
+        parts = range(1, len(self._attentions) + 2)
+        for i in parts:
+            self.add_module(f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, **options))
+        for i in parts:
+            self.add_module(f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
+
+    def _attend(
+        self, i: int, x: Any, keys: Any, mask: Any, padding: Any, is_causal: bool
+    ) -> Any:  # fmt: skip
+        """The attention with number `i`, and its dropout."""
+        attention, dropout = getattr(self, self._attentions[i - 1]), getattr(self, f"dropout{i}")
+        y, _ = attention(
+            x, keys, keys, attn_mask=mask, key_padding_mask=padding, need_weights=False,
+            is_causal=is_causal,
+        )  # fmt: skip
+        return dropout(y)
+
+    def _feed(self, x: Any, dropout: Dropout) -> Any:
+        return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerEncoderLayer(_TransformerLayer):
+    """Self-attention and a feed-forward network, each with a residual and a layer norm."""
+
+    _attentions = ("self_attn",)
 
     def forward(
         self,
@@ -80,62 +122,17 @@ class TransformerEncoderLayer(Module):
         """The shape of `src`; masks as in `MultiheadAttention`."""
         masks = (src_mask, src_key_padding_mask, is_causal)
         if self.norm_first:
-            x = src + self._attend(self.norm1(src), *masks)
-            return x + self._feed(self.norm2(x))
-        x = self.norm1(src + self._attend(src, *masks))
-        return self.norm2(x + self._feed(x))
-
-    def _attend(self, x: Any, mask: Any, padding: Any, is_causal: bool) -> Any:
-        y = self.self_attn(
-            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False,
-            is_causal=is_causal,
-        )[0]  # fmt: skip
-        return self.dropout1(y)
-
-    def _feed(self, x: Any) -> Any:
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+            y = self.norm1(src)
+            x = src + self._attend(1, y, y, *masks)
+            return x + self._feed(self.norm2(x), self.dropout2)
+        x = self.norm1(src + self._attend(1, src, src, *masks))
+        return self.norm2(x + self._feed(x, self.dropout2))
 
 
-class TransformerDecoderLayer(Module):
-    """Self-attention, attention to an encoder's output, and a feed-forward network, with residuals.
+class TransformerDecoderLayer(_TransformerLayer):
+    """Self-attention, attention to an encoder's output, feed-forward network; with residuals."""
 
-    Args:
-        norm_first: normalize each part's input, not its output.
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Any], Any] = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        options = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, **options
-        )
-        self.multihead_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, **options
-        )
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **options)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **options)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -152,35 +149,21 @@ class TransformerDecoderLayer(Module):
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = (memory_mask, memory_key_padding_mask, memory_is_causal)
         if self.norm_first:
-            x = tgt + self._attend(self.norm1(tgt), *own)
-            x = x + self._look(self.norm2(x), memory, *other)
-            return x + self._feed(self.norm3(x))
-        x = self.norm1(tgt + self._attend(tgt, *own))
-        x = self.norm2(x + self._look(x, memory, *other))
-        return self.norm3(x + self._feed(x))
-
-    def _attend(self, x: Any, mask: Any, padding: Any, is_causal: bool) -> Any:
-        y = self.self_attn(
-            x, x, x, attn_mask=mask, key_padding_mask=padding, need_weights=False,
-            is_causal=is_causal,
-        )[0]  # fmt: skip
-        return self.dropout1(y)
-
-    def _look(self, x: Any, memory: Any, mask: Any, padding: Any, is_causal: bool) -> Any:
-        y = self.multihead_attn(
-            x, memory, memory, attn_mask=mask, key_padding_mask=padding, need_weights=False,
-            is_causal=is_causal,
-        )[0]  # fmt: skip
-        return self.dropout2(y)
-
-    def _feed(self, x: Any) -> Any:
-        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+            y = self.norm1(tgt)
+            x = tgt + self._attend(1, y, y, *own)
+            x = x + self._attend(2, self.norm2(x), memory, *other)
+            return x + self._feed(self.norm3(x), self.dropout3)
+        x = self.norm1(tgt + self._attend(1, tgt, tgt, *own))
+        x = self.norm2(x + self._attend(2, x, memory, *other))
+        return self.norm3(x + self._feed(x, self.dropout3))
 
 
-class TransformerEncoder(Module):
+class TransformerEncoder(Layer):
     """A stack of copies of an encoder layer.
 
     Args:
+        encoder_layer: the layer.
+        num_layers: the number of copies.
         norm: a module applied to the result, or `None`.
         enable_nested_tensor, mask_check: accepted; they have no effect.
     """
@@ -215,8 +198,14 @@ class TransformerEncoder(Module):
         return y if self.norm is None else self.norm(y)
 
 
-class TransformerDecoder(Module):
-    """A stack of copies of a decoder layer."""
+class TransformerDecoder(Layer):
+    """A stack of copies of a decoder layer.
+
+    Args:
+        decoder_layer: the layer.
+        num_layers: the number of copies.
+        norm: a module applied to the result, or `None`.
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -247,8 +236,15 @@ class TransformerDecoder(Module):
         return y if self.norm is None else self.norm(y)
 
 
-class Transformer(Module):
+@arguments_of(_TransformerLayer)
+class Transformer(Layer):
     """An encoder, and a decoder that attends to its output.
+
+    Args:
+        num_encoder_layers: the number of the encoder's layers.
+        num_decoder_layers: the number of the decoder's layers.
+        custom_encoder: a module instead of the encoder.
+        custom_decoder: a module instead of the decoder.
 
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """

@@ -10,6 +10,8 @@ from typing import Any, Self
 from weft.ir.node import at_user_line
 from weft.nn.module.module import Module, shown
 
+__all__ = ["ModuleDict", "ModuleList", "Sequential"]
+
 
 def position(name: str, index: Any, size: int) -> int:
     """A possibly negative index as one from 0."""
@@ -124,7 +126,11 @@ class Sequential(Module):
 
 
 class ModuleList(Module):
-    """A list of modules."""
+    """A list of modules.
+
+    Args:
+        modules: several modules.
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -199,7 +205,11 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """Modules by key, in order of insertion."""
+    """Modules by key, in order of insertion.
+
+    Args:
+        modules: a dictionary of modules, or pairs of a name and a module.
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()

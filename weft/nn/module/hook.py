@@ -15,6 +15,13 @@ from weft.nn.module.tree import ON_REGISTRATION, Tree
 from weft.ops.declaration import catalogue
 from weft.ops.warning import warn
 
+__all__ = [
+    "register_module_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_forward_hook", "register_module_forward_pre_hook",
+    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
+]  # fmt: skip
+
 Hook = Callable[..., Any]
 
 
@@ -54,7 +61,13 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
 def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """Call `hook(module, args, output)` after `forward` of every module, before its own hooks."""
+    """Call `hook(module, args, output)` after `forward` of every module, before its own hooks.
+
+    Args:
+        hook: the function.
+        with_kwargs: call `hook(module, args, kwargs, output)`.
+        always_call: also if `forward` fails, with the output `None`.
+    """
     return enter(GLOBAL, ("after", hook, with_kwargs, always_call))
 
 
@@ -69,7 +82,11 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """The old name of `register_module_full_backward_hook`."""
+    """The old name of `register_module_full_backward_hook`.
+
+    Args:
+        hook: the function.
+    """
     return register_module_full_backward_hook(hook)
 
 
@@ -308,7 +325,7 @@ class Passage:
 
     def _on_outputs(self, gs: tuple[Any, ...]) -> tuple[Any, ...]:
         for hook in list(self._hooks.backward_before.values()):
-            gs = self._settled(hook(self._module, gs), gs)
+            gs = self._replaced(hook(self._module, gs), gs)
         if self._any_input:
             self._grad_output = gs
             return gs
@@ -326,10 +343,10 @@ class Passage:
         if through is None:  # as where a gradient is differentiated again
             return gs
         for hook in list(self._hooks.backward.values()):
-            gs = self._settled(hook(self._module, gs, through), gs)
+            gs = self._replaced(hook(self._module, gs, through), gs)
         return gs
 
-    def _settled(self, given: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _replaced(self, given: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients that a hook returned instead, if it did."""
         if given is None:
             return before

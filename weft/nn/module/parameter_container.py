@@ -13,6 +13,8 @@ from weft.nn.module.container import position
 from weft.nn.module.module import Module, shown
 from weft.nn.parameter import Parameter
 
+__all__ = ["ParameterDict", "ParameterList"]
+
 
 def _as_entry(value: Any) -> Any:
     """Tensors become parameters; other values stay as they are."""
@@ -29,7 +31,11 @@ def _entry_line(key: Any, value: Any) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters; tensors become parameters, other values are stored as they are."""
+    """A list of parameters; tensors become parameters, other values are stored as they are.
+
+    Args:
+        values: several parameters, tensors or others.
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -80,7 +86,11 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters by key; tensors become parameters, other values are stored as they are."""
+    """Parameters by key; tensors become parameters, other values are stored as they are.
+
+    Args:
+        parameters: a dictionary, or pairs of a key and a value.
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

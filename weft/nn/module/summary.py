@@ -17,6 +17,8 @@ from weft.eager.tensor.handle import Handle
 from weft.host.nested import NESTED
 from weft.ir.shape import known
 
+__all__ = ["Summary", "summary"]
+
 Shape = tuple[int, ...]
 
 
@@ -53,6 +55,7 @@ class Summary:
     """The modules of a model, in order, with totals; `print` shows the table.
 
     Attributes:
+        rows: one for each module.
         output_bytes: of the outputs of all modules without submodules.
         most: the maximum depth that the table shows.
     """
@@ -134,6 +137,7 @@ def summary(
     computed.
 
     Args:
+        model: the model.
         inputs: arguments of the model; tuples of numbers are shapes of float32 tensors.
         depth: leave out deeper modules.
         show: whether to print it.

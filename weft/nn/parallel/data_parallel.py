@@ -11,7 +11,7 @@ import numpy as np
 from weft.collectives.elements import take_from_first
 from weft.collectives.factors import mean_gradients
 from weft.collectives.process_group import member
-from weft.collectives.recorded import settle
+from weft.collectives.recorded import run_pending_collectives
 from weft.collectives.rows import reduce_rows
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled
@@ -47,16 +47,14 @@ class DistributedDataParallel(Module):
         static_graph: as `find_unused_parameters`.
         bucket_cap_mb: gradients are reduced in buckets of this many MiB; each reduction starts when
             its bucket is complete, during the backward pass.
-
+        device_ids, output_device, dim, gradient_as_bucket_view: accepted if they ask for nothing
+            else than what is done anyway.
         shards: a power of two: in training the whole batch is split into this many parts, which are
             computed one by one; their gradients are added in a fixed tree. Then parameters are
             bitwise the same on 1, 2, 4, ... ranks, up to that number. Each rank's batch size must
             be a multiple of its number of parts, and the loss must be a mean. Random numbers of the
             forward pass follow from the first rank's generators and the part. `SyncBatchNorm` is
             refused.
-
-    PyTorch's other arguments are accepted if they ask for nothing else: `device_ids`,
-    `output_device`, `gradient_as_bucket_view`.
 
     Raises:
         DistributedError: ranks have models of different shapes, or different values without
@@ -110,7 +108,7 @@ class DistributedDataParallel(Module):
             if self.broadcast_buffers:
                 self._broadcast_buffers()
             if self._large.may_exchange:
-                settle()  # before this step begins, so that it becomes one program
+                run_pending_collectives()  # before this step begins, so that it becomes one program
             self._expecting = True
         if self._shards and self.training and is_grad_enabled():
             named = dict(zip(self._names, self._parameters_to_reduce, strict=True))
@@ -178,7 +176,7 @@ class DistributedDataParallel(Module):
                 f"{', '.join(names)}; pass find_unused_parameters=True if they may be unused, or "
                 f"set requires_grad to False{at_user_line()}"
             )
-        settle()
+        run_pending_collectives()
         flags = np.array(used, np.uint8)
         collective.all_reduce(
             self.process_group, flags, flags, "max", f"used parameters of {len(used)}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft import config, func
-from weft.collectives.recorded import settle
+from weft.collectives.recorded import run_pending_collectives
 from weft.eager.functions.api import Tensor, cat, stack
 from weft.eager.tensor.dispatch import record, wrap
 from weft.eager.tensor.generator import Branch, Generator, splitmix64
@@ -71,7 +71,7 @@ class Streams:
     def _agreed(self, number: int) -> int:
         if self._group.size == 1:
             return number
-        settle()
+        run_pending_collectives()
         found = np.array([number], np.uint64)
         collective.broadcast(self._group, found, 0, "random numbers of shards")
         return int(found[0])

@@ -5,12 +5,17 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import ones_like, zeros_like
-from weft.eager.functions.elementwise.unary import rsqrt
+from weft.eager.functions.elementwise.declared import rsqrt
 from weft.errors import ShapeError, StateError
 from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
+
+__all__ = [
+    "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights",
+]  # fmt: skip
 
 M = TypeVar("M", bound=Module)
 
@@ -19,6 +24,8 @@ def fuse_conv_bn_eval(conv: M, bn: Module, transpose: bool = False) -> M:
     """A convolution equal to `bn(conv(x))`, both in evaluation mode.
 
     Args:
+        conv: the convolution.
+        bn: the batch norm after it.
         transpose: whether the convolution is a transposed one.
 
     Raises:
@@ -46,9 +53,13 @@ def fuse_conv_bn_weights(
     """Weight and bias of a convolution with its batch norm fused in.
 
     Args:
-        conv_w: the convolution's weight; `conv_b` its bias, or `None`.
-        bn_rm: batch norm's running mean; `bn_rv` its running variance, `bn_eps` its `eps`.
-        bn_w: batch norm's weight and `bn_b` its bias, or `None`.
+        conv_w: the convolution's weight.
+        conv_b: its bias, or `None`.
+        bn_rm: batch norm's running mean.
+        bn_rv: batch norm's running variance.
+        bn_eps: batch norm's `eps`.
+        bn_w: batch norm's weight, or `None`.
+        bn_b: batch norm's bias, or `None`.
         transpose: whether the convolution is a transposed one.
     """
     ends = (1,) * (conv_w.ndim - 2)
@@ -56,8 +67,12 @@ def fuse_conv_bn_weights(
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
 
 
+@arguments_of(fuse_conv_bn_eval)
 def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
     """A linear layer equal to `bn(linear(x))`, both in evaluation mode.
+
+    Args:
+        linear: the linear layer.
 
     Raises:
         StateError: one is in training mode, or batch norm has no running statistics.
@@ -75,10 +90,16 @@ def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
     return fused
 
 
+@arguments_of(fuse_conv_bn_weights)
 def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a linear layer with its batch norm fused in."""
+    """Weight and bias of a linear layer with its batch norm fused in.
+
+    Args:
+        linear_w: the layer's weight.
+        linear_b: its bias, or `None`.
+    """
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))
 
 

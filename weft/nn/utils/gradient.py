@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.handle import Handle
@@ -13,6 +14,8 @@ from weft.errors import GradientError
 from weft.ir.node import at_user_line
 from weft.ops.reduction import total_norm
 from weft.transport.division import groups_of
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
 
 _limited = recorded(total_norm.limited, differentiable=False)
 
@@ -39,7 +42,14 @@ def _check_finite(total: Any, wanted: bool) -> None:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Any:
-    """The norm of all elements of all tensors, as of one vector."""
+    """The norm of all elements of all tensors, as of one vector.
+
+    Args:
+        tensors: several, or one.
+        norm_type: the p of the p-norm; may be `inf`.
+        error_if_nonfinite: raise if the norm is infinite or NaN, which needs its value.
+        foreach: accepted; the norm is computed in one program anyway.
+    """
     given = [tensors] if isinstance(tensors, Handle) else list(tensors)
     total = _size_of_all(*given, p=float(norm_type)) if given else zeros(())
     _check_finite(total, error_if_nonfinite)
@@ -57,6 +67,7 @@ def clip_grad_norm_(
 
     Args:
         parameters: an iterable of tensors, or one.
+        max_norm: the largest norm.
         norm_type: the p of the p-norm; may be `inf`.
         error_if_nonfinite: raise if the norm is infinite or NaN, which needs its value.
         foreach: accepted; all gradients are scaled in one program anyway.
@@ -80,8 +91,13 @@ def clip_grad_norm_(
     return found
 
 
+@arguments_of(clip_grad_norm_)
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
-    """Clip every element of all gradients, in place, to [-clip_value, clip_value]."""
+    """Clip every element of all gradients, in place, to [-clip_value, clip_value].
+
+    Args:
+        clip_value: the largest magnitude.
+    """
     grads = [p.grad for p in _with_gradients(parameters)]
     if grads:
         for g, lazy in zip(grads, _bounded.record((float(clip_value), *grads), {}), strict=True):

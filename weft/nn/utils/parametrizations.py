@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.arange import eye
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.functions.indexing.gather import where
@@ -46,6 +47,8 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Train the norm and the direction of a weight separately.
 
     Args:
+        module: the module.
+        name: the weight's name.
         dim: the dimension whose entries have a norm each; `None` for one norm.
 
     Source: Salimans and Kingma, "Weight Normalization" (2016).
@@ -86,6 +89,7 @@ class _SpectralNorm(Module):
         return value
 
 
+@arguments_of(weight_norm)
 def spectral_norm(
     module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
     dim: int | None = None,
@@ -93,6 +97,8 @@ def spectral_norm(
     """Divide a weight by its largest singular value, estimated by power iteration in training.
 
     Args:
+        n_power_iterations: how many iterations each call in training makes.
+        eps: the least norm, so that no division by 0 occurs.
         dim: the output dimension; by default 1 for transposed convolutions, else 0.
 
     Source: Miyato et al., "Spectral Normalization" (2018).
@@ -184,6 +190,7 @@ def _reflecting(x: Any) -> Any:
     return found
 
 
+@arguments_of(weight_norm)
 def orthogonal(
     module: M, name: str = "weight", orthogonal_map: str | None = None, *,
     use_trivialization: bool = True,

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from weft.documentation import arguments_of
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError
@@ -27,6 +28,12 @@ from weft.ir.node import at_user_line
 from weft.nn.module.container import ModuleDict, ModuleList
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer, Parameter
+
+__all__ = [
+    "ParametrizationList", "cached", "is_parametrized", "register_parametrization",
+    "remove_parametrizations", "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]  # fmt: skip
 
 M = TypeVar("M", bound=Module)
 
@@ -45,6 +52,7 @@ class ParametrizationList(ModuleList):
     """The originals of a value, and the modules that compute it, applied in order.
 
     Args:
+        modules: the modules.
         original: the initial value; stored as `original`, or as `original0`, `original1`, ... if a
             `right_inverse` returns several tensors.
         unsafe: whether shape and element type may change.
@@ -194,12 +202,21 @@ def _made(base: type[Module], names: tuple[str, ...]) -> Module:
 
 
 def type_before_parametrizations(module: Module) -> type[Module]:
-    """The module's class before it was parametrized."""
+    """The module's class before it was parametrized.
+
+    Args:
+        module: the module.
+    """
     return getattr(type(module), "_before", type(module))
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a value of this name, or any value, is parametrized."""
+    """Whether a value of this name, or any value, is parametrized.
+
+    Args:
+        module: the module.
+        tensor_name: the value's name; `None` stands for any.
+    """
     makers: Any = vars(module).get("_modules", {}).get("parametrizations")
     if not isinstance(makers, ModuleDict):
         return False
@@ -227,6 +244,9 @@ def register_parametrization(
     from assigned ones. Several parametrizations are applied in order.
 
     Args:
+        module: the module.
+        tensor_name: the name of the parameter or buffer.
+        parametrization: the module that computes it from the original.
         unsafe: do not check that shape and element type stay the same.
 
     Raises:
@@ -293,6 +313,7 @@ def _check(value: Any, parametrization: Any, again: bool) -> None:
         raise _unlike(name, value, made)
 
 
+@arguments_of(register_parametrization)
 def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: bool = True) -> M:
     """Turn a parametrized value into a parameter or buffer again.
 
@@ -331,7 +352,9 @@ def transfer_parametrizations_and_params(
     Tensors that `to_module` lacks are added. Nothing happens if `from_module` has none.
 
     Args:
-        tensor_name: the only one to copy; all by default.
+        from_module: the module with parametrizations.
+        to_module: the module that gets them.
+        tensor_name: the name of the only value to copy; all by default.
     """
     if not is_parametrized(from_module):
         return to_module

@@ -8,6 +8,10 @@ from typing import Any
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
     """Remove a prefix from the keys that have it, in place; also in the metadata.
 
+    Args:
+        state_dict: the state dict.
+        prefix: the beginning of keys, such as `module.`.
+
     >>> state = {"module.weight": 1, "bias": 2}
     >>> consume_prefix_in_state_dict_if_present(state, "module.")
     >>> state

@@ -13,6 +13,7 @@ import numbers
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import ones_like
 from weft.eager.functions.random.generator import rand
 from weft.eager.record.mode import no_grad
@@ -21,6 +22,13 @@ from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.utils import pruning_mask as masks
 from weft.nn.utils.vector import parameters_to_vector
+
+__all__ = [
+    "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured",
+    "PruningContainer", "RandomStructured", "RandomUnstructured", "custom_from_mask",
+    "global_unstructured", "identity", "is_pruned", "l1_unstructured", "ln_structured",
+    "random_structured", "random_unstructured", "remove",
+]  # fmt: skip
 
 M = TypeVar("M", bound=Module)
 
@@ -167,7 +175,11 @@ class Identity(BasePruningMethod):
 
 
 class _Amount(BasePruningMethod):
-    """Prunes a number of entries, or a fraction of them."""
+    """Prunes a number of entries, or a fraction of them.
+
+    Args:
+        amount: how many (an integer), or what fraction of the remaining ones (a float).
+    """
 
     def __init__(self, amount: float) -> None:
         _validate_pruning_amount_init(amount)
@@ -180,6 +192,7 @@ class _Amount(BasePruningMethod):
         return count
 
 
+@arguments_of(_Amount)
 class RandomUnstructured(_Amount):
     """Prunes random entries."""
 
@@ -190,6 +203,7 @@ class RandomUnstructured(_Amount):
         return masks.without(default_mask, rand(t.numel()), self._count(t.numel()))
 
 
+@arguments_of(_Amount)
 class L1Unstructured(_Amount):
     """Prunes the entries of smallest absolute value."""
 
@@ -200,8 +214,13 @@ class L1Unstructured(_Amount):
         return masks.without(default_mask, t.abs().reshape(-1), self._count(t.numel()))
 
 
+@arguments_of(_Amount)
 class RandomStructured(_Amount):
-    """Prunes random slices along a dimension."""
+    """Prunes random slices along a dimension.
+
+    Args:
+        dim: the dimension.
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -215,8 +234,13 @@ class RandomStructured(_Amount):
         return masks.without_slices(default_mask, rand(size), self._count(size), self.dim)
 
 
+@arguments_of(RandomStructured)
 class LnStructured(_Amount):
-    """Prunes the slices along a dimension with the smallest `n`-norms."""
+    """Prunes the slices along a dimension with the smallest `n`-norms.
+
+    Args:
+        n: the exponent of the norm; may be `inf` or `-inf`.
+    """
 
     PRUNING_TYPE = "structured"
 
@@ -234,7 +258,11 @@ class LnStructured(_Amount):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes where a given mask is zero."""
+    """Prunes where a given mask is zero.
+
+    Args:
+        mask: of the parameter's shape.
+    """
 
     PRUNING_TYPE = "global"
 
@@ -247,16 +275,19 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: M, name: str) -> M:
-    """Add a mask for a parameter without pruning anything."""
+    """Add a mask for a parameter without pruning anything.
+
+    Args:
+        module: the module.
+        name: the parameter's name.
+    """
     Identity.apply(module, name)
     return module
 
 
+@arguments_of(identity, RandomUnstructured)
 def random_unstructured(module: M, name: str, amount: float) -> M:
     """Prune random entries of a parameter.
-
-    Args:
-        amount: how many (an integer), or what fraction of the remaining ones (a float).
 
     >>> from weft import nn
     >>> layer = nn.utils.prune.random_unstructured(nn.Linear(4, 5), "weight", amount=0.25)
@@ -267,18 +298,25 @@ def random_unstructured(module: M, name: str, amount: float) -> M:
     return module
 
 
+@arguments_of(random_unstructured)
 def l1_unstructured(module: M, name: str, amount: float, importance_scores: Any = None) -> M:
-    """Prune the entries of a parameter, or of the scores, with the smallest absolute values."""
+    """Prune the entries of a parameter, or of the scores, with the smallest absolute values.
+
+    Args:
+        importance_scores: ranked instead of the parameter; of its shape.
+    """
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
 
+@arguments_of(random_unstructured, RandomStructured)
 def random_structured(module: M, name: str, amount: float, dim: int) -> M:
     """Prune random slices of a parameter along a dimension."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
+@arguments_of(l1_unstructured, LnStructured, RandomStructured)
 def ln_structured(
     module: M, name: str, amount: float, n: Any, dim: int, importance_scores: Any = None
 ) -> M:
@@ -287,8 +325,13 @@ def ln_structured(
     return module
 
 
+@arguments_of(identity)
 def custom_from_mask(module: M, name: str, mask: Any) -> M:
-    """Prune where a mask is zero."""
+    """Prune where a mask is zero.
+
+    Args:
+        mask: of the parameter's shape.
+    """
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -336,6 +379,7 @@ def global_unstructured(
         custom_from_mask(module, name, part.reshape(value.shape))
 
 
+@arguments_of(identity)
 def remove(module: M, name: str) -> M:
     """Make a pruned parameter an ordinary one; pruned entries are 0.
 
@@ -352,6 +396,7 @@ def remove(module: M, name: str) -> M:
     return module
 
 
+@arguments_of(identity)
 def is_pruned(module: Module) -> bool:
     """Whether a parameter of the module or of its submodules is pruned."""
     return any(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
@@ -44,7 +45,9 @@ def pad_sequence(
     """Sequences (L_i, ...) padded and stacked: (L, N, ...).
 
     Args:
+        sequences: several tensors.
         batch_first: the result is (N, L, ...).
+        padding_value: what is added.
         padding_side: `right` or `left`.
 
     Raises:
@@ -74,7 +77,13 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
-    """The sequences that `pad_sequence` padded, without the padding."""
+    """The sequences that `pad_sequence` padded, without the padding.
+
+    Args:
+        padded_sequences: (L, N, ...).
+        lengths: of each sequence.
+        batch_first: the input is (N, L, ...).
+    """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [rows[i, :n] for i, n in enumerate(_numbers(lengths))]
 
@@ -83,6 +92,7 @@ def _numbers(lengths: Any) -> list[int]:
     return lengths.tolist() if hasattr(lengths, "tolist") else list(lengths)
 
 
+@arguments_of(pad_sequence, pack_padded_sequence)
 def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> PackedSequence:
     """Sequences (L_i, ...) packed; see `pack_padded_sequence`.
 
@@ -100,7 +110,11 @@ def pack_sequence(sequences: Sequence[Any], enforce_sorted: bool = True) -> Pack
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
-    """The sequences that were packed."""
+    """The sequences that were packed.
+
+    Args:
+        packed_sequences: what `pack_sequence` gave.
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
 

@@ -6,12 +6,15 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
 from weft.ops.declaration import catalogue
+
+__all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 @recorded
@@ -28,12 +31,20 @@ def _cut(x: Value, *, shapes: tuple[tuple[int, ...], ...]) -> tuple[Value, ...]:
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
-    """All elements of all parameters, concatenated."""
+    """All elements of all parameters, concatenated.
+
+    Args:
+        parameters: several tensors.
+    """
     return _flat(*parameters)
 
 
+@arguments_of(parameters_to_vector)
 def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     """Set parameters, in place, from the elements of a vector.
+
+    Args:
+        vec: the vector.
 
     Raises:
         ShapeError: the number of elements differs.

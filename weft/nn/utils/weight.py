@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.eager.record.state import compute, trace
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
@@ -16,6 +17,8 @@ from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer, Parameter
 from weft.ops.linalg import power_iteration
 from weft.ops.reduction import norm
+
+__all__ = ["remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
 
 M = TypeVar("M", bound=Module)
 
@@ -79,6 +82,8 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Split a weight into norm `weight_g` and direction `weight_v`, which are trained.
 
     Args:
+        module: the module.
+        name: the weight's name.
         dim: the dimension whose entries have a norm each; `None` for one norm.
 
     Raises:
@@ -97,6 +102,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     return module
 
 
+@arguments_of(weight_norm)
 def remove_weight_norm(module: M, name: str = "weight") -> M:
     """Make the weight a parameter again."""
     hook = _leave(module, name, _WeightNorm)
@@ -174,6 +180,7 @@ class _SpectralNorm(_Weight):
         return divided(weight, u, v, self.dim)
 
 
+@arguments_of(weight_norm)
 def spectral_norm(
     module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
     dim: int | None = None,
@@ -181,6 +188,8 @@ def spectral_norm(
     """Divide a weight by its largest singular value, estimated by power iteration in training.
 
     Args:
+        n_power_iterations: how many iterations each call in training makes.
+        eps: the least norm, so that no division by 0 occurs.
         dim: the output dimension; by default 1 for transposed convolutions, else 0.
 
     Source: Miyato et al., "Spectral Normalization" (2018).
@@ -196,6 +205,7 @@ def spectral_norm(
     return module
 
 
+@arguments_of(weight_norm)
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
     """Make the weight, with its current value, a parameter again."""
     hook = _leave(module, name, _SpectralNorm)

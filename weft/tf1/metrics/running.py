@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from weft.documentation import arguments_of
 from weft.errors import ShapeError
-from weft.host.documentation import arguments_of
 from weft.ir.node import Value
 from weft.ops.elementwise.combination import safe_quotient
 from weft.ops.metric.mean import weighted_total

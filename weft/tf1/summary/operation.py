@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.errors import ArgumentError, WeftError
 from weft.formats.event import histogram as counted
 from weft.formats.event import message, picture, sound
-from weft.host.documentation import arguments_of
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.errors import ArgumentError, ShapeError
-from weft.host.documentation import arguments_of
 from weft.pipeline.batch import padded
 from weft.pipeline.pipeline import Pipeline
 from weft.pipeline.structure import stack

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft import ops
+from weft.documentation import arguments_of
 from weft.errors import GraphError
-from weft.host.documentation import arguments_of
 from weft.ir.node import Value
 from weft.tf1.control.dependency import group
 from weft.tf1.elementwise import arithmetic
@@ -43,7 +43,7 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
     It is the variable in `GraphKeys.GLOBAL_STEP`, or the one named `global_step`.
 
     Args:
-        graph: where it is; the default graph by default.
+        graph: the default graph if left out.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -56,7 +56,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
     """Create the step counter.
 
     Args:
-        graph: where; the default graph by default.
+        graph: the default graph if left out.
 
     Raises:
         GraphError: there is one already.
@@ -76,7 +76,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
     """The step counter, created if there is none.
 
     Args:
-        graph: where; the default graph by default.
+        graph: the default graph if left out.
     """
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
@@ -87,7 +87,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
     Args:
         sess: the session.
-        global_step_tensor: the counter.
+        global_step_tensor: the step counter.
     """
     return int(sess.run(global_step_tensor))
 
@@ -121,12 +121,12 @@ def exponential_decay(
     """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down.
 
     Args:
-        learning_rate: the rate at step 0.
-        global_step: the step.
-        decay_steps: the unit of steps, or the step at which the decay ends.
-        decay_rate: how much the rate decays in a unit.
-        staircase: whether the rate changes only after whole units.
-        name: of the operations.
+        learning_rate: the rate of the first step.
+        global_step: the number of steps so far.
+        decay_steps: the steps after which the decay is `decay_rate`.
+        decay_rate: how much the rate falls.
+        staircase: whether it falls in jumps, one after each `decay_steps`.
+        name: of the operation.
     """
 
     def formula(rate: Value, step: Value, steps: Value, factor: Value) -> Value:
@@ -185,9 +185,10 @@ def polynomial_decay(
     """From learning_rate to end_learning_rate along (1 - step / decay_steps) ** power.
 
     Args:
-        end_learning_rate: the rate at the end.
-        power: 1 is a straight line.
-        cycle: whether to start again with a longer decay once the step is beyond the end.
+        decay_steps: the steps of the way.
+        end_learning_rate: the last rate.
+        power: the exponent; 1 is a straight line.
+        cycle: go on after `decay_steps`, from a lower rate each time.
     """
 
     def formula(rate: Value, step: Value, steps: Value, end: Value, degree: Value) -> Value:
@@ -211,7 +212,8 @@ def cosine_decay(
     """From learning_rate to alpha * learning_rate along half a cosine (SGDR, 2016).
 
     Args:
-        alpha: the share of the rate that is left at the end.
+        decay_steps: the steps of the way.
+        alpha: the part of the rate that is left in the end.
     """
 
     def formula(rate: Value, step: Value, steps: Value, least: Value) -> Value:
@@ -227,10 +229,10 @@ def piecewise_constant(
     """values[0] up to boundaries[0], inclusive; then values[1], and so on.
 
     Args:
-        x: the step.
-        boundaries: rising steps.
-        values: rates, one more than boundaries.
-        name: of the operations.
+        x: the number of steps so far.
+        boundaries: the last step of each value but the last.
+        values: the rates, one more than boundaries.
+        name: of the operation.
     """
     if len(values) != len(boundaries) + 1:
         raise fail(

@@ -220,7 +220,11 @@ class Optimizer(Base):
 
 
 class WrappedOptimizer:
-    """An optimizer of `tf.train` for Keras models."""
+    """An optimizer of `tf.train` for Keras models.
+
+    Args:
+        optimizer: the one of `tf.train`.
+    """
 
     def __init__(self, optimizer: Base) -> None:
         self.optimizer = optimizer

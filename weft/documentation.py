@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+_REST: Final = re.compile(r"(?=\n\n(?:(?:Raises|Returns|Example|Source):|>>> )|\Z)")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -51,22 +52,34 @@ def with_arguments(doc: str | None, names: Iterable[str], *sources: Any) -> str:
     if section:
         after = "".join(after.partition("\n\n")[1:])
     else:
-        before, after = re.split(r"(?=\n\n(?:Raises:|Source:|>>> )|\Z)", text, maxsplit=1)
+        before, after = re.split(
+            r"(?=\n\n(?:(?:Raises|Returns|Example|Source):|>>> )|\Z)", text, maxsplit=1
+        )
         before += "\n"
     return "\n".join([before, "Args:", *lines]) + after
 
 
-def arguments_of(*sources: Any) -> Callable[[F], F]:
-    """A decorator: arguments that a docstring leaves out are described as by other functions.
+def inherit_arguments(cls: type[Any]) -> None:
+    """Describe arguments that the docstring of a class of the package leaves out as its bases do.
 
     Args:
-        sources: the functions; the first that describes an argument counts.
+        cls: the class, which `__init_subclass__` of a base passes.
+    """
+    if cls.__module__.startswith("weft."):
+        names = inspect.signature(cls.__init__).parameters
+        cls.__doc__ = with_arguments(cls.__doc__, names, *cls.__mro__[1:])
+
+
+def arguments_of(*sources: Any) -> Callable[[F], F]:
+    """A decorator: arguments that a docstring leaves out are described as by others.
+
+    Args:
+        sources: functions and classes; the first that describes an argument counts.
     """
 
-    def described(function: F) -> F:
-        code = inspect.unwrap(function).__code__
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        function.__doc__ = with_arguments(function.__doc__, names, *sources)
-        return function
+    def described(thing: F) -> F:
+        names = inspect.signature(thing).parameters
+        thing.__doc__ = with_arguments(thing.__doc__, names, *sources)
+        return thing
 
     return described

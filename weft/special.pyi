@@ -1,0 +1,175 @@
+"""Made by `python -m tools.stubs`."""
+
+import builtins
+from typing import Any
+
+from weft.eager.tensor.tensor import Tensor
+
+def bessel_j0(input: Any, *, out: Any = ...) -> Tensor:
+    """The Bessel function of the first kind of order 0."""
+def bessel_j1(input: Any, *, out: Any = ...) -> Tensor:
+    """The Bessel function of the first kind of order 1."""
+def bessel_y0(input: Any, *, out: Any = ...) -> Tensor:
+    """The Bessel function of the second kind of order 0."""
+def bessel_y1(input: Any, *, out: Any = ...) -> Tensor:
+    """The Bessel function of the second kind of order 1."""
+def chebyshev_polynomial_t(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`chebyshev_polynomial_t` of degrees `n`, elementwise; no gradients flow."""
+def chebyshev_polynomial_u(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`chebyshev_polynomial_u` of degrees `n`, elementwise; no gradients flow."""
+def chebyshev_polynomial_v(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`chebyshev_polynomial_v` of degrees `n`, elementwise; no gradients flow."""
+def chebyshev_polynomial_w(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`chebyshev_polynomial_w` of degrees `n`, elementwise; no gradients flow."""
+def digamma(x: Any, *, out: Any = ...) -> Tensor:
+    """The derivative of `lgamma`."""
+def entr(x: Any, *, out: Any = ...) -> Tensor:
+    """`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
+def erf(x: Any, *, out: Any = ...) -> Tensor:
+    """The error function: the integral of `2 / sqrt(pi) * exp(-t * t)` from 0 to `x`."""
+def erfc(x: Any, *, out: Any = ...) -> Tensor:
+    """`1 - erf(x)`, accurate where that is tiny."""
+def erfcx(input: Any, *, out: Any = ...) -> Tensor:
+    """`exp(x * x) * erfc(x)`, without overflow."""
+def erfinv(x: Any, *, out: Any = ...) -> Tensor:
+    """The inverse of `erf`."""
+def exp2(x: Any, *, out: Any = ...) -> Tensor:
+    """2 to the power of each element."""
+def expit(x: Any, *, out: Any = ...) -> Tensor:
+    """The logistic function: `1 / (1 + exp(-x))`."""
+def expm1(x: Any, *, out: Any = ...) -> Tensor:
+    """`exp(x) - 1`, accurate near 0."""
+def gammainc(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """The distribution function of the gamma distribution at `other`, after a."""
+def gammaincc(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """1 minus `gammainc`."""
+def gammaln(x: Any, *, out: Any = ...) -> Tensor:
+    """The logarithm of the absolute value of the gamma function."""
+def hermite_polynomial_h(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`hermite_polynomial_h` of degrees `n`, elementwise; no gradients flow."""
+def hermite_polynomial_he(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`hermite_polynomial_he` of degrees `n`, elementwise; no gradients flow."""
+def i0(x: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the first kind of order 0."""
+def i0e(x: Any, *, out: Any = ...) -> Tensor:
+    """`i0(x) * exp(-abs(x))`."""
+def i1(x: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the first kind of order 1."""
+def i1e(x: Any, *, out: Any = ...) -> Tensor:
+    """`i1(x) * exp(-abs(x))`."""
+def igamma(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """The distribution function of the gamma distribution at `other`, after a."""
+def igammac(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """1 minus `gammainc`."""
+def laguerre_polynomial_l(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`laguerre_polynomial_l` of degrees `n`, elementwise; no gradients flow."""
+def legendre_polynomial_p(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`legendre_polynomial_p` of degrees `n`, elementwise; no gradients flow."""
+def log1p(x: Any, *, out: Any = ...) -> Tensor:
+    """`log(1 + x)`, accurate near 0."""
+def log_ndtr(x: Any, *, out: Any = ...) -> Tensor:
+    """The logarithm of `ndtr`, accurate near 0 and 1."""
+def log_softmax(x: Any, dim: Any = ..., dtype: Any = ..., *, axis: Any = ..., out: Any = ...) -> Tensor:
+    """The logarithm of `softmax`, accurate even where that is tiny."""
+def logit(x: Any, eps: builtins.float | None = ..., *, out: Any = ...) -> Tensor:
+    """`log(x / (1 - x))`; `eps` clamps `x` to [eps, 1 - eps] first."""
+def logsumexp(x: Any, dim: Any = ..., keepdim: builtins.bool = ..., *, axis: Any = ..., keepdims: builtins.bool | None = ..., out: Any = ...) -> Tensor:
+    """`log(sum(exp(x)))` over `dim`, without overflow."""
+def modified_bessel_i0(x: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the first kind of order 0."""
+def modified_bessel_i1(x: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the first kind of order 1."""
+def modified_bessel_k0(input: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the second kind of order 0."""
+def modified_bessel_k1(input: Any, *, out: Any = ...) -> Tensor:
+    """The modified Bessel function of the second kind of order 1."""
+def multigammaln(input: Any, p: builtins.int, *, out: Any = ...) -> Tensor:
+    """The logarithm of the multivariate gamma function of `p` dimensions."""
+def mvlgamma(input: Any, p: builtins.int, *, out: Any = ...) -> Tensor:
+    """The logarithm of the multivariate gamma function of `p` dimensions."""
+def ndtr(x: Any, *, out: Any = ...) -> Tensor:
+    """The normal cumulative distribution function, accurate in both tails."""
+def ndtri(input: Any, *, out: Any = ...) -> Tensor:
+    """The inverse of `ndtr`."""
+def polygamma(n: builtins.int, x: Any, *, out: Any = ...) -> Tensor:
+    """The `n`-th derivative of `digamma`."""
+def psi(x: Any, *, out: Any = ...) -> Tensor:
+    """The derivative of `lgamma`."""
+def round(x: Any, *, decimals: builtins.int = ..., out: Any = ...) -> Tensor:
+    """Round to a number of decimals; halves round to even."""
+def shifted_chebyshev_polynomial_t(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`shifted_chebyshev_polynomial_t` of degrees `n`, elementwise; no gradients flow."""
+def shifted_chebyshev_polynomial_u(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`shifted_chebyshev_polynomial_u` of degrees `n`, elementwise; no gradients flow."""
+def shifted_chebyshev_polynomial_v(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`shifted_chebyshev_polynomial_v` of degrees `n`, elementwise; no gradients flow."""
+def shifted_chebyshev_polynomial_w(input: Any, n: Any, *, out: Any = ...) -> Tensor:
+    """`shifted_chebyshev_polynomial_w` of degrees `n`, elementwise; no gradients flow."""
+def sinc(x: Any, *, out: Any = ...) -> Tensor:
+    """`sin(pi x) / (pi x)`; 1 at 0 with derivatives of every order; 0 at other integers."""
+def softmax(x: Any, dim: Any = ..., dtype: Any = ..., *, axis: Any = ..., out: Any = ...) -> Tensor:
+    """`exp(x)` divided by its sum along `dim`."""
+def xlog1py(x: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
+def xlogy(x: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """`x * log(y)`, and 0 where `x` is 0, unless `y` is NaN."""
+def zeta(input: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."""
+
+__all__ = [
+    "expm1",
+    "log1p",
+    "expit",
+    "erf",
+    "erfc",
+    "erfinv",
+    "round",
+    "gammaln",
+    "digamma",
+    "psi",
+    "ndtr",
+    "log_ndtr",
+    "exp2",
+    "xlogy",
+    "entr",
+    "logit",
+    "sinc",
+    "i0",
+    "modified_bessel_i0",
+    "i1",
+    "modified_bessel_i1",
+    "i0e",
+    "i1e",
+    "xlog1py",
+    "bessel_j0",
+    "bessel_j1",
+    "bessel_y0",
+    "bessel_y1",
+    "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w",
+    "erfcx",
+    "gammainc",
+    "gammaincc",
+    "hermite_polynomial_h",
+    "hermite_polynomial_he",
+    "igamma",
+    "igammac",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+    "log_softmax",
+    "logsumexp",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
+    "multigammaln",
+    "mvlgamma",
+    "ndtri",
+    "polygamma",
+    "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w",
+    "softmax",
+    "zeta",
+]
