@@ -26,6 +26,8 @@ from weft.metrics.metric import (
 )
 from weft.ops.metric import decision
 
+__all__ = ["Accuracy", "ConfusionMatrix", "F1Score", "Precision", "Recall"]
+
 Average = Literal["binary", "micro", "macro", "weighted"] | None
 _AVERAGES: Final = ("binary", "micro", "macro", "weighted", None)
 
