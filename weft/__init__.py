@@ -10,12 +10,12 @@ import numpy as _numpy  # here and not deeper: 28 of 79 ms less, measured with C
 
 from weft import config as config
 from weft import errors as errors
-from weft import exports
+from weft import exports as _exports
 from weft.ir.dtype import *
 from weft.version import __version__ as __version__
 
 del _numpy
-exports.gather(globals(), "__version__", "config", "datasets", "errors", "ops", "tf1")
+_exports.gather(globals(), "__version__", "config", "datasets", "errors", "ops", "tf1")
 # Loaded on first use, so that `import weft` stays instant: a row is `from module import names`.
 _LAZY = {
     "weft": (
@@ -98,4 +98,4 @@ def _names() -> list[str]:
     return [*_api().__all__, *declared]
 
 
-exports.lazy(globals(), _LAZY, _eager, _names)
+_exports.lazy(globals(), _LAZY, _eager, _names)

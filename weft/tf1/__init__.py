@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft import exports
+from weft import exports as _exports
 from weft.formats.example_spec import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from weft.ops import declaration as _declaration
 from weft.ops.refusal import guard as _guard
@@ -79,7 +79,7 @@ neg = negative
 pack = stack
 unpack = unstack
 
-exports.gather(
+_exports.gather(
     globals(), "app", "bitwise", "compat", "contrib", "data", "errors", "estimator", "flags",
     "gfile", "initializers", "layers", "linalg", "logging", "losses", "math", "metrics", "nn",
     "python_io", "random", "summary", "train",
@@ -117,9 +117,9 @@ def _declared(name: str) -> Any:
     )
 
 
-# Above this package: Keras runs on the trainer, and `tf.layers`, which `tf.contrib` uses, is made of
-# Keras's layers.
-exports.lazy(
+# Above this package: Keras runs on the trainer, and `tf.layers`, which `tf.contrib` uses, is made
+# of Keras's layers.
+_exports.lazy(
     globals(), {"weft.tf1": ["contrib", "keras", "layers"]}, _declared,
     lambda: _declaration.exports("tf1"),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 # A list to read; `gather` makes these names public.
 # ruff: noqa: F401, F403, I001
 # pyright: reportUnusedImport=false
-from weft import exports
+from weft import exports as _exports
 from weft.tf1.elementwise.arithmetic import (
     accumulate_n, add_n, divide, logical_xor, pow, round, truediv,
 )  # fmt: skip
@@ -20,4 +20,4 @@ from weft.tf1.reduction import (
     reduce_variance,
 )  # fmt: skip
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.distributed.fsdp.fully_shard import fully_shard as fully_shard
 from weft.distributed.fsdp.module import *
 from weft.distributed.fsdp.policy import *
 
-exports.gather(globals())
+_exports.gather(globals())

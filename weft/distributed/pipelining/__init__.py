@@ -5,9 +5,9 @@ A batch goes through in micro-batches, so that all ranks have something to do.
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.distributed.pipelining.schedule import *
 from weft.distributed.pipelining.split import *
 from weft.distributed.pipelining.stage import PipelineStage as PipelineStage
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.distributed.device_mesh import *
 from weft.distributed.tensor.creation import *
 from weft.distributed.tensor.dtensor import DTensor as DTensor
 from weft.distributed.tensor.placement import *
 
-exports.gather(globals())
+_exports.gather(globals())

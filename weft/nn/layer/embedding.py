@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import empty
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
-from weft.nn.documentation import arguments_of
 from weft.nn.functional.embedding import embedding, embedding_bag, table_row
 from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter

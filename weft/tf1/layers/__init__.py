@@ -5,10 +5,10 @@ from weft.tf1.layers import convolution as _convolution
 from weft.tf1.layers import dense as _dense
 from weft.tf1.layers import normalization as _normalization
 from weft.tf1.layers import pooling as _pooling
-from weft.tf1.layers.convolution import *  # noqa: F403
-from weft.tf1.layers.dense import *  # noqa: F403
-from weft.tf1.layers.normalization import *  # noqa: F403
-from weft.tf1.layers.pooling import *  # noqa: F403
+from weft.tf1.layers.convolution import *
+from weft.tf1.layers.dense import *
+from weft.tf1.layers.normalization import *
+from weft.tf1.layers.pooling import *
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     *_convolution.__all__, *_dense.__all__, *_normalization.__all__, *_pooling.__all__,
