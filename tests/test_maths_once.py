@@ -116,7 +116,6 @@ LEFT = {
     "tf1/keras/layers/advanced_activations.py:PReLU.call": "its slope at 0 is 0, as in Keras",
     "tf1/keras/layers/border.py:Cropping.call": NUMBERS,
     "tf1/keras/layers/convolution_transpose.py:ConvolutionTranspose._size": NUMBERS,
-    "tf1/keras/layers/core.py:Masking.call": OWN,
     "tf1/keras/layers/noise.py:GaussianDropout.disturbed": OWN,
     "tf1/keras/layers/normalization.py:BatchNormalization._moved": VARIABLES,
     "tf1/keras/layers/pooling.py:GlobalPooling.call": OWN,

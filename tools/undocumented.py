@@ -27,7 +27,7 @@ from typing import Any, Final, cast
 FACES: Final[dict[str, tuple[str, ...]]] = {
     "weft.nn": (), "weft.nn.functional": (), "weft.nn.init": (), "weft.nn.utils": (),
     "weft.nn.utils.parametrizations": (), "weft.nn.utils.parametrize": (),
-    "weft.nn.utils.prune": (), "weft.nn.utils.rnn": (),
+    "weft.nn.utils.prune": (), "weft.nn.utils.rnn": (), "weft.nn.grad": (), "weft.nn.parallel": (),
     "weft.optim": (), "weft.optim.lr_scheduler": (), "weft.optim.swa_utils": (),
     "weft.train": (), "weft.train.callbacks": (), "weft.train.loggers": (),
     "weft.data": (), "weft.data.transforms": (), "weft.utils.data": (), "weft.datasets": (),

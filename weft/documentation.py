@@ -59,6 +59,17 @@ def with_arguments(doc: str | None, names: Iterable[str], *sources: Any) -> str:
     return "\n".join([before, "Args:", *lines]) + after
 
 
+def inherit_arguments(cls: type[Any]) -> None:
+    """Describe arguments that the docstring of a class of the package leaves out as its bases do.
+
+    Args:
+        cls: the class, which `__init_subclass__` of a base passes.
+    """
+    if cls.__module__.startswith("weft."):
+        names = inspect.signature(cls.__init__).parameters
+        cls.__doc__ = with_arguments(cls.__doc__, names, *cls.__mro__[1:])
+
+
 def arguments_of(*sources: Any) -> Callable[[F], F]:
     """A decorator: arguments that a docstring leaves out are described as by others.
 

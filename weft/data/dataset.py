@@ -18,6 +18,10 @@ class Dataset(Pipeline):
     Iteration yields tensors, `as_numpy_iterator` yields arrays. Functions given to `map` and
     `filter` get NumPy arrays. Stages without a seed take one from `weft.manual_seed`.
 
+    Args:
+        stage: the last stage of a pipeline; functions such as `from_tensor_slices` and `map` pass
+            it.
+
     >>> import numpy as np
     >>> images, labels = np.zeros((6, 2, 2), np.float32), np.arange(6)
     >>> dataset = Dataset.from_tensor_slices((images, labels)).shuffle(6, seed=1).batch(4)

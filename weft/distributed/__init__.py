@@ -17,7 +17,7 @@ from weft.distributed.device_mesh import *
 from weft.host.cores import name_ranks as _name_ranks
 
 _exports.gather(globals())
-_name_ranks()  # as programs for `torchrun` read it before they join the process group
+_name_ranks()  # programs for `torchrun` read the environment before they join the job
 
 # Above `weft.nn`, so loaded on first use.
 _exports.lazy(globals(), {"weft.distributed": ("checkpoint", "fsdp", "pipelining", "tensor")})

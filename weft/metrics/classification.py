@@ -11,6 +11,7 @@ import numpy as np
 from weft.eager.functions.api import Tensor, cat, ones_like, sigmoid, where
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
+from weft.host.documentation import arguments_of
 from weft.ir.dtype import int64
 from weft.ir.node import at_user_line
 from weft.metrics.metric import (
@@ -352,16 +353,18 @@ class Precision(_PerClass):
         return quotient(both, predicted)
 
 
+@arguments_of(Precision)
 class Recall(_PerClass):
-    """The fraction of a class that is found; 0 if it never occurs. Arguments as in `Precision`."""
+    """The fraction of a class that is found; 0 if it never occurs."""
 
     def figure(self, both: Any, predicted: Any, true: Any) -> Array:
         """Recall of each class."""
         return quotient(both, true)
 
 
+@arguments_of(Precision)
 class F1Score(_PerClass):
-    """The harmonic mean of precision and recall. Arguments as in `Precision`."""
+    """The harmonic mean of precision and recall."""
 
     def figure(self, both: Any, predicted: Any, true: Any) -> Array:
         """F1 of each class."""

@@ -22,6 +22,8 @@ from weft.errors import UnknownShapeError
 from weft.ir.dtype import DType
 from weft.ir.node import at_user_line
 
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
+
 
 def own(data: Any) -> Lazy:
     """The value for a new tensor: its own copy, so that a change of one tensor changes no other."""

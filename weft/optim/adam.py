@@ -65,7 +65,6 @@ class AdamW(Adam):
 
     Args:
         weight_decay: what part of lr * p is taken from the parameters.
-        amsgrad: as in `Adam`.
     """
 
     decoupled = True

@@ -11,7 +11,18 @@ from weft.optim.option import hint, option
 
 
 class Descent(Optimizer):
-    """Base of the optimizers whose rule begins with the gradient's sign and weight decay."""
+    """Base of the optimizers whose rule begins with the gradient's sign and weight decay.
+
+    Args:
+        lr: the learning rate.
+        betas: the factors of the running means of the gradient and of its square.
+        eps: added to the denominator, so that it is not 0.
+        weight_decay: added to the gradient as weight_decay * p.
+        decoupled_weight_decay: shrink the parameters directly, as `AdamW` does.
+        maximize: ascend instead of descending.
+        foreach, fused, capturable: accepted as in PyTorch; all updates are always one program.
+        differentiable: gradients flow through the update, and parameters need not be leaves.
+    """
 
     params: Iterable[Any]
     _: KW_ONLY

@@ -19,6 +19,9 @@ class LAMB(Optimizer):
     algorithm 2, with the ratio 1 where either norm is 0.
 
     Args:
+        lr: the learning rate.
+        betas: the factors of the running means of the gradient and of its square.
+        eps: added to the denominator, so that it is not 0.
         weight_decay: added to the step as weight_decay * p.
     """
 

@@ -17,6 +17,7 @@ class Lion(Optimizer):
     Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, program 1.
 
     Args:
+        lr: the learning rate.
         betas: the factors of m in the step's direction and in the next m.
         weight_decay: what part of lr * p is taken from the parameters.
     """

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, dataclass_transform
 
 from weft.checkpoint.slices import own_part, sliced
+from weft.documentation import inherit_arguments
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
@@ -27,7 +28,6 @@ from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import Uninterrupted
 from weft.ir.dtype import DType
 from weft.ir.node import at_user_line
-from weft.ops.optimizer.meaning import described
 from weft.ops.optimizer.rule import Rule
 from weft.ops.optimizer.rule import Update as Update
 from weft.ops.refusal import GuardedMaking
@@ -127,7 +127,7 @@ class Optimizer(GuardedMaking):
         cls._options = dict(sorted(every.items(), key=lambda item: item[1].keyword))
         if own and "__init__" not in vars(cls):
             cls.__init__ = constructor(cls, cls._options, partial(_made, fields=cls._options))
-            described(cls)
+            inherit_arguments(cls)
         super().__init_subclass__(**options)
 
     def __post_init__(self) -> None:

@@ -9,8 +9,8 @@ from weft import config
 from weft.pipeline.worker import Workers
 
 WINDOW: Final = 0.1  # seconds in which elements are counted
-LEAST: Final = 8  # elements in a window, so that one of another size decides nothing
-BETTER: Final = 1.1  # how much faster one thread more has to be
+LEAST: Final = 8  # elements in a window, so that no single element decides
+BETTER: Final = 1.1  # the speedup that one more thread must bring
 CHEAP: Final = 5e-5  # seconds: handing a call to a thread costs about 2e-5
 MOST_PER_PROCESSOR: Final = 4  # threads that wait for files need no processor
 

@@ -1,4 +1,4 @@
-"""Modules whose parameters, gradients and optimizer state are divided among ranks (ZeRO)."""
+"""Modules whose parameters, gradients and optimizer state are sharded over ranks (ZeRO)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A model cut into stages, one after another on the ranks: PyTorch's names.
+"""Pipeline parallelism, with PyTorch's names: a model's stages on different ranks.
 
-A batch goes through in micro-batches, so that all ranks have something to do.
+A batch is split into micro-batches, so that all ranks compute at the same time.
 """
 
 from __future__ import annotations

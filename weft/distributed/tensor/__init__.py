@@ -1,4 +1,4 @@
-"""Tensors divided among ranks along dimensions of a mesh: placements, and tensor parallelism."""
+"""Distributed tensors on meshes: placements, and tensor parallelism."""
 
 from __future__ import annotations
 

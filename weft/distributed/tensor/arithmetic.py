@@ -1,4 +1,4 @@
-"""Operators and methods of divided tensors: each says how its dimensions go together."""
+"""Operators and methods of distributed tensors, with the labels of their dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIRST, _INNER, _LAST = 1 << 20, (1 << 20) + 1, (1 << 20) + 2  # labels of a pro
 
 
 class Operations(Arithmetic):
-    """What a divided tensor computes."""
+    """The arithmetic of distributed tensors."""
 
     __slots__ = ()
     device_mesh: DeviceMesh
@@ -31,11 +31,11 @@ class Operations(Arithmetic):
     @property
     @abc.abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """Of the whole tensor."""
+        """The shape of the whole tensor."""
 
     @abc.abstractmethod
     def operand(self) -> Operand:
-        """What this rank has, with the placements."""
+        """This rank's local tensor, with its placements."""
 
     @abc.abstractmethod
     def of(self, found: Operand) -> Self:
@@ -55,7 +55,7 @@ class Operations(Arithmetic):
         return tuple(range(self.ndim))
 
     def _dims(self, name: str, dim: Dims) -> tuple[int, ...]:
-        """Dimensions that are told, all if none is."""
+        """The given dimensions, or all if none is given."""
         found = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
         if any([not -self.ndim <= d < self.ndim for d in found]):
             raise ShapeError(
@@ -67,7 +67,7 @@ class Operations(Arithmetic):
     # -- by element
 
     def with_other(self, name: str, other: Any, swapped: bool = False) -> Self:
-        """A method of tensors that goes element by element through two; or with a number."""
+        """Apply an elementwise method of tensors to two operands, or to one and a number."""
 
         def function(x: Any, y: Any) -> Any:
             return getattr(x, name)(y)
@@ -90,7 +90,7 @@ class Operations(Arithmetic):
         return self._applied(rule, function, other)
 
     def by_element(self, name: str, *args: Any, **kwargs: Any) -> Self:
-        """A method of tensors that goes element by element."""
+        """Apply an elementwise method of tensors."""
         rule = Rule(name, (self._labels(),), self._labels(), additive=name in _LINEAR)
         return self._applied(rule, lambda x: getattr(x, name)(*args, **kwargs))
 
@@ -123,7 +123,7 @@ class Operations(Arithmetic):
     # -- reductions
 
     def sum(self, dim: Dims = None, keepdim: bool = False) -> Self:
-        """The sum over dimensions; ranks that have parts of them have summands afterwards."""
+        """The sum over dimensions; partial sums if one of them is sharded."""
         dims = self._dims("sum", dim)
         result = _without(self._labels(), dims, keepdim)
         rule = Rule("sum", (self._labels(),), result, additive=True)
@@ -139,7 +139,7 @@ class Operations(Arithmetic):
         return self.sum(dim, keepdim).with_other("__truediv__", count)
 
     def _along(self, name: str, dim: Dims, keepdim: bool | None) -> Self:
-        """What looks at all positions of dimensions, which lie on each rank."""
+        """A reduction along dimensions that cannot be sharded."""
         dims, result, options = self._dims(name, dim), self._labels(), {}
         if keepdim is not None:
             options["keepdim"] = keepdim
@@ -149,23 +149,23 @@ class Operations(Arithmetic):
         return self._applied(rule, lambda x: getattr(x, name)(dim=chosen, **options))
 
     def amax(self, dim: Dims = None, keepdim: bool = False) -> Self:
-        """The largest elements along dimensions, which have to lie on each rank."""
+        """The largest elements along dimensions, which must not be sharded."""
         return self._along("amax", dim, keepdim)
 
     def amin(self, dim: Dims = None, keepdim: bool = False) -> Self:
-        """The smallest elements along dimensions, which have to lie on each rank."""
+        """The smallest elements along dimensions, which must not be sharded."""
         return self._along("amin", dim, keepdim)
 
     def argmax(self, dim: int, keepdim: bool = False) -> Self:
-        """Where the largest elements are along a dimension, which has to lie on each rank."""
+        """The indices of the largest elements along a dimension, which must not be sharded."""
         return self._along("argmax", dim, keepdim)
 
     def softmax(self, dim: int) -> Self:
-        """The softmax along a dimension, which has to lie on each rank."""
+        """The softmax along a dimension, which must not be sharded."""
         return self._along("softmax", dim, None)
 
     def log_softmax(self, dim: int) -> Self:
-        """The logarithm of the softmax along a dimension, which has to lie on each rank."""
+        """The logarithm of the softmax along a dimension, which must not be sharded."""
         return self._along("log_softmax", dim, None)
 
     # -- movement
@@ -212,10 +212,10 @@ class Operations(Arithmetic):
         return self._applied(rule, lambda x: x.unsqueeze(place))
 
     def reshape(self, *shape: int) -> Self:
-        """Another shape, of what is cut along no dimension.
+        """The tensor in another shape; it must not be sharded.
 
         Raises:
-            ArgumentError: it is cut along one.
+            ArgumentError: it is sharded.
         """
         if any([isinstance(p, Shard) for p in self.operand().placements]):
             raise ArgumentError(
@@ -259,12 +259,12 @@ _LINEAR: Final = frozenset({"__neg__", "clone", "detach"})
 
 
 def _without(labels: Labels, dims: Sequence[int], keepdim: bool) -> Labels:
-    """The labels of what is reduced over dimensions."""
+    """The labels of the result of a reduction over dimensions."""
     return tuple([None if i in dims else i for i in labels if keepdim or i not in dims])
 
 
 def _aligned(name: str, x: Sequence[int], y: Sequence[int]) -> tuple[Labels, Labels]:
-    """Labels of dimensions that are broadcast together: the place in the result."""
+    """Labels for broadcasting: the dimensions' positions in the result."""
     rank = max(len(x), len(y))
     padded = [(1,) * (rank - len(z)) + tuple(z) for z in (x, y)]
     sizes = [b if a == 1 else a for a, b in zip(*padded, strict=True)]

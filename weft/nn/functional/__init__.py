@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft import exports as _exports
+from weft import exports
 from weft.nn.functional.activation import *
 from weft.nn.functional.attention import *
 from weft.nn.functional.classification import *
@@ -19,7 +19,7 @@ from weft.nn.functional.padding import *
 from weft.nn.functional.pooling import *
 from weft.nn.functional.sequence import *
 from weft.nn.functional.vision import *
-from weft.ops.refusal import guard as _guard
+from weft.ops.refusal import guard
 
-_exports.gather(globals())
-_guard(globals())
+exports.gather(globals())
+guard(globals())

@@ -40,7 +40,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def settle(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:
+def _applied(function: Recorded, x: Any, inplace: bool, *rest: Any, **static: Any) -> Any:
     """Call an elementwise function, in place if requested."""
     if inplace:
         name = function.function.__name__.strip("_")
@@ -96,7 +96,7 @@ def selu_(input: Any) -> Any:
 def silu(input: Any, inplace: bool = False) -> Any:
     """`x * sigmoid(x)`, also called swish."""
     if lazy_of(input).type.dtype.is_complex:
-        return settle(_complex_silu, input, inplace)
+        return _applied(_complex_silu, input, inplace)
     return _plain("silu", input, inplace)
 
 
@@ -140,7 +140,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     Args:
         negative_slope: the slope below 0.
     """
-    return settle(leaky_relu_of, input, inplace, alpha=float(negative_slope))
+    return _applied(leaky_relu_of, input, inplace, alpha=float(negative_slope))
 
 
 @arguments_of(leaky_relu)
@@ -156,7 +156,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     Args:
         alpha: the negative of the limit at minus infinity.
     """
-    return settle(elu_of, input, inplace, alpha=float(alpha))
+    return _applied(elu_of, input, inplace, alpha=float(alpha))
 
 
 @arguments_of(elu)
@@ -177,7 +177,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """
     if not alpha:
         raise ArgumentError(f"celu: expected alpha other than 0, got {alpha}{at_user_line()}")
-    return settle(celu_of, input, inplace, alpha=float(alpha))
+    return _applied(celu_of, input, inplace, alpha=float(alpha))
 
 
 @arguments_of(celu)
@@ -203,7 +203,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     if min_val > max_val:
         text = f"hardtanh: expected min_val <= max_val, got {min_val} and {max_val}"
         raise ArgumentError(text + at_user_line())
-    return settle(_hardtanh, input, inplace, low=float(min_val), high=float(max_val))
+    return _applied(_hardtanh, input, inplace, low=float(min_val), high=float(max_val))
 
 
 @arguments_of(hardtanh)
@@ -218,7 +218,7 @@ _hardsigmoid = recorded(ops.hardsigmoid)
 @arguments_of(relu)
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     """`relu6(x + 3) / 6`."""
-    return settle(_hardsigmoid, input, inplace)
+    return _applied(_hardsigmoid, input, inplace)
 
 
 _hardswish = recorded(ops.hardswish)
@@ -227,7 +227,7 @@ _hardswish = recorded(ops.hardswish)
 @arguments_of(relu)
 def hardswish(input: Any, inplace: bool = False) -> Any:
     """`x * relu6(x + 3) / 6`."""
-    return settle(_hardswish, input, inplace)
+    return _applied(_hardswish, input, inplace)
 
 
 _softplus = recorded(piecewise_activation.softplus)
@@ -279,7 +279,7 @@ _mish = recorded(ops.mish)
 @arguments_of(relu)
 def mish(input: Any, inplace: bool = False) -> Any:
     """`x * tanh(softplus(x))` (Misra, 2019)."""
-    return settle(_mish, input, inplace)
+    return _applied(_mish, input, inplace)
 
 
 @arguments_of(relu)
@@ -322,13 +322,13 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
         threshold: the largest element that is replaced.
         value: what it is replaced by.
     """
-    return settle(_threshold, input, inplace, limit=float(threshold), value=float(value))
+    return _applied(_threshold, input, inplace, limit=float(threshold), value=float(value))
 
 
 @arguments_of(threshold)
 def threshold_(input: Any, threshold: float, value: float) -> Any:
     """`threshold` in place."""
-    return settle(_threshold, input, True, limit=float(threshold), value=float(value))
+    return _applied(_threshold, input, True, limit=float(threshold), value=float(value))
 
 
 def _per_channel(weight: Value, rank: int) -> Value:
@@ -384,8 +384,8 @@ def rrelu(
         text = f"rrelu: expected finite lower <= upper, got {lower} and {upper}"
         raise ArgumentError(text + at_user_line())
     if training:
-        return settle(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)
-    return settle(leaky_relu_of, input, inplace, alpha=(lower + upper) / 2)
+        return _applied(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)
+    return _applied(leaky_relu_of, input, inplace, alpha=(lower + upper) / 2)
 
 
 _glu = recorded(ops.glu)

@@ -18,14 +18,7 @@ __all__ = [
 
 
 class _Activation(Layer):
-    """An activation, whose printed form shows `inplace` only if it is set."""
-
     inplace: bool = False
-
-    def extra_repr(self) -> str:
-        """The options."""
-        shown = super().extra_repr()
-        return shown.replace("inplace=False", "").removesuffix(", ")
 
 
 @layer(F.relu)

@@ -11,9 +11,9 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.activation import log_softmax
+from weft.nn.layer.base import Layer
 from weft.nn.layer.linear import Linear
 from weft.nn.module.container import ModuleList, Sequential
-from weft.nn.module.module import Module
 
 
 class AdaptiveResult(NamedTuple):
@@ -23,7 +23,7 @@ class AdaptiveResult(NamedTuple):
     loss: Any
 
 
-class AdaptiveLogSoftmaxWithLoss(Module):
+class AdaptiveLogSoftmaxWithLoss(Layer):
     """A softmax over classes sorted by frequency, with less computation for rare ones.
 
     The head is a softmax over the most frequent classes and one entry per cluster of rarer ones;

@@ -21,8 +21,10 @@ class Layer(Module):
 
     _fields: ClassVar[dict[str, Field]] = {}
     _shown: ClassVar[str | None] = None
-    """The printed options: `"size, eps="` gives `2, eps=0.1`. By default all, by name."""
+    """The printed options, by default all.
 
+    `"size, eps=, mode=zeros"` prints `2, eps=0.1`, and a mode other than `zeros` as `mode=reflect`.
+    """
     _text: ClassVar[str | None] = None
     """The docstring as it is written."""
 
@@ -36,16 +38,20 @@ class Layer(Module):
         """The options."""
         shown = self._shown
         if shown is None:
-            shown = ", ".join([f"{name}=" for name, field in self._fields.items() if field.stored])
-        return ", ".join([self._option(entry) for entry in shown.split(", ") if entry])
+            names = [name for name, field in self._fields.items() if field.stored]
+            shown = ", ".join([f"{n}=False" if n == "inplace" else f"{n}=" for n in names])
+        return ", ".join(filter(None, map(self._option, shown.split(", "))))
 
     def _option(self, entry: str) -> str:
-        name = entry.rstrip("=")
-        value = getattr(self, name)
-        if name == "bias":
+        """The printed form of one option."""
+        name, equals, usual = entry.partition("=")
+        value = getattr(self, name) if name else ""
+        if name == "bias" and not isinstance(value, bool):
             value = value is not None
-        text = f"{value!r}" if isinstance(value, str) else f"{value}"
-        return f"{entry}{text}" if entry != name else text
+        if usual and {str(x) for x in (value if isinstance(value, tuple) else (value,))} == {usual}:
+            return ""
+        text = repr(value) if isinstance(value, str) and name and not usual else f"{value}"
+        return f"{name}={text}" if equals else text
 
 
 class Field:

@@ -39,6 +39,10 @@ class _Convolution(Layer):
 
     spatial: ClassVar[int]
     transposed: ClassVar[bool] = False
+    _shown = (
+        "in_channels, out_channels, kernel_size=, stride=, padding=0, dilation=1, "
+        "output_padding=0, groups=1, bias=True, padding_mode=zeros"
+    )
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any,
@@ -99,27 +103,6 @@ class _Convolution(Layer):
             inputs = math.prod(self.weight.shape[1:])
             bound = 1 / math.sqrt(inputs) if inputs else 0
             init.uniform_(self.bias, -bound, bound)
-
-    def extra_repr(self) -> str:
-        """The sizes, and options other than the defaults."""
-        count = self.spatial
-        parts = [
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}"
-        ]
-        if self.padding != (0,) * count:
-            parts.append(f"padding={self.padding}")
-        if self.dilation != (1,) * count:
-            parts.append(f"dilation={self.dilation}")
-        if self.output_padding != (0,) * count:
-            parts.append(f"output_padding={self.output_padding}")
-        if self.groups != 1:
-            parts.append(f"groups={self.groups}")
-        if self.bias is None:
-            parts.append("bias=False")
-        if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
 
 
 class _Conv(_Convolution):

@@ -23,6 +23,7 @@ __all__ = [
 class _Dropout(Layer):
     p: float = 0.5
     inplace: bool = False
+    _shown = "p=, inplace="
 
     def __post_init__(self) -> None:
         if not 0 <= self.p <= 1:

@@ -15,9 +15,12 @@ from weft.nn.functional.embedding import embedding, embedding_bag, table_row
 from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
 
+__all__ = ["Embedding", "EmbeddingBag"]
+
 
 class _Table(Layer):
     padding_idx: int | None
+    _shown = "num_embeddings, embedding_dim, padding_idx=None"
 
     def __init__(
         self, rows: int, width: int, padding_idx: int | None, weight: Any, options: Any,
@@ -48,10 +51,6 @@ class _Table(Layer):
             array = self.weight.array.copy()
             array[self.padding_idx] = 0
             self.weight.replace(leaf(array))
-
-    def _sizes(self) -> str:
-        extra = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{extra}"
 
 
 @arguments_of(embedding)
@@ -93,10 +92,6 @@ class Embedding(_Table):
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type,
             self.scale_grad_by_freq, self.sparse,
         )  # fmt: skip
-
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return self._sizes()
 
     @classmethod
     def from_pretrained(
@@ -153,7 +148,7 @@ class EmbeddingBag(_Table):
 
     def extra_repr(self) -> str:
         """The sizes."""
-        return f"{self._sizes()}, mode={self.mode!r}"
+        return f"{super().extra_repr()}, mode={self.mode!r}"
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> Self:

@@ -13,8 +13,8 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
+from weft.nn.layer.base import Layer
 from weft.nn.layer.linear import Linear
-from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 from weft.ops.declaration.fact import Autocast
 
@@ -39,7 +39,7 @@ class ExpertsResult(NamedTuple):
     dropped: Any
 
 
-class MixtureOfExperts(Module):
+class MixtureOfExperts(Layer):
     """`sum over chosen experts of gate * (act(x @ weight1 + bias1) @ weight2 + bias2)`.
 
     Each token goes to the experts with its highest scores, `x @ router.weight.T`. An expert takes
@@ -67,6 +67,8 @@ class MixtureOfExperts(Module):
         >>> y.shape, dropped.item()
         ((2, 5, 8), 0)
     """
+
+    _shown = "features, hidden, num_experts=, top_k=, capacity_factor="
 
     def __init__(
         self,
@@ -131,10 +133,3 @@ class MixtureOfExperts(Module):
             activation=self.activation,
         )  # fmt: skip
         return ExpertsResult(y.reshape(dims), balance, z, dropped)
-
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return (
-            f"{self.features}, {self.hidden}, num_experts={self.num_experts}, top_k={self.top_k}, "
-            f"capacity_factor={self.capacity_factor}"
-        )

@@ -19,10 +19,12 @@ from weft.nn import init
 from weft.nn.functional.activation import relu
 from weft.nn.functional.distance import normalize
 from weft.nn.functional.dropout import dropout
+from weft.nn.layer.base import Layer
 from weft.nn.layer.linear import Linear
-from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 from weft.ops.declaration.fact import Autocast
+
+__all__ = ["GATConv", "GCNConv", "SAGEConv"]
 
 _convolve = recorded(ops.convolve, autocast=Autocast.WIDEST)
 _gathered = recorded(ops.gathered_edges, autocast=Autocast.WIDEST)
@@ -41,7 +43,7 @@ def _check_nodes(name: str, x: Any, features: int) -> None:
         )
 
 
-class GCNConv(Module):
+class GCNConv(Layer):
     """Graph convolution: `D^-1/2 (A + I) D^-1/2 x @ weight.T + bias` (Kipf and Welling, 2017).
 
     Args:
@@ -58,6 +60,8 @@ class GCNConv(Module):
         >>> wf.nn.GCNConv(4, 2)(wf.ones(3, 4), edges).shape
         (3, 2)
     """
+
+    _shown = "in_channels, out_channels"
 
     def __init__(
         self,
@@ -102,12 +106,8 @@ class GCNConv(Module):
         )
         return y if self.bias is None else y + self.bias
 
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return f"{self.in_channels}, {self.out_channels}"
 
-
-class SAGEConv(Module):
+class SAGEConv(Layer):
     """GraphSAGE: `lin_l(aggr of neighbors) + lin_r(x)` (Hamilton, Ying and Leskovec, 2017).
 
     Args:
@@ -120,6 +120,8 @@ class SAGEConv(Module):
         project: whether neighbors send `relu(lin(x))`.
         bias: whether there is a bias.
     """
+
+    _shown = "in_channels, out_channels, aggr=None"
 
     def __init__(
         self,
@@ -162,12 +164,8 @@ class SAGEConv(Module):
             y = y + self.lin_r(target)
         return normalize(y, dim=-1) if self.normalize else y
 
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return f"{self.in_channels}, {self.out_channels}, aggr={self.aggr}"
 
-
-class GATConv(Module):
+class GATConv(Layer):
     """Graph attention: neighbors are weighted by a softmax over a node's edges (Velickovic, 2018).
 
     Args:
@@ -180,6 +178,8 @@ class GATConv(Module):
         add_self_loops: whether each node gets exactly one self loop.
         bias: whether there is a bias.
     """
+
+    _shown = "in_channels, out_channels, heads="
 
     def __init__(
         self,
@@ -240,7 +240,3 @@ class GATConv(Module):
         if not (self.training and self.dropout):
             return None
         return dropout(ones(count, self.heads), self.dropout)
-
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return f"{self.in_channels}, {self.out_channels}, heads={self.heads}"

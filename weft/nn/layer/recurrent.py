@@ -19,6 +19,8 @@ from weft.nn.layer.packed_sequence import PackedSequence, run_backwards, run_for
 from weft.nn.layer.recurrent_cell import several
 from weft.nn.parameter import Parameter
 
+__all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
+
 _GATES: Final = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}  # rows of weights, by mode
 
 
@@ -40,6 +42,10 @@ class RNNBase(Layer):
     """
 
     mode: str
+    _shown = (
+        "input_size, hidden_size, proj_size=0, num_layers=1, bias=True, batch_first=False, "
+        "dropout=0.0, bidirectional=False"
+    )
 
     def __init__(
         self,
@@ -233,19 +239,6 @@ class RNNBase(Layer):
             if self.dropout and layer < self.num_layers - 1:
                 x = dropout(x, self.dropout, self.training)
         return x, last
-
-    def extra_repr(self) -> str:
-        """The sizes, and options other than the defaults."""
-        parts = [f"{self.input_size}, {self.hidden_size}"]
-        defaults: dict[str, Any] = {
-            "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
-            "bidirectional": False,
-        }  # fmt: skip
-        for name, default in defaults.items():
-            value = getattr(self, name)
-            if value != default:
-                parts.append(f"{name}={value}")
-        return ", ".join(parts)
 
 
 class RNN(RNNBase):

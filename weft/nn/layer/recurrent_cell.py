@@ -15,6 +15,8 @@ from weft.nn.functional import recurrent as nodes
 from weft.nn.layer.base import Layer
 from weft.nn.parameter import Parameter
 
+__all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
+
 
 def several(x: Any) -> tuple[Any, ...]:
     """Results as a tuple; a single one as a tuple of one."""
@@ -32,6 +34,8 @@ class RNNCellBase(Layer):
         device: only the CPU.
         dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
+
+    _shown = "input_size, hidden_size, bias=True"
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
@@ -76,13 +80,6 @@ class RNNCellBase(Layer):
         found = several(cell(input, *states, *weights, **static))
         return tuple([nodes.narrowed(y, axis=0) for y in found]) if single else found
 
-    def extra_repr(self) -> str:
-        """The sizes."""
-        extra = "" if self.bias else ", bias=False"
-        kind = getattr(self, "nonlinearity", "tanh")
-        extra += "" if kind == "tanh" else f", nonlinearity={kind}"
-        return f"{self.input_size}, {self.hidden_size}{extra}"
-
 
 class RNNCell(RNNCellBase):
     """One step of `RNN`.
@@ -90,6 +87,8 @@ class RNNCell(RNNCellBase):
     Args:
         nonlinearity: `tanh` or `relu`.
     """
+
+    _shown = "input_size, hidden_size, bias=True, nonlinearity=tanh"
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",

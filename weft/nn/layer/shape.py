@@ -13,6 +13,8 @@ from weft.ir.shape import show
 from weft.nn.layer.base import Layer, layer
 from weft.ops.declaration import catalogue
 
+__all__ = ["Flatten", "Unflatten"]
+
 
 def _reshaped(x: Value, *, shape: tuple[int, ...]) -> Value:
     return catalogue.reshape(x, shape=shape)

@@ -24,6 +24,11 @@ from weft.nn.layer.normalization import LayerNorm
 from weft.nn.module.container import ModuleList
 from weft.nn.module.module import Module
 
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer",
+]  # fmt: skip
+
 
 def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
     if not isinstance(given, str):

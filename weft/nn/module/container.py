@@ -10,6 +10,8 @@ from typing import Any, Self
 from weft.ir.node import at_user_line
 from weft.nn.module.module import Module, shown
 
+__all__ = ["ModuleDict", "ModuleList", "Sequential"]
+
 
 def position(name: str, index: Any, size: int) -> int:
     """A possibly negative index as one from 0."""

@@ -15,6 +15,13 @@ from weft.nn.module.tree import ON_REGISTRATION, Tree
 from weft.ops.declaration import catalogue
 from weft.ops.warning import warn
 
+__all__ = [
+    "register_module_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_forward_hook", "register_module_forward_pre_hook",
+    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
+]  # fmt: skip
+
 Hook = Callable[..., Any]
 
 

@@ -13,6 +13,8 @@ from weft.nn.module.container import position
 from weft.nn.module.module import Module, shown
 from weft.nn.parameter import Parameter
 
+__all__ = ["ParameterDict", "ParameterList"]
+
 
 def _as_entry(value: Any) -> Any:
     """Tensors become parameters; other values stay as they are."""

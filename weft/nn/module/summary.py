@@ -17,6 +17,8 @@ from weft.eager.tensor.handle import Handle
 from weft.host.nested import NESTED
 from weft.ir.shape import known
 
+__all__ = ["Summary", "summary"]
+
 Shape = tuple[int, ...]
 
 

@@ -13,6 +13,10 @@ from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 
+__all__ = [
+    "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights",
+]  # fmt: skip
+
 M = TypeVar("M", bound=Module)
 
 

@@ -15,6 +15,8 @@ from weft.ir.node import at_user_line
 from weft.ops.reduction import total_norm
 from weft.transport.division import groups_of
 
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm"]
+
 _limited = recorded(total_norm.limited, differentiable=False)
 
 

@@ -14,6 +14,8 @@ from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
 from weft.ops.declaration import catalogue
 
+__all__ = ["parameters_to_vector", "vector_to_parameters"]
+
 
 @recorded
 def _flat(*xs: Value) -> Value:

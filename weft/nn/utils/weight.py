@@ -18,6 +18,8 @@ from weft.nn.parameter import Buffer, Parameter
 from weft.ops.linalg import power_iteration
 from weft.ops.reduction import norm
 
+__all__ = ["remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
+
 M = TypeVar("M", bound=Module)
 
 

@@ -21,6 +21,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     Args:
         T_0: the steps of the first half cosine.
         T_mult: how many times longer each one is than the one before.
+        eta_min: the lowest rate.
     """
 
     def __init__(

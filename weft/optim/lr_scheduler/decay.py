@@ -73,11 +73,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The previous rate times lr_lambda(t), with one function for all groups or one each.
-
-    Args:
-        lr_lambda: from the number of steps to the factor; one function, or one for each group.
-    """
+    """The previous rate times lr_lambda(t), with one function for all groups or one each."""
 
     chains = True
 
@@ -94,6 +90,7 @@ class StepLR(LRScheduler):
 
     Args:
         step_size: steps between two changes.
+        gamma: the factor of a change.
     """
 
     chains = True
@@ -114,6 +111,7 @@ class MultiStepLR(LRScheduler):
 
     Args:
         milestones: the steps at which the rate changes.
+        gamma: the factor of a change.
     """
 
     chains = True
@@ -134,7 +132,11 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """base * gamma ** t."""
+    """base * gamma ** t.
+
+    Args:
+        gamma: the factor of a step.
+    """
 
     chains = True
 
@@ -151,6 +153,7 @@ class PolynomialLR(LRScheduler):
     """base * (1 - t / total_iters) ** power, then 0.
 
     Args:
+        total_iters: the steps of the way to 0.
         power: the exponent; 1 is a straight line.
     """
 
@@ -179,6 +182,7 @@ class CosineAnnealingLR(LRScheduler):
 
     Args:
         T_max: the steps of the half cosine.
+        eta_min: the lowest rate.
     """
 
     chains = True

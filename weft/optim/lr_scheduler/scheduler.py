@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from weft.documentation import inherit_arguments
 from weft.errors import OptimizerError
 from weft.ir.node import at_user_line
-from weft.ops.optimizer.meaning import described
 from weft.ops.refusal import GuardedMaking
 from weft.optim.optimizer import Optimizer
 
@@ -44,8 +44,8 @@ class LRScheduler(GuardedMaking):
     eta_min: float = 0.0  # the rate decays to it; the factor applies to the distance from it
 
     def __init_subclass__(cls, **options: Any) -> None:
-        described(cls)
         super().__init_subclass__(**options)
+        inherit_arguments(cls)
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]

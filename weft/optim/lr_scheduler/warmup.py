@@ -26,6 +26,7 @@ class ConstantLR(LRScheduler):
 
     Args:
         factor: from 0 to 1.
+        total_iters: the number of steps with it.
     """
 
     chains = True
@@ -51,6 +52,7 @@ class LinearLR(LRScheduler):
 
     Args:
         start_factor, end_factor: from 0 to 1.
+        total_iters: the steps from one to the other.
     """
 
     chains = True
@@ -81,6 +83,7 @@ class WarmupCosineLR(LRScheduler):
     Args:
         warmup: steps of the rise.
         total: steps in all; afterwards the rate stays at `eta_min`.
+        eta_min: the lowest rate.
     """
 
     def __init__(

@@ -9,11 +9,16 @@ from typing import Any, Final
 from weft.tf1.control.dependency import identity
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, static_value
+from weft.tf1.framework.documentation import (
+    WEIGHTS,
+    arguments_known,
+    complete,
+    documented,
+)
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.framework.option import only
 from weft.tf1.framework.tensor_shape import as_shape
-from weft.tf1.keras.engine.documentation import arguments_known, documented
 from weft.tf1.keras.engine.graph_state import snake
 from weft.tf1.keras.engine.input_spec import check_inputs
 from weft.tf1.keras.engine.layer import Layer
@@ -103,6 +108,11 @@ class Scoped(Layer):
     apply = __call__
 
 
+def document(kind: type[Scoped]) -> None:
+    """Name the arguments of a class in its docstring."""
+    complete(kind, [n for n in inspect.signature(kind).parameters if n[0] != "_"], _COMMON)
+
+
 def _static(flag: Any) -> Any:
     known = static_value(flag)
     return flag if known is None else bool(known)
@@ -138,14 +148,13 @@ def layer_function(
     layer.__name__ = layer.__qualname__ = name
     layer.__module__ = kind.__module__
     layer.__doc__ = documented(
-        kind.__doc__ or "", list(signature.parameters), {**arguments_known(kind), **_COMMON}
+        kind.__doc__ or "", signature.parameters, {**arguments_known(kind), **_COMMON}
     )
     layer.__signature__ = signature  # type: ignore[attr-defined]
     return layer
 
 
 _TYPES: Final = {"activation": "Activation", "axis": "int", "data_format": "str", "filters": "int"}
-_KINDS: Final = ("initializer", "regularizer", "constraint")
 
 
 def _signature(
@@ -153,7 +162,7 @@ def _signature(
 ) -> inspect.Signature:
     """The Keras layer's arguments, the options of its weights by what they are, and the scope's."""
     keras: Any = kind.__mro__[2]
-    weights = [[n for n in keras.weight_options if n.endswith(part)] for part in _KINDS]
+    weights = [[n for n in keras.weight_options if n.endswith(part)] for part in WEIGHTS]
     if "activation" in inspect.signature(keras).parameters:
         weights.insert(2, ["activity_regularizer"])
     plain = inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,6 +14,7 @@ from weft.tf1.creation import zeros
 from weft.tf1.elementwise.arithmetic import matmul, sigmoid, tanh
 from weft.tf1.elementwise.clip import clip_by_value
 from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.documentation import complete
 from weft.tf1.framework.graph import fail
 from weft.tf1.framework.option import ANY, only
 from weft.tf1.framework.structure import flatten, map_structure
@@ -22,6 +24,11 @@ from weft.tf1.shape.arrangement import concat, split
 from weft.tf1.variable.initializer import constant_initializer, zeros_initializer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
 
+__all__ = [
+    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "GRUCell", "LSTMCell",
+    "LSTMStateTuple", "MultiRNNCell", "RNNCell", "ResidualWrapper",
+]  # fmt: skip
+
 Function = Callable[..., Any]
 
 
@@ -30,6 +37,12 @@ class RNNCell:
 
     `cell(inputs, state)` returns the output and the next state. Variables that `build` or `call`
     get by `get_variable` are created once, in a scope of the cell's name.
+
+    Args:
+        trainable: whether training changes its variables.
+        name: of its scope; by default the class's, made unique.
+        dtype: of its variables; that of the first inputs by default.
+        others: further options of TensorFlow's, which change nothing.
     """
 
     def __init__(
@@ -110,7 +123,13 @@ def _snake(name: str) -> str:
 
 
 class BasicRNNCell(RNNCell):
-    """`output = state = activation(concat(inputs, state) @ kernel + bias)`."""
+    """`output = state = activation(concat(inputs, state) @ kernel + bias)`.
+
+    Args:
+        num_units: the width of the state.
+        activation: of the output; tanh by default.
+        reuse: whether to share the variables of an earlier cell of this name.
+    """
 
     def __init__(
         self, num_units: int, activation: Function | None = None, reuse: bool | None = None,
@@ -149,6 +168,13 @@ class GRUCell(RNNCell):
 
     Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder" (2014), with the reset
     gate before the matmul, as in TensorFlow.
+
+    Args:
+        num_units: the width of the state.
+        activation: of the candidate; tanh by default.
+        kernel_initializer: initial values of the kernels.
+        bias_initializer: initial values of the biases; by default 1 for gates, 0 for the candidate.
+        reuse: whether to share the variables of an earlier cell of this name.
     """
 
     def __init__(
@@ -194,7 +220,12 @@ class GRUCell(RNNCell):
 
 
 class LSTMStateTuple(NamedTuple):
-    """The state of an LSTM: cell and output."""
+    """The state of an LSTM: cell and output.
+
+    Args:
+        c: the cell.
+        h: the output.
+    """
 
     c: Any
     h: Any
@@ -210,8 +241,11 @@ class LSTMCell(RNNCell):
         initializer: of kernels.
         num_proj: the width of the output, a projection of the cell's output.
         proj_clip: the output is clipped to this magnitude.
+        num_unit_shards, num_proj_shards: accepted for old programs.
         forget_bias: added to the forget gate.
         state_is_tuple: the state is an `LSTMStateTuple`; else both are concatenated.
+        activation: of the new values and of the cell; tanh by default.
+        reuse: whether to share the variables of an earlier cell of this name.
     """
 
     def __init__(
@@ -280,8 +314,16 @@ class BasicLSTMCell(LSTMCell):
         )  # fmt: skip
 
 
+for _cell in (BasicRNNCell, GRUCell, LSTMCell, BasicLSTMCell):
+    complete(_cell, [n for n in inspect.signature(_cell).parameters if n[0] != "_"])
+
+
 class MultiRNNCell(RNNCell):
     """Stacked cells: each takes the output of the one below.
+
+    Args:
+        cells: from the first to the last.
+        state_is_tuple: the state is a tuple of theirs; else all are concatenated.
 
     Raises:
         ArgumentError: there are no cells.
@@ -345,7 +387,16 @@ class _Wrapper(RNNCell):
 
 
 class DropoutWrapper(_Wrapper):
-    """A cell with dropout of inputs, outputs and states, drawn anew at each step."""
+    """A cell with dropout of inputs, outputs and states, drawn anew at each step.
+
+    Args:
+        cell: the wrapped cell.
+        input_keep_prob, output_keep_prob, state_keep_prob: fractions of the elements that are kept,
+            numbers or tensors.
+        variational_recurrent: not supported.
+        input_size, dtype: accepted for old programs.
+        seed: of the random numbers.
+    """
 
     def __init__(
         self, cell: RNNCell, input_keep_prob: Any = 1.0, output_keep_prob: Any = 1.0,
@@ -377,7 +428,12 @@ def _keeps_all(keep: Any) -> bool:
 
 
 class ResidualWrapper(_Wrapper):
-    """A residual cell: adds inputs to outputs, or applies `residual_fn(inputs, outputs)`."""
+    """A residual cell: adds inputs to outputs, or applies `residual_fn(inputs, outputs)`.
+
+    Args:
+        cell: the wrapped cell.
+        residual_fn: used instead of a sum.
+    """
 
     def __init__(self, cell: RNNCell, residual_fn: Function | None = None) -> None:
         super().__init__(cell)
@@ -392,7 +448,12 @@ class ResidualWrapper(_Wrapper):
 
 
 class DeviceWrapper(_Wrapper):
-    """A cell on a device; there is only one."""
+    """A cell on a device; there is only one.
+
+    Args:
+        cell: the wrapped cell.
+        device: accepted for old programs.
+    """
 
     def __init__(self, cell: RNNCell, device: Any) -> None:
         del device

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft import ops
+from weft.documentation import arguments_of
 from weft.errors import GraphError
 from weft.ir.node import Value
-from weft.ops.optimizer.meaning import described
 from weft.tf1.control.dependency import group
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
@@ -41,6 +41,9 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
     """The step counter, or `None`.
 
     It is the variable in `GraphKeys.GLOBAL_STEP`, or the one named `global_step`.
+
+    Args:
+        graph: the default graph if left out.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -51,6 +54,9 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
 
 def create_global_step(graph: Graph | None = None) -> Variable:
     """Create the step counter.
+
+    Args:
+        graph: the default graph if left out.
 
     Raises:
         GraphError: there is one already.
@@ -67,13 +73,22 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The step counter, created if there is none."""
+    """The step counter, created if there is none.
+
+    Args:
+        graph: the default graph if left out.
+    """
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The step counter's value in a session."""
+    """The step counter's value in a session.
+
+    Args:
+        sess: the session.
+        global_step_tensor: the step counter.
+    """
     return int(sess.run(global_step_tensor))
 
 
@@ -95,7 +110,6 @@ def _floored(share: Value, staircase: bool) -> Value:
     return ops.floor(share) if staircase else share
 
 
-@described
 def exponential_decay(
     learning_rate: Any,
     global_step: Any,
@@ -104,7 +118,16 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down."""
+    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down.
+
+    Args:
+        learning_rate: the rate of the first step.
+        global_step: the number of steps so far.
+        decay_steps: the steps after which the decay is `decay_rate`.
+        decay_rate: how much the rate falls.
+        staircase: whether it falls in jumps, one after each `decay_steps`.
+        name: of the operation.
+    """
 
     def formula(rate: Value, step: Value, steps: Value, factor: Value) -> Value:
         return rate * ops.power(factor, _floored(step / steps, staircase))
@@ -113,7 +136,7 @@ def exponential_decay(
     return _decay("ExponentialDecay", name, learning_rate, global_step, numbers, formula)
 
 
-@described
+@arguments_of(exponential_decay)
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -131,7 +154,7 @@ def inverse_time_decay(
     return _decay("InverseTimeDecay", name, learning_rate, global_step, numbers, formula)
 
 
-@described
+@arguments_of(exponential_decay)
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -149,7 +172,7 @@ def natural_exp_decay(
     return _decay("NaturalExpDecay", name, learning_rate, global_step, numbers, formula)
 
 
-@described
+@arguments_of(exponential_decay)
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -163,6 +186,9 @@ def polynomial_decay(
 
     Args:
         decay_steps: the steps of the way.
+        end_learning_rate: the last rate.
+        power: the exponent; 1 is a straight line.
+        cycle: go on after `decay_steps`, from a lower rate each time.
     """
 
     def formula(rate: Value, step: Value, steps: Value, end: Value, degree: Value) -> Value:
@@ -175,7 +201,7 @@ def polynomial_decay(
     return _decay("PolynomialDecay", name, learning_rate, global_step, numbers, formula)
 
 
-@described
+@arguments_of(exponential_decay)
 def cosine_decay(
     learning_rate: Any,
     global_step: Any,

@@ -1,4 +1,4 @@
-"""Layers divided among ranks: `parallelize_module` and the styles of its plans."""
+"""Tensor parallelism: `parallelize_module` and the styles of its plans."""
 
 from __future__ import annotations
 

@@ -30,8 +30,11 @@ class Layer(Called):
         trainable: whether training changes its weights.
         name: its name; derived from the class's name by default.
         dtype: the type of its weights.
-        input_shape, batch_input_shape, input_dim, batch_size: for a model's first layer.
+        activity_regularizer: a loss of the outputs: a function or its name.
+        input_shape, input_dim, input_length: of examples, for a model's first layer.
+        batch_input_shape, batch_size: the same with the batch axis.
         weights: their initial values.
+        options: those above after `dtype`, by name.
 
     Attributes:
         built: whether its weights exist.

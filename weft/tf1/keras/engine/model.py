@@ -24,7 +24,8 @@ class Model(Storage):
     Args:
         inputs: results of `Input(...)`: a tensor, several in a list, or by name.
         outputs: layers' outputs.
-        name: its name.
+        name: its name; `model` and so on by default.
+        options: arguments that all layers have, by name: see `Layer`.
 
     Raises:
         ArgumentError: the outputs do not depend on the inputs alone.
@@ -52,6 +53,10 @@ class Sequential(Model):
     """Layers one after the other.
 
     The input shape comes from the first layer (`input_shape`), or from the first data.
+
+    Args:
+        layers: the first ones; `add` appends others.
+        name: its name; `sequential` and so on by default.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default():

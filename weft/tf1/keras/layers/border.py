@@ -11,7 +11,7 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of
-from weft.tf1.keras.layers.convolution import tuple_of
+from weft.tf1.keras.layers.convolution import AXES, tuple_of
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -54,7 +54,11 @@ def _pairs(given: Any, rank: int, what: str) -> Pairs:
 
 
 class ZeroPadding(_Spatial):
-    """Base class: zero padding."""
+    """Base class: zero padding.
+
+    Args:
+        padding: zeros at both ends: a number, one for each axis, or pairs.
+    """
 
     _sizes = "padding"
 
@@ -70,7 +74,11 @@ class ZeroPadding(_Spatial):
 
 
 class Cropping(_Spatial):
-    """Base class: cropping at the borders."""
+    """Base class: cropping at the borders.
+
+    Args:
+        cropping: elements cut off at both ends: a number, one for each axis, or pairs.
+    """
 
     _sizes = "cropping"
 
@@ -95,7 +103,11 @@ class Cropping(_Spatial):
 
 
 class UpSampling(_Spatial):
-    """Base class: repeats each element along each axis."""
+    """Base class: repeats each element along each axis.
+
+    Args:
+        size: how often elements are repeated along each axis.
+    """
 
     _sizes = "size"
 
@@ -132,9 +144,13 @@ def repeat_elements(x: Any, rep: int, axis: int) -> Any:
 
 
 def _classes(name: str, base: Any) -> Sequence[Any]:
-    told = {"__module__": __name__}
+    what = base.__doc__.partition(".")[0].removeprefix("Base class: ").capitalize()
     return [
-        type(f"{name}{n}D", (base,), {**told, "rank": n, "__doc__": f"{base.__doc__[12:]} {n}D."})
+        type(
+            f"{name}{n}D",
+            (base,),
+            {"__module__": __name__, "rank": n, "__doc__": f"{what}, of {AXES[n]}."},
+        )
         for n in (1, 2, 3)
     ]
 

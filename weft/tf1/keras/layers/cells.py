@@ -22,7 +22,6 @@ class Cell(WeightedLayer):
     Args:
         units: of the state.
         activation: of the candidate.
-        use_bias: whether there is a bias.
         dropout, recurrent_dropout: fractions of inputs and of states that are zeroed in training,
             the same at all steps of a sequence.
     """
@@ -101,7 +100,11 @@ class SimpleRNNCell(Cell):
 
 
 class _GatedCell(Cell):
-    """A gated cell, whose gates have `recurrent_activation`."""
+    """A gated cell, whose gates have `recurrent_activation`.
+
+    Args:
+        recurrent_activation: a function of the gates, or its name.
+    """
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "hard_sigmoid",
@@ -201,7 +204,11 @@ class LSTMCell(_GatedCell):
 
 
 class StackedRNNCells(Layer):
-    """Stacked cells as one cell."""
+    """Stacked cells as one cell.
+
+    Args:
+        cells: from the first to the last, or their configurations.
+    """
 
     def __init__(self, cells: Sequence[Any], **options: Any) -> None:
         super().__init__(**options)

@@ -20,6 +20,7 @@ FORMATS: Final = {
     (1, "channels_last"): "NWC", (1, "channels_first"): "NCW", (2, "channels_last"): "NHWC",
     (2, "channels_first"): "NCHW", (3, "channels_last"): "NDHWC", (3, "channels_first"): "NCDHW",
 }  # fmt: skip
+AXES: Final = {1: "sequences", 2: "images", 3: "volumes"}
 
 
 def tuple_of(value: Any, rank: int, what: str) -> tuple[int, ...]:
@@ -42,10 +43,7 @@ class Convolution(WeightedLayer):
         kernel_size: the window's sizes.
         strides: distances between windows.
         padding: `"valid"`, `"same"`, or `"causal"` for sequences.
-        data_format: `"channels_last"` or `"channels_first"`.
         dilation_rate: distances between the elements of a window.
-        activation: a function or its name.
-        use_bias: whether there is a bias.
     """
 
     rank: int
@@ -152,7 +150,11 @@ class Conv3D(Convolution):
 
 
 class DepthwiseConv2D(Convolution):
-    """A convolution of each channel with `depth_multiplier` kernels of its own."""
+    """A convolution of each channel with `depth_multiplier` kernels of its own.
+
+    Args:
+        depth_multiplier: the number of kernels of each channel.
+    """
 
     rank = 2
     weight_options = WeightedLayer.of("depthwise", "bias")
@@ -190,7 +192,11 @@ class DepthwiseConv2D(Convolution):
 
 
 class _Separable(Convolution):
-    """A depthwise convolution followed by a pointwise one."""
+    """A depthwise convolution followed by a pointwise one.
+
+    Args:
+        depth_multiplier: the number of depthwise kernels of each channel.
+    """
 
     weight_options = WeightedLayer.of("depthwise", "pointwise", "bias")
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, ShapeError
+from weft.tf1.framework.documentation import documented
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.layer import Layer
@@ -109,7 +110,11 @@ class Minimum(Merge):
 
 
 class Concatenate(Merge):
-    """The inputs concatenated along an axis."""
+    """The inputs concatenated along an axis.
+
+    Args:
+        axis: along which inputs follow each other.
+    """
 
     def __init__(self, axis: int = -1, **options: Any) -> None:
         super().__init__(**options)
@@ -225,7 +230,8 @@ def _layer(kind: Any) -> Callable[..., Any]:
         return kind(**options)(inputs)
 
     function.__name__ = function.__qualname__ = kind.__name__.lower()
-    function.__doc__ = kind.__doc__
+    known = {"inputs": "a list of tensors.", "options": "arguments of the layer, by name."}
+    function.__doc__ = documented(kind.__doc__, known, known)
     return function
 
 
@@ -234,10 +240,23 @@ maximum, minimum = _layer(Maximum), _layer(Minimum)
 
 
 def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
-    """The inputs concatenated along an axis."""
+    """The inputs concatenated along an axis.
+
+    Args:
+        inputs: a list of tensors.
+        axis: along which they follow each other.
+        options: arguments of the layer, by name.
+    """
     return Concatenate(axis, **options)(inputs)
 
 
 def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
-    """The dot products of two inputs along one axis of each."""
+    """The dot products of two inputs along one axis of each.
+
+    Args:
+        inputs: two tensors.
+        axes: one number for both, or two.
+        normalize: whether to give the cosine instead.
+        options: arguments of the layer, by name.
+    """
     return Dot(axes, normalize, **options)(inputs)

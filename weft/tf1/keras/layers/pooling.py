@@ -11,7 +11,7 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of
-from weft.tf1.keras.layers.convolution import FORMATS, tuple_of
+from weft.tf1.keras.layers.convolution import AXES, FORMATS, tuple_of
 
 _OPERATIONS: Final[dict[tuple[int, str], Callable[..., Any]]] = {
     (2, "MAX"): tf.nn.max_pool, (2, "AVG"): tf.nn.avg_pool,
@@ -26,7 +26,6 @@ class Pooling(Layer):
         pool_size: the window's sizes.
         strides: distances between windows; by default the window's sizes.
         padding: `"valid"` or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`.
     """
 
     rank: int
@@ -58,11 +57,7 @@ class Pooling(Layer):
 
 
 class GlobalPooling(Layer):
-    """Base class: one number per channel.
-
-    Args:
-        data_format: `"channels_last"` or `"channels_first"`.
-    """
+    """Base class: one number per channel."""
 
     rank: int
     reduce: Callable[..., Any]
@@ -87,20 +82,17 @@ class GlobalPooling(Layer):
         return None
 
 
-_AXES: Final = {1: "sequences", 2: "images", 3: "volumes"}
-
-
 def _pooling(rank: int, name: str, kind: str) -> Any:
     said = {"MAX": "greatest element", "AVG": "mean"}[kind]
     told = {"rank": rank, "kind": kind, "__module__": __name__}
-    told["__doc__"] = f"The {said} of each window of {_AXES[rank]}; see `Pooling`."
+    told["__doc__"] = f"The {said} of each window of {AXES[rank]}."
     return type(f"{name}Pooling{rank}D", (Pooling,), told)
 
 
 def _global(rank: int, name: str, reduce: Callable[..., Any]) -> Any:
     said = {"Max": "greatest element", "Average": "mean"}[name]
     told: dict[str, Any] = {"rank": rank, "reduce": staticmethod(reduce), "__module__": __name__}
-    told["__doc__"] = f"The {said} of each channel of {_AXES[rank]}."
+    told["__doc__"] = f"The {said} of each channel of {AXES[rank]}."
     return type(f"Global{name}Pooling{rank}D", (GlobalPooling,), told)
 
 

@@ -195,6 +195,7 @@ class _OfCell(RNN):
     """A layer that takes its cell's arguments."""
 
     cell_class: ClassVar[Callable[..., Any]]
+    _unconfigured = ("cell",)
 
     def __init__(self, units: int, *args: Any, **options: Any) -> None:
         own = {n: options.pop(n) for n in [*options] if n in _LAYER_OPTIONS}
@@ -207,9 +208,8 @@ class _OfCell(RNN):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        config = super().get_config()
-        cell = config.pop("cell")["config"]
-        return config | {k: v for k, v in cell.items() if k not in _LAYER_OPTIONS}
+        cell = self.cell.get_config()
+        return super().get_config() | {k: v for k, v in cell.items() if k not in _LAYER_OPTIONS}
 
 
 class SimpleRNN(_OfCell):

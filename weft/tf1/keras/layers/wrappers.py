@@ -16,7 +16,11 @@ _MODES = ("concat", "sum", "mul", "ave", None)
 
 
 class Wrapper(Layer):
-    """Base class of wrappers."""
+    """Base class of wrappers.
+
+    Args:
+        layer: the wrapped layer, or its configuration.
+    """
 
     def __init__(self, layer: Any, **options: Any) -> None:
         super().__init__(**options)
@@ -55,8 +59,10 @@ class Bidirectional(Wrapper):
     """Runs a recurrent layer forwards, and a copy of it backwards.
 
     Args:
+        layer: the recurrent layer.
         merge_mode: how outputs are merged: `"concat"`, `"sum"`, `"mul"`, `"ave"`; `None` returns
             both.
+        backward_layer: runs backwards, instead of the copy.
 
     Raises:
         ArgumentError: the mode is unknown.

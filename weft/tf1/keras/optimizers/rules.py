@@ -25,6 +25,7 @@ class SGD(Optimizer):
     """Gradient descent, with momentum, and Nesterov's look ahead.
 
     Args:
+        learning_rate: a number, or a `LearningRateSchedule`.
         momentum: the factor of the running sum of steps, from 0 to 1; 0 goes without one.
         nesterov: whether to look ahead.
     """
@@ -63,9 +64,11 @@ class RMSprop(Optimizer):
     """Gradients divided by the root of a running mean of their squares.
 
     Args:
+        learning_rate: a number, or a `LearningRateSchedule`.
         rho: the factor of the running means.
         momentum: the factor of the running sum of steps; 0 goes without one. With it, epsilon is
             added before the root is taken.
+        epsilon: added to the denominator, so that it is not 0.
         centered: subtract the square of the gradients' running mean.
     """
 
@@ -102,7 +105,9 @@ class Adagrad(Optimizer):
     """Gradients divided by the root of the sum of all their squares.
 
     Args:
+        learning_rate: a number, or a `LearningRateSchedule`.
         initial_accumulator_value: the sum before the first step.
+        epsilon: added to the denominator, so that it is not 0.
     """
 
     slots = ("accumulator",)
@@ -138,6 +143,7 @@ class Adadelta(Optimizer):
     """Zeiler (2012): steps scaled by the root of the mean of earlier steps' squares.
 
     Args:
+        learning_rate: a number, or a `LearningRateSchedule`.
         rho: the factor of the running means.
         epsilon: added to both means before their roots are taken.
     """
@@ -167,7 +173,13 @@ class Adadelta(Optimizer):
 
 
 class _Moments(Optimizer):
-    """The part that Adam and its variants share: two moments, and their decay rates."""
+    """The part that Adam and its variants share: two moments, and their decay rates.
+
+    Args:
+        learning_rate: a number, or a `LearningRateSchedule`.
+        beta_1, beta_2: the factors of the running means of the gradient and of its square.
+        epsilon: added to the denominator, so that it is not 0.
+    """
 
     slots = ("m", "v")
 

@@ -16,6 +16,7 @@ class AdagradOptimizer(Optimizer):
     """a += gradient ** 2; var -= learning_rate * gradient / sqrt(a)
 
     Args:
+        learning_rate: a number, a tensor, or a function that returns one.
         initial_accumulator_value: a before the first step, above 0.
 
     Raises:

@@ -19,7 +19,13 @@ _POWERS = {"beta1_power": "beta1", "beta2_power": "beta2"}
 
 
 class AdamOptimizer(Optimizer):
-    """Adam as TensorFlow has it: epsilon is added to the root of the uncorrected second moment."""
+    """Adam as TensorFlow has it: epsilon is added to the root of the uncorrected second moment.
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+        beta1, beta2: the factors of the running means of the gradient and of its square.
+        epsilon: added to the denominator, so that it is not 0.
+    """
 
     _kind = "ApplyAdam"
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from weft import ops
+from weft.documentation import inherit_arguments
 from weft.errors import DTypeError, GraphError
 from weft.ir.dtype import int32
 from weft.ir.node import Value
-from weft.ops.optimizer.meaning import described
 from weft.tf1.control import dependency
 from weft.tf1.control.gradient import gradients
 from weft.tf1.framework.collection import GraphKeys
@@ -54,8 +54,8 @@ class Optimizer:
     GATE_GRAPH = 2
 
     def __init_subclass__(cls, **options: Any) -> None:
-        described(cls)
         super().__init_subclass__(**options)
+        inherit_arguments(cls)
 
     def __init__(self, use_locking: bool, name: str) -> None:
         if not name:

@@ -14,7 +14,11 @@ from weft.tf1.variable.variable import Variable
 
 
 class GradientDescentOptimizer(Optimizer):
-    """var -= learning_rate * gradient"""
+    """var -= learning_rate * gradient
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+    """
 
     _kind = "ApplyGradientDescent"
 

@@ -16,6 +16,7 @@ class MomentumOptimizer(Optimizer):
     With `use_nesterov`, var -= learning_rate * (gradient + momentum * a) (Sutskever et al., 2013).
 
     Args:
+        learning_rate: a number, a tensor, or a function that returns one.
         momentum: the part of a that stays.
         use_nesterov: whether to look ahead.
     """

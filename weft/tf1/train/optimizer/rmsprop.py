@@ -17,6 +17,7 @@ class RMSPropOptimizer(Optimizer):
     With `centered`, by the root of a running variance.
 
     Args:
+        learning_rate: a number, a tensor, or a function that returns one.
         decay: the factor of the running means.
         momentum: the factor of the running sum of steps.
         epsilon: added to the mean before its root is taken.
