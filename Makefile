@@ -54,6 +54,7 @@ check: .venv/check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+	$(BIN)/python tests/tools/check_typing.py
 	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_docs.py
 
 format: .venv/check

@@ -102,7 +102,7 @@ class Program:
         """A number, for one example."""
         state = (x, row, n)
         for step in self.steps:
-            state = _settled(b, step(b, state, outside))
+            state = _bounded(b, step(b, state, outside))
         return state[0] + (state[1] * state[1]).sum()
 
     def arrays(self, size: int) -> tuple[list[Any], list[Any]]:
@@ -137,7 +137,7 @@ class Program:
 
         def body(b: Library, state: State, o: Outside) -> State:
             for step in steps:
-                state = _settled(b, step(b, state, o))
+                state = _bounded(b, step(b, state, o))
             return state
 
         return body
@@ -147,7 +147,7 @@ class Program:
 
         def step(b: Library, state: State, o: Outside) -> State:
             def inside(*s: Any) -> State:
-                return inner(b, _settled(b, limited.apply(b, s, o)), o)
+                return inner(b, _bounded(b, limited.apply(b, s, o)), o)
 
             return b.cond(limited.inside(state), inside, lambda *s: other(b, s, o), *state)
 
@@ -161,8 +161,8 @@ class Program:
             index = b.integer(first) * 2 + b.integer(second & ~first)
             branches = [
                 lambda *s: rest(b, s, o),
-                lambda *s: _settled(b, c.apply(b, s, o)),
-                lambda *s: _settled(b, a.apply(b, s, o)),
+                lambda *s: _bounded(b, c.apply(b, s, o)),
+                lambda *s: _bounded(b, a.apply(b, s, o)),
             ]
             return b.switch(index, branches, *state)
 
@@ -179,7 +179,7 @@ class Program:
                 return (s[0] < limit) & limited.inside(s[1])
 
             def turn(s: Any) -> Any:
-                return s[0] + 1, inner(b, _settled(b, limited.apply(b, s[1], o)), o)
+                return s[0] + 1, inner(b, _bounded(b, limited.apply(b, s[1], o)), o)
 
             return b.while_loop(holds, turn, (b.integer(state[2] * 0), state))[1]
 
@@ -199,7 +199,7 @@ class Program:
         return step
 
 
-def _settled(b: Library, state: State) -> State:
+def _bounded(b: Library, state: State) -> State:
     """The same in bounds, so that nothing overflows that is in the domain."""
     return b.tanh(state[0] * 0.25) * 4, b.tanh(state[1] * 0.5) * 2, b.remainder(state[2], 11) - 2
 

@@ -14,7 +14,6 @@ ALWAYS = "the result is as with it anyway"
 HINT = "a hint for speed or memory, which changes no value"
 WITHOUT = "without the files, an error says where to get them"
 ONE_KIND = "there is one device, and one kind of memory"
-OPTIMIZERS = ["Adadelta", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"]
 EXCEPTIONS = {
     "accelerator.py:current_accelerator(check_available)": ONE_KIND,
     "autograd/functional.py:hessian(vectorize)": ALWAYS,
@@ -57,10 +56,6 @@ EXCEPTIONS = {
     "nn/utils/prune.py:BasePruningMethod.__call__(inputs)": "a forward hook's signature",
     "numpy/searching.py:argsort(stable)": ALWAYS,
     "numpy/searching.py:sort(stable)": ALWAYS,
-    "optim/adagrad.py:Adagrad.__init__(fused)": HINT,
-    "optim/adam.py:Adam.__init__(fused)": HINT,
-    "optim/adam.py:AdamW.__init__(fused)": HINT,
-    "optim/sgd.py:SGD.__init__(fused)": HINT,
     "pipeline/transformable.py:Transformable.interleave(deterministic)": ALWAYS,
     "serialization.py:load(map_location)": ONE_KIND,
     "serialization.py:load(weights_only)": ALWAYS,
@@ -100,11 +95,6 @@ for name in ("clip_grad_norm_", "clip_grad_value_", "get_total_norm"):
 for name in ("device_ids", "output_device", "dim", "gradient_as_bucket_view"):
     where = f"nn/parallel/data_parallel.py:DistributedDataParallel.__init__({name})"
     EXCEPTIONS[where] = ONE_KIND
-for name in (*OPTIMIZERS, "Adagrad", "SGD"):
-    file = f"optim/{name.lower().removesuffix('w')}.py:{name}.__init__"
-    EXCEPTIONS[f"{file}(foreach)"] = HINT
-    if name in OPTIMIZERS:
-        EXCEPTIONS[f"{file}(capturable)"] = HINT
 
 
 def functions(package, excluded=()):

@@ -15,6 +15,7 @@ from weft.config import KNOBS
 from weft.eager.functions.elementwise.from_op import of_op
 from weft.eager.tensor.tensor import Tensor
 from weft.ops.declaration import REGISTRY
+from weft.ops.declaration.face import FACES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -28,6 +29,7 @@ def registry():
     for name in REGISTRY.keys() - before.keys():
         if name in vars(Tensor):
             delattr(Tensor, name)
+        FACES.pop(name, None)
     REGISTRY.clear()
     REGISTRY.update(before)
 

@@ -17,7 +17,7 @@ from weft.ops.declaration.rule import floating, same_shape
 NAMES = frozenset(REGISTRY)
 NAMED = {"family", "name", "op"}  # what a name of an operation is called
 BELOW = ("weft.transform", "weft.passes", "weft.codegen", "weft.runtime")
-RULES = {"RULES", "WHOLE_RULES", "FAMILIES"}  # rewrites and kernels, as data
+RULES = {"RULES", "WHOLE_RULES", "FAMILIES", "__all__"}  # rewrites and kernels as data, names
 EMITTER = {"weft.codegen.loop.arithmetic", "weft.codegen.loop.expression"}
 """These speak of the emitter's operations on scalars, such as `b.maximum(x, y)`."""
 

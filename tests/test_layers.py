@@ -9,7 +9,14 @@ from tools.imports import imported, imports, modules
 
 # From the bottom up; a module may import its own layer and those before it.
 LAYERS = [
-    ("weft.config", "weft.errors", "weft.exports", "weft.host", "weft.version"),
+    (
+        "weft.config",
+        "weft.documentation",
+        "weft.errors",
+        "weft.exports",
+        "weft.host",
+        "weft.version",
+    ),
     ("weft.ir",),
     ("weft.transport",),
     ("weft.ops",),
@@ -49,7 +56,8 @@ LAYERS = [
     ("weft.distributed",),
     ("weft.models",),
     ("weft.train",),
-    ("weft.tf1.keras",),  # a face of the trainer
+    # Keras is a face of the trainer, and TensorFlow's older layers are made of Keras's
+    ("weft.tf1.keras", "weft.tf1.layers", "weft.tf1.contrib"),
     ("weft.horovod",),
     ("weft.cli",),
 ]

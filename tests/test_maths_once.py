@@ -10,7 +10,6 @@ ADDED = "adds up what other functions give, each in its own type"
 NODES = "makes the nodes that programs look up by name"
 FEEDS = "depends on what is known of feeds, which graphs alone do not tell"
 OWN = "TensorFlow 1's own definition, of use to no other front end"
-UPDATE = "an optimizer's rule, on graph values; TensorFlow's differ from PyTorch's"
 GIVEN = "calls activations and layers that users give, which take tensors"
 LAYERS = "puts layers and functions of its own front end together"
 VARIABLES = "makes, reads or assigns variables between its steps"
@@ -116,29 +115,17 @@ LEFT = {
     "tf1/keras/fit/steps.py:Steps._figures": NUMBERS,
     "tf1/keras/layers/advanced_activations.py:PReLU.call": "its slope at 0 is 0, as in Keras",
     "tf1/keras/layers/border.py:Cropping.call": NUMBERS,
-    "tf1/keras/layers/cells.py:GRUCell.call": GIVEN,
-    "tf1/keras/layers/cells.py:LSTMCell.call": GIVEN,
-    "tf1/keras/layers/cells.py:SimpleRNNCell.call": GIVEN,
     "tf1/keras/layers/convolution_transpose.py:ConvolutionTranspose._size": NUMBERS,
-    "tf1/keras/layers/core.py:Masking.call": OWN,
     "tf1/keras/layers/noise.py:GaussianDropout.disturbed": OWN,
-    "tf1/keras/layers/normalization.py:BatchNormalization._move": VARIABLES,
+    "tf1/keras/layers/normalization.py:BatchNormalization._moved": VARIABLES,
     "tf1/keras/layers/pooling.py:GlobalPooling.call": OWN,
     "tf1/keras/layers/wrappers.py:Bidirectional._merged": LAYERS,
     "tf1/keras/metrics/function.py:categorical_accuracy": FIGURE,
     "tf1/keras/optimizers/optimizer.py:Optimizer._rate": VARIABLES,
-    "tf1/keras/optimizers/rules.py:Adadelta.rule": UPDATE,
-    "tf1/keras/optimizers/rules.py:Adagrad.rule": UPDATE,
-    "tf1/keras/optimizers/rules.py:Adam.numbers": UPDATE,
-    "tf1/keras/optimizers/rules.py:Adam.rule": UPDATE,
-    "tf1/keras/optimizers/rules.py:Adamax.rule": UPDATE,
-    "tf1/keras/optimizers/rules.py:Nadam.numbers": UPDATE,
-    "tf1/keras/optimizers/rules.py:Nadam.rule": UPDATE,
-    "tf1/keras/optimizers/rules.py:RMSprop.rule": UPDATE,
-    "tf1/keras/optimizers/rules.py:SGD.rule": UPDATE,
+    "tf1/keras/optimizers/rules.py:Adam.numbers": NODES,
+    "tf1/keras/optimizers/rules.py:Nadam.numbers": NODES,
     "tf1/keras/regularizers.py:L1L2.__call__": NODES,
     "tf1/keras/storage/summary.py:lines_of": NUMBERS,
-    "tf1/layers/normalization.py:_statistics": NODES,
     "tf1/losses.py:_reduced": OWN,
     "tf1/metrics/mean.py:mean_cosine_distance": FIGURE,
     "tf1/nn/ctc.py:_rows": FEEDS,
@@ -166,14 +153,7 @@ LEFT = {
     "tf1/train/learning_rate.py:natural_exp_decay": OWN,
     "tf1/train/learning_rate.py:polynomial_decay": OWN,
     "tf1/train/monitored/supervisor.py:Supervisor._speed": NUMBERS,
-    "tf1/train/optimizer/adagrad.py:_update": UPDATE,
-    "tf1/train/optimizer/adam.py:AdamOptimizer._apply": UPDATE,
     "tf1/train/optimizer/adam.py:AdamOptimizer._finish": VARIABLES,
-    "tf1/train/optimizer/gradient_descent.py:_rows": UPDATE,
-    "tf1/train/optimizer/momentum.py:_nesterov": UPDATE,
-    "tf1/train/optimizer/momentum.py:_update": UPDATE,
-    "tf1/train/optimizer/rmsprop.py:_centered": UPDATE,
-    "tf1/train/optimizer/rmsprop.py:_plain": UPDATE,
     "tf1/variable/initializer.py:VarianceScaling._fill": NUMBERS,
     "tf1/variable/variable.py:_set_rows": VARIABLES,
 }

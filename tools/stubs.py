@@ -2,7 +2,8 @@
 
 Editors and type checkers read `weft/eager/tensor/tensor.pyi` and `weft/numpy/array.pyi` (methods)
 and `weft/eager/functions/api.pyi` (the functions `weft.NAME`). They are made from
-`weft/eager/functions/table.py` and `weft/numpy/method.py`; those of Horovod's collectives from
+the faces of operations, `weft/eager/functions/table.py` and `weft/numpy/method.py`; so are those of
+modules whose functions are built from faces, and those of Horovod's collectives from
 `weft/horovod/collective_table.py`. A test compares them.
 """
 
@@ -17,8 +18,14 @@ from typing import Any, Final
 import weft.horovod.keras.collective
 import weft.horovod.tensorflow.collective
 import weft.horovod.torch.collective
+import weft.numpy.declared
+import weft.scipy.special
+import weft.special
+import weft.tf1.elementwise.declared
 from weft import Tensor  # importing it adds methods from their own modules, such as `stft`
+from weft.distributed.tensor import pointwise
 from weft.eager.functions import table
+from weft.eager.functions.elementwise import declared
 from weft.numpy import ndarray
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -29,15 +36,22 @@ PLAIN: Final = frozenset({"Any", "None", "Tensor", "ndarray", "tuple", "list", "
 STUBBED: Final = {"Tensor": "weft.eager.tensor.tensor"}
 """Classes that say they are in another module, where their users find them."""
 
-HOROVOD: Final = [
+MODULES: Final = (
+    declared,
     weft.horovod.keras.collective,
     weft.horovod.tensorflow.collective,
     weft.horovod.torch.collective,
-]
-"""Modules of functions that are made from a table; their stubs have docstrings, too."""
+    weft.numpy.declared,
+    weft.scipy.special,
+    weft.special,
+    weft.tf1.elementwise.declared,
+)
+"""Modules of functions that are made from a table or from faces."""
 TYPES: Final = {
     "Sequence": "collections.abc",
     "Any": "typing",
+    "Callable": "collections.abc",
+    "ndarray": "weft.numpy.array",
     "Tensor": "weft.eager.tensor.tensor",
     "Compressor": "weft.horovod.compression",
     "ProcessSet": "weft.horovod.process_set",
@@ -53,30 +67,60 @@ def rendered() -> dict[Path, str]:
         ROOT / "weft/eager/tensor/tensor.pyi": _class(Tensor),
         ROOT / "weft/numpy/array.pyi": _class(ndarray),
         ROOT / "weft/eager/functions/api.pyi": _api(),
-        **{Path(str(m.__file__)).with_suffix(".pyi"): _functions(m) for m in HOROVOD},
+        _path(pointwise): _class(pointwise.Arithmetic)
+        + "".join(_function(name, getattr(pointwise, name)) for name in _defined(pointwise)),
+        **{_path(module): _functions(module) for module in MODULES},
     }
 
 
+def _path(module: ModuleType) -> Path:
+    return Path(str(module.__file__)).with_suffix(".pyi")
+
+
 def _functions(module: ModuleType) -> str:
-    """The functions that a module defines, as they are declared and documented."""
-    body = "".join(
-        f"def {name}{_declared(each)}:\n    {_quoted(each.__doc__)}\n\n"
+    """The functions that a module defines or makes, as they are declared and documented."""
+    names = dict.fromkeys([*_defined(module), *module.__all__])
+    body = "".join(_function(name, getattr(module, name)) for name in names)
+    listed = "".join(f'    "{name}",\n' for name in module.__all__)
+    used = [(where, name) for name, where in TYPES.items() if re.search(rf"\b{name}\b", body)]
+    imports = "".join(f"from {_home(module, *pair)} import {pair[1]}\n" for pair in used)
+    return f"{HEAD}{imports}\n{body}__all__ = [\n{listed}]\n"
+
+
+def _home(module: ModuleType, where: str, name: str) -> str:
+    """Where a type of a module is defined."""
+    own = getattr(module, name, Tensor)
+    return where if own is Tensor else getattr(own, "__module__", where)
+
+
+def _defined(module: ModuleType) -> list[str]:
+    """The functions that a module defines."""
+    return [
+        name
         for name, each in vars(module).items()
         if inspect.isfunction(each) and each.__module__ == module.__name__ and name[0] != "_"
-    )
-    names = "".join(f'    "{name}",\n' for name in module.__all__)
-    used = [(where, name) for name, where in TYPES.items() if re.search(rf"\b{name}\b", body)]
-    imports = "".join(f"from {where} import {name}\n" for where, name in used)
-    return f"{HEAD}{imports}\n{body}__all__ = [\n{names}]\n"
+    ]
+
+
+def _function(name: str, function: Any) -> str:
+    return f"def {name}{_declared(function)}:\n    {_quoted(function.__doc__)}\n\n"
 
 
 def _declared(function: Any) -> str:
-    """A signature whose annotations are text."""
+    """A signature with its annotations as text, and `...` for defaults.
+
+    Of a wrapper that passes on any arguments, it is that of the inner one, and `out=`.
+    """
+    signature = inspect.signature(function, follow_wrapped=False)
+    if "options" in signature.parameters:
+        out = [p for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
+        signature = inspect.signature(function)
+        signature = signature.replace(parameters=[*signature.parameters.values(), *out])
     parameters = [
-        f"{p.name}: {p.annotation}" + ("" if p.default is p.empty else " = ...")
-        for p in inspect.signature(function).parameters.values()
+        p if p.default is p.empty else p.replace(default=...) for p in signature.parameters.values()
     ]
-    return f"({', '.join(parameters)}) -> {inspect.signature(function).return_annotation}"
+    text = str(signature.replace(parameters=parameters))
+    return text.replace("'", "").replace("Ellipsis", "...")
 
 
 def _quoted(text: str | None) -> str:
@@ -87,10 +131,9 @@ def _quoted(text: str | None) -> str:
 
 def _api() -> str:
     lines = ["from weft.eager.tensor.tensor import Tensor as Tensor"]
-    for row in table.TABLE:
+    for row in table.rows():
         if table.Form.FUNCTION in row.forms:
-            module = row.module.__name__
-            lines += [f"from {module} import {name} as {name}" for name in row.names.split()]
+            lines.append(f"from {row.module} import {row.own} as {row.name}")
     names = sorted(line.rpartition(" ")[2] for line in lines)
     shown = "".join(f'    "{name}",\n' for name in names)
     text = "\n".join(sorted(lines))
@@ -156,11 +199,11 @@ def _type(annotation: Any) -> str:
     return re.sub(rf"\b({'|'.join(BUILTINS)})\b", r"builtins.\1", text)
 
 
-def main() -> None:
-    """Write the stubs."""
-    for path, text in rendered().items():
+def write(texts: dict[Path, str]) -> None:
+    """Write stubs, each to its path."""
+    for path, text in texts.items():
         path.write_text(text)
 
 
 if __name__ == "__main__":
-    main()
+    write(rendered())

@@ -10,12 +10,12 @@ import numpy as _numpy  # here and not deeper: 28 of 79 ms less, measured with C
 
 from weft import config as config
 from weft import errors as errors
-from weft import exports
+from weft import exports as _exports
 from weft.ir.dtype import *
 from weft.version import __version__ as __version__
 
 del _numpy
-exports.gather(globals(), "__version__", "config", "datasets", "errors", "ops", "tf1")
+_exports.gather(globals(), "__version__", "config", "datasets", "errors", "ops", "tf1")
 # Loaded on first use, so that `import weft` stays instant: a row is `from module import names`.
 _LAZY = {
     "weft": (
@@ -48,8 +48,8 @@ def _api() -> Any:
     """The define-by-run front end, told where to find the modules above it."""
     api: Any = sys.modules.get("weft.eager.functions.api")
     if api is None or not hasattr(api.Tensor, "stft"):
-        interchange = importlib.import_module("weft.eager.tensor.interchange.interchange")
-        interchange.set_namespace(lambda: importlib.import_module("weft.numpy"))
+        hooks = importlib.import_module("weft.ir.hooks").HOOKS
+        hooks.array_namespace = lambda: importlib.import_module("weft.numpy")
         api = importlib.import_module("weft.eager.functions.api")
         refusal = importlib.import_module("weft.ops.refusal")
         for module, names in _METHODS.items():
@@ -85,15 +85,17 @@ def _eager(name: str) -> Any:
             value = outlet.with_outlet(getattr(api, name), name=name, rule=rule)
             globals()[name] = value
             return value
-        op = importlib.import_module("weft.ops.declaration").exported(name)
-        if op is not None:
-            return importlib.import_module("weft.eager.functions.elementwise.from_op").of_op(op)
+        source = importlib.import_module("weft.ops.declaration").exported("torch", name)
+        if source is not None:  # declared later, by a user
+            declared = importlib.import_module("weft.eager.functions.elementwise.declared")
+            return declared.function_of(source)
     raise AttributeError(f"module 'weft' has no attribute {name!r}")
 
 
 def _names() -> list[str]:
     """The names that `_eager` knows."""
-    return [*_api().__all__, *importlib.import_module("weft.ops.declaration").exports()]
+    declared = importlib.import_module("weft.ops.declaration").exports("torch")
+    return [*_api().__all__, *declared]
 
 
-exports.lazy(globals(), _LAZY, _eager, _names)
+_exports.lazy(globals(), _LAZY, _eager, _names)

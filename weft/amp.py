@@ -8,8 +8,8 @@ weft.bfloat16
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.eager.functions.api import GradScaler as GradScaler
 from weft.eager.functions.api import autocast as autocast
 
-exports.gather(globals())
+_exports.gather(globals())

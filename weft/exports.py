@@ -1,7 +1,7 @@
 """How a name becomes public: `__all__` where it is defined, and an import in each package.
 
 A package's `__init__` has `from weft.x.part import *`, or `from weft.x.part import name as name`
-where a module has one public name, and then `exports.gather(globals())`. Type checkers and editors
+where a module has one public name, and then `_exports.gather(globals())`. Type checkers and editors
 read the same imports. Names that are imported on first use are rows of `lazy`; a package that has
 some gets a stub (`python -m tools.package_stubs`).
 """

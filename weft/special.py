@@ -11,24 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
-from weft.eager.functions.elementwise.binary import xlogy as xlogy
-from weft.eager.functions.elementwise.from_op import of_floats
+from weft.eager.functions.elementwise.declared import function_of
 from weft.eager.functions.elementwise.hosted import run_hosted
 from weft.eager.functions.elementwise.polynomial import polynomial
-from weft.eager.functions.elementwise.unary import digamma as digamma
-from weft.eager.functions.elementwise.unary import erf as erf
-from weft.eager.functions.elementwise.unary import erfc as erfc
-from weft.eager.functions.elementwise.unary import erfinv as erfinv
-from weft.eager.functions.elementwise.unary import exp2 as exp2
-from weft.eager.functions.elementwise.unary import expit as expit
-from weft.eager.functions.elementwise.unary import expm1 as expm1
-from weft.eager.functions.elementwise.unary import i0 as i0
-from weft.eager.functions.elementwise.unary import lgamma as gammaln
-from weft.eager.functions.elementwise.unary import log1p as log1p
-from weft.eager.functions.elementwise.unary import logit as logit
 from weft.eager.functions.elementwise.unary import polygamma as polygamma
-from weft.eager.functions.elementwise.unary import round as round
-from weft.eager.functions.elementwise.unary import sinc as sinc
 from weft.eager.functions.out_argument import Out, with_outlet
 from weft.eager.functions.reduction.reduce import log_softmax as log_softmax
 from weft.eager.functions.reduction.reduce import logsumexp as logsumexp
@@ -36,27 +22,24 @@ from weft.eager.functions.reduction.reduce import softmax as softmax
 from weft.eager.tensor.dispatch import kind_of, recorded, wrap
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError
-from weft.ir.dtype import float64
 from weft.ir.node import at_user_line
-from weft.ops.declaration import catalogue
+from weft.ops.declaration import exports
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
-__all__ = [
+_OF_FACES = exports("special")
+globals().update({name: function_of(source) for name, source in _OF_FACES.items()})
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    *_OF_FACES,
     "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
-    "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma",
-    "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc",
-    "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e",
-    "igamma", "igammac", "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr",
-    "log_softmax", "logit", "logsumexp", "modified_bessel_i0", "modified_bessel_i1",
-    "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "mvlgamma", "ndtr", "ndtri",
-    "polygamma", "psi", "round", "shifted_chebyshev_polynomial_t",
-    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
-    "shifted_chebyshev_polynomial_w", "sinc", "softmax", "xlog1py", "xlogy", "zeta",
+    "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "erfcx",
+    "gammainc", "gammaincc", "hermite_polynomial_h", "hermite_polynomial_he", "igamma", "igammac",
+    "laguerre_polynomial_l", "legendre_polynomial_p", "log_softmax", "logsumexp",
+    "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "mvlgamma", "ndtri", "polygamma",
+    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "softmax", "zeta",
 ]  # fmt: skip
-
-psi = digamma
 
 
 def _hosted(name: str, doc: str) -> Callable[[Any], Tensor]:
@@ -86,26 +69,12 @@ bessel_j0: Final = _hosted("j0", "The Bessel function of the first kind of order
 bessel_j1: Final = _hosted("j1", "The Bessel function of the first kind of order 1.")
 bessel_y0: Final = _hosted("y0", "The Bessel function of the second kind of order 0.")
 bessel_y1: Final = _hosted("y1", "The Bessel function of the second kind of order 1.")
-entr: Final = of_floats("entr", ops.entr, doc="`-x * log(x)`, 0 at 0, and minus infinity below.")
 erfcx: Final = _hosted("erfcx", "`exp(x * x) * erfc(x)`, without overflow.")
-i0e: Final = of_floats("i0e", lambda x: catalogue.i0e(x), doc="`i0(x) * exp(-abs(x))`.")
-i1: Final = of_floats(
-    "i1", ops.i1, doc="The modified Bessel function of the first kind of order 1."
-)
-i1e: Final = of_floats("i1e", lambda x: catalogue.i1e(x), doc="`i1(x) * exp(-abs(x))`.")
-log_ndtr: Final = of_floats(
-    "log_ndtr", ops.log_ndtr, doc="The logarithm of `ndtr`, accurate in both tails.", wide=float64
-)
-modified_bessel_i0 = i0
-modified_bessel_i1 = i1
 modified_bessel_k0: Final = _hosted(
     "k0", "The modified Bessel function of the second kind of order 0."
 )
 modified_bessel_k1: Final = _hosted(
     "k1", "The modified Bessel function of the second kind of order 1."
-)
-ndtr: Final = of_floats(
-    "ndtr", ops.ndtr, doc="The distribution function of the normal distribution.", wide=float64
 )
 ndtri: Final = _hosted("ndtri", "The inverse of `ndtr`.")
 gammainc: Final = _hosted_of_two(
@@ -113,9 +82,6 @@ gammainc: Final = _hosted_of_two(
 )
 gammaincc: Final = _hosted_of_two("gammaincc", "1 minus `gammainc`.")
 igamma, igammac = gammainc, gammaincc
-xlog1py: Final = of_floats(
-    "xlog1py", ops.xlog1py, 2, doc="`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."
-)
 zeta: Final = _hosted_of_two(
     "zeta", "Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."
 )
@@ -152,7 +118,6 @@ def multigammaln(input: Any, p: int) -> Tensor:
 
 mvlgamma = multigammaln
 
-_OUT: Final = {"round": Out.EXACT}
 for _name in __all__:
-    _rule = _OUT.get(_name, Out.SAME_KIND)
+    _rule = _OF_FACES[_name].face.out if _name in _OF_FACES else Out.SAME_KIND
     globals()[_name] = with_outlet(globals()[_name], __name__, _name, _rule)

@@ -9,7 +9,7 @@ import numpy as np
 
 import weft as wf
 import weft.distributed as dist
-from weft.collectives.recorded import settle
+from weft.collectives.recorded import run_pending_collectives
 from weft.datasets import load_digits
 from weft.eager.record import dynamic_program, prepared_program
 from weft.eager.tensor import lookup
@@ -103,7 +103,7 @@ def check_native_reductions(rank: int, size: int) -> None:
             model(wf.randn(7, 64, generator=generator)).square().mean().backward()
             optimizer.step()
             optimizer.zero_grad()
-        settle()
+        run_pending_collectives()
         calls.append(words[CALLS] - before)
         found.append(digest(model))
     world.transport.tally.spans = None
@@ -136,7 +136,7 @@ def check_batches_that_one_rank_alone_has_in_new_sizes(rank: int, size: int) -> 
         model(batch(step, rank)).square().sum().backward()
         optimizers[0].step()
         optimizers[0].zero_grad()
-    settle()
+    run_pending_collectives()
     steps = (session.current().world.turn - before) / 12
     prepared_program.ENOUGH, prepared_program.HURRY = enough
     dynamic_program.DynamicProgram.agrees = agrees

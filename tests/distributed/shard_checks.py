@@ -12,7 +12,7 @@ import pytest
 import weft as wf
 import weft.distributed as dist
 from weft.checkpoint import Checkpointer
-from weft.collectives.elements import settle
+from weft.collectives.elements import compute_pending
 from weft.distributed.fsdp import (
     CPUOffloadPolicy,
     FSDPModule,
@@ -258,25 +258,27 @@ def check_order_of_gathers(rank: int, size: int) -> None:
     for first in ("a", "a b"):  # what follows is known after the first call
         transport.tally.spans = []
         net(x).sum().backward()
-        float(net[0].weight.grad.sum()) if rank == 0 and net[0].weight.numel() else settle()
+        float(net[0].weight.grad.sum()) if rank == 0 and net[
+            0
+        ].weight.numel() else compute_pending()
         assert seen.pop() == first
         assert calls() == f"{'b ' if first == 'a' else ''}c c b C a B A"
     hook.remove()
     net[0].set_modules_to_forward_prefetch([net[2], net[1]])
     net[2].set_modules_to_backward_prefetch([net[1], net[0]])
     net(x).sum().backward()
-    settle()
+    compute_pending()
     assert calls() == "a c b c b a C B A"
     assert type(net[:2]) is wf.nn.Sequential
     with wf.no_grad():
         net[0](x)  # what was begun for others ends as well
         net[0].reshard()
-        settle()
+        compute_pending()
     assert calls() == "a c b"
     net.set_reshard_after_backward(False)
     for wanted in ("a c b C B A", "C B A"):
         net(x).sum().backward()
-        settle()
+        compute_pending()
         assert calls() == wanted
     transport.tally.spans = None
 

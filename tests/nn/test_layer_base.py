@@ -12,9 +12,9 @@ import pytest
 
 import weft as wf
 from weft import nn
+from weft.documentation import arguments_of
 from weft.errors import DTypeError
 from weft.nn import functional as F
-from weft.nn.documentation import arguments_of
 from weft.nn.layer.base import Layer, buffer, layer
 
 STATELESS = [c for c in vars(nn).values() if isinstance(c, type) and "_fields" in vars(c)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import GraphError, ShapeError
+from weft.errors import ArgumentError, ShapeError
 
 
 def pattern(*shape):
@@ -127,5 +127,5 @@ def test_what_a_layer_needs_to_know():
         x = tf.placeholder(tf.float32, [None, 4, 4, None])
         with pytest.raises(ShapeError, match="known channels"):
             tf.layers.conv2d_transpose(x, 2, 3)
-        with pytest.raises(GraphError, match="channels_last or channels_first"):
+        with pytest.raises(ArgumentError, match="channels_last or channels_first"):
             tf.layers.separable_conv2d(tf.zeros([1, 4, 4, 2]), 2, 3, data_format="NHWC")

@@ -3,6 +3,7 @@
 from tools import stubs
 from weft import Tensor
 from weft.eager.functions import table
+from weft.eager.functions.elementwise import declared
 
 
 def test_the_stubs_are_current():
@@ -11,11 +12,20 @@ def test_the_stubs_are_current():
 
 
 def test_a_new_name_changes_the_stubs(monkeypatch):
-    row = table.Names(table.unary, "exp", table.BOTH)
-    before = {path.parts[-2:]: text for path, text in stubs.rendered().items()}
-    monkeypatch.setattr(Tensor, "of_this_test", table.unary.exp, raising=False)
-    monkeypatch.setattr(table, "TABLE", (*table.TABLE, row._replace(names="cbrt")))
-    after = {path.parts[-2:]: text for path, text in stubs.rendered().items()}
-    assert "def of_this_test(self) -> Tensor" in after["tensor", "tensor.pyi"]
-    changed = {path for path in before if after[path] != before[path]}
-    assert changed == {("tensor", "tensor.pyi"), ("functions", "api.pyi")}
+    before = stubs.rendered()
+    row = table.Names(table.unary, "frac", table.FUNCTION)
+    monkeypatch.setattr(Tensor, "of_this_test", table.unary.frac, raising=False)
+    monkeypatch.setattr(table, "TABLE", (*table.TABLE, row))
+    after = stubs.rendered()
+    assert {path.name for path in before if after[path] != before[path]} == {
+        "tensor.pyi",
+        "api.pyi",
+    }
+
+
+def test_a_new_face_changes_the_stub_of_its_module(monkeypatch):
+    before = stubs.rendered()
+    monkeypatch.setattr(declared, "of_this_test", declared.exp, raising=False)
+    monkeypatch.setattr(declared, "__all__", [*declared.__all__, "of_this_test"])
+    after = stubs.rendered()
+    assert {path.name for path in before if after[path] != before[path]} == {"declared.pyi"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.autograd import forward_ad as forward_ad
 from weft.autograd import function as function
 from weft.autograd import functional as functional
@@ -15,4 +15,4 @@ from weft.eager.tensor.autograd.anomaly import *
 from weft.eager.tensor.autograd.autograd import backward as backward
 from weft.eager.tensor.autograd.custom_function import Function as Function
 
-exports.gather(globals(), "forward_ad", "function", "functional", "graph")
+_exports.gather(globals(), "forward_ad", "function", "functional", "graph")

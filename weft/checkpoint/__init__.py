@@ -1,9 +1,9 @@
 """Checkpoints of a run: folders of arrays, written atomically, verified when read."""
 
-from weft import exports
+from weft import exports as _exports
 from weft.checkpoint.checkpointer import Checkpointer as Checkpointer
 from weft.checkpoint.random_state import RandomState as RandomState
 from weft.checkpoint.restoring import Restored as Restored
 from weft.checkpoint.slices import *
 
-exports.gather(globals())
+_exports.gather(globals())

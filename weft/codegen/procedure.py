@@ -23,11 +23,12 @@ from typing import Any, Final, NamedTuple
 from weft.codegen.builder import ENTRY, Builder, Reg
 
 i64: Final = ctypes.c_int64
+u8: Final = ctypes.c_uint8
 u32: Final = ctypes.c_uint32
 pointer: Final = ctypes.c_void_p
 
 _TYPES: Final[dict[Any, str]] = {
-    ctypes.c_uint8: "i8", ctypes.c_int32: "i32", u32: "i32", i64: "i64", pointer: "ptr",
+    u8: "i8", ctypes.c_int32: "i32", u32: "i32", i64: "i64", pointer: "ptr",
     ctypes.c_float: "float", ctypes.c_double: "double",
 }  # fmt: skip
 CACHE_LINE: Final = 64
@@ -50,6 +51,20 @@ class Machine(NamedTuple):
 
 
 NO_MACHINE: Final = Machine("", "")
+
+
+def _arithmetic(opcode: str) -> Callable[[Word, Word | int], Word]:
+    def result(x: Word, y: Word | int) -> Word:
+        return Word(x.f, x.f.binary(opcode, x.reg, x.f.reg(y, x.reg.type)))
+
+    return result
+
+
+def _comparison(condition: str) -> Callable[[Word, Word | int], Word]:
+    def result(x: Word, y: Word | int) -> Word:
+        return Word(x.f, x.f.compare(f"icmp {condition}", x.reg, x.f.reg(y, x.reg.type)))
+
+    return result
 
 
 class Word:
@@ -81,39 +96,21 @@ class Word:
         """The lower 32 bits."""
         return self.f.instruction("i32", f"trunc {self.reg} to i32")
 
-    def _with(self, opcode: str, other: Word | int) -> Word:
-        return Word(self.f, self.f.binary(opcode, self.reg, self.f.reg(other, self.reg.type)))
-
-    def _is(self, condition: str, other: Word | int) -> Word:
-        y = self.f.reg(other, self.reg.type)
-        return Word(self.f, self.f.compare(f"icmp {condition}", self.reg, y))
-
-    def __add__(self, other: Word | int) -> Word:
-        return self._with("add", other)
-
-    def __sub__(self, other: Word | int) -> Word:
-        return self._with("sub", other)
-
-    def __mul__(self, other: Word | int) -> Word:
-        return self._with("mul", other)
-
-    def __floordiv__(self, other: Word | int) -> Word:
-        return self._with("udiv", other)
-
-    def __and__(self, other: Word | int) -> Word:
-        return self._with("and", other)
-
-    def __or__(self, other: Word | int) -> Word:
-        return self._with("or", other)
-
-    def __xor__(self, other: Word | int) -> Word:
-        return self._with("xor", other)
-
-    def __lshift__(self, other: Word | int) -> Word:
-        return self._with("shl", other)
-
-    def __rshift__(self, other: Word | int) -> Word:
-        return self._with("lshr", other)
+    __add__ = _arithmetic("add")
+    __sub__ = _arithmetic("sub")
+    __mul__ = _arithmetic("mul")
+    __floordiv__ = _arithmetic("udiv")
+    __and__ = _arithmetic("and")
+    __or__ = _arithmetic("or")
+    __xor__ = _arithmetic("xor")
+    __lshift__ = _arithmetic("shl")
+    __rshift__ = _arithmetic("lshr")
+    __lt__ = _comparison("ult")
+    __le__ = _comparison("ule")
+    __gt__ = _comparison("ugt")
+    __ge__ = _comparison("uge")
+    equals = _comparison("eq")
+    differs = _comparison("ne")
 
     def __neg__(self) -> Word:
         return Word(self.f, self.f.reg(0, self.reg.type)) - self
@@ -121,25 +118,9 @@ class Word:
     def __invert__(self) -> Word:
         return self ^ -1
 
-    def __lt__(self, other: Word | int) -> Word:
-        return self._is("ult", other)
-
-    def __le__(self, other: Word | int) -> Word:
-        return self._is("ule", other)
-
-    def __gt__(self, other: Word | int) -> Word:
-        return self._is("ugt", other)
-
-    def __ge__(self, other: Word | int) -> Word:
-        return self._is("uge", other)
-
-    def equals(self, other: Word | int) -> Word:
-        """Whether both are the same."""
-        return self._is("eq", other)
-
     def has(self, bits: int) -> Word:
-        """Whether any of these bits is set; any at all: -1."""
-        return (self & bits if bits != -1 else self)._is("ne", 0)
+        """Whether any of these bits is set."""
+        return (self & bits).differs(0)
 
     def is_null(self) -> Word:
         """Whether an address is null."""

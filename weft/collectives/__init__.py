@@ -1,1 +1,1 @@
-"""Collectives on tensors: process groups, point to point messages, objects, gradients of ranks."""
+"""Collectives on tensors: process groups, point-to-point messages, objects, gradients."""

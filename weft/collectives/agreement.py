@@ -34,7 +34,7 @@ def check_same(name: str, group: Group, title: str, lines: Sequence[str]) -> Non
     """Check that all ranks have the same lines.
 
     Args:
-        name: the caller's, for messages.
+        name: the caller, for the error message.
         title: what the lines describe.
 
     Raises:
@@ -46,7 +46,7 @@ def check_same(name: str, group: Group, title: str, lines: Sequence[str]) -> Non
 
 
 def difference(name: str, group: Group, title: str, lines: Sequence[str]) -> str:
-    """The first line of ranks that have others than the first; empty if all have the same."""
+    """The first difference between a rank's lines and the first rank's; empty if there is none."""
     data = "\n".join(lines).encode()
     found = [d.decode().split("\n") for d in collective.all_gather_bytes(group, data, title)]
     for rank, other in zip(group.ranks, found, strict=True):

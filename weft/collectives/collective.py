@@ -1,7 +1,7 @@
 """Collectives on tensors: all members of a group call them, in the same order.
 
-They block; with `async_op=True` they run in the background and return a `Work` to wait for. Outputs
-are written in place. None of them has a gradient.
+They block; with `async_op=True` they run in the background and return a `Work`. Outputs are written
+in place. Collectives have no gradients.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.collectives.elements import array, kind, put, put_all, settle
+from weft.collectives.elements import array, compute_pending, kind, put, put_all
 from weft.collectives.process_group import for_members, member, root_of, seconds_of
 from weft.collectives.reduce_op import ReduceOp
 from weft.collectives.work import Work, done
@@ -44,9 +44,15 @@ def all_reduce(
 
     All ranks get the same bits. Sums of float16 and bfloat16 are taken in float32.
 
+    Args:
+        tensor: this rank's tensor, which is overwritten.
+        op: `ReduceOp.SUM` or another reduction.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+
     Raises:
         DistributedError: ranks make different calls, or one of them failed or ended.
-        DTypeError: the element type does not have the reduction.
+        DTypeError: the element type does not support the reduction.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
@@ -72,7 +78,16 @@ def reduce(
     tensor: Tensor, dst: int | None = None, op: ReduceOp = ReduceOp.SUM,
     group: Group | None = None, async_op: bool = False, group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Overwrite the tensor of rank `dst`, or `group_dst` of the group, with the reduction."""
+    """Overwrite the tensor of rank `dst`, or `group_dst` of the group, with the reduction.
+
+    Args:
+        tensor: this rank's tensor; overwritten on rank `dst` only.
+        dst: the global rank that receives; or pass `group_dst`.
+        op: `ReduceOp.SUM` or another reduction.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+        group_dst: its rank in the group.
+    """
     found, x = member(group, "reduce"), array(tensor)
     check(op, x, "reduce")
     root = root_of(found, dst, group_dst, "reduce")
@@ -89,7 +104,15 @@ def broadcast(
     tensor: Tensor, src: int | None = None, group: Group | None = None, async_op: bool = False,
     group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Overwrite each rank's tensor with that of rank `src`, or `group_src` of the group."""
+    """Overwrite each rank's tensor with that of rank `src`, or `group_src` of the group.
+
+    Args:
+        tensor: the tensor that is sent or overwritten.
+        src: the global rank that sends; or pass `group_src`.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+        group_src: its rank in the group.
+    """
     found, x = member(group, "broadcast"), array(tensor)
     root = root_of(found, src, group_src, "broadcast")
     out = x.copy() if found.index == root else np.empty_like(x)
@@ -108,11 +131,13 @@ def barrier(
     """Wait until all ranks have called it.
 
     Args:
-        device_ids: no effect.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+        device_ids: has no effect.
         timeout: seconds, or a `timedelta`; by default the group's.
     """
     del device_ids
-    settle()
+    compute_pending()
     found = member(group, "barrier")
     return done(
         found, async_op, lambda: within(found, timeout, lambda: collective.barrier(found)),
@@ -121,7 +146,7 @@ def barrier(
 
 
 def within(group: Group, timeout: float | timedelta | None, work: Callable[[], Any]) -> Any:
-    """Make a call whose waits have a limit of their own."""
+    """Make a call with a timeout of its own."""
     before = group.timeout
     if timeout is not None:
         group.timeout = seconds_of(timeout)
@@ -138,7 +163,14 @@ def all_gather(
     group: Group | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Overwrite the i-th tensor of the list with the tensor of rank i."""
+    """Overwrite the i-th tensor of the list with the tensor of rank i.
+
+    Args:
+        tensor_list: one output for each rank.
+        tensor: this rank's tensor.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+    """
     found, x = member(group, "all_gather"), array(tensor)
     outs = _outputs(tensor_list, found.size, x, "all_gather")
     what = f"all_gather of {kind(x)}"
@@ -155,7 +187,14 @@ def all_gather_into_tensor(
     group: Group | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Overwrite `output_tensor` with the tensors of all ranks, concatenated in rank order."""
+    """Overwrite `output_tensor` with the tensors of all ranks, concatenated in rank order.
+
+    Args:
+        output_tensor: the output, with as many elements as all inputs.
+        input_tensor: this rank's tensor.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+    """
     found, x = member(group, "all_gather_into_tensor"), array(input_tensor)
     out = _joined(output_tensor, x, found.size, "all_gather_into_tensor")
     rows = list(out.reshape(found.size, -1))
@@ -174,7 +213,12 @@ def gather(
     """Overwrite the i-th tensor of rank `dst`'s list with the tensor of rank i.
 
     Args:
+        tensor: this rank's tensor.
+        gather_list: on rank `dst` one output for each rank; else `None`.
         dst: by default 0; or `group_dst`, its rank in the group.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+        group_dst: the rank in the group that receives, instead of `dst`.
     """
     found, x = member(group, "gather"), array(tensor)
     root = root_of(found, dst, group_dst, "gather", 0)
@@ -196,7 +240,12 @@ def scatter(
     """Overwrite the tensor of rank i with the i-th tensor of rank `src`'s list.
 
     Args:
+        tensor: the output.
+        scatter_list: on rank `src` one input for each rank; else `None`.
         src: by default 0; or `group_src`, its rank in the group.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+        group_src: the rank in the group that sends, instead of `src`.
     """
     found, x = member(group, "scatter"), array(tensor)
     root = root_of(found, src, group_src, "scatter", 0)
@@ -216,7 +265,15 @@ def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM,
     group: Group | None = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """Overwrite the output of rank i with the reduction of the i-th tensors of all lists."""
+    """Overwrite the output of rank i with the reduction of the i-th tensors of all lists.
+
+    Args:
+        output: the output.
+        input_list: one input for each rank.
+        op: `ReduceOp.SUM` or another reduction.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+    """
     found, x = member(group, "reduce_scatter"), array(output)
     check(op, x, "reduce_scatter")
     xs = _inputs(input_list, found.size, x, "reduce_scatter")
@@ -231,7 +288,15 @@ def reduce_scatter_tensor(
     group: Group | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Overwrite the output of rank i with the reduction of the i-th part of all inputs."""
+    """Overwrite the output of rank i with the reduction of all inputs' i-th shards.
+
+    Args:
+        output: the output.
+        input: the inputs for all ranks, in rank order.
+        op: `ReduceOp.SUM` or another reduction.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+    """
     found, x = member(group, "reduce_scatter_tensor"), array(output)
     check(op, x, "reduce_scatter_tensor")
     whole = array(input)
@@ -255,7 +320,14 @@ def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor],
     group: Group | None = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """Send the i-th input to rank i, and overwrite the i-th output with what rank i sends."""
+    """Send the i-th input to rank i, and overwrite the i-th output with what rank i sends.
+
+    Args:
+        output_tensor_list: one output for each rank.
+        input_tensor_list: one input for each rank.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+    """
     found = member(group, "all_to_all")
     counts = (len(input_tensor_list), len(output_tensor_list))
     if counts != (found.size, found.size):
@@ -281,11 +353,15 @@ def all_to_all_single(
     group: Group | None = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Send the i-th part of the input's rows to rank i; the output concatenates what ranks send.
+    """Send the i-th split of the input's rows to rank i; the output concatenates what arrives.
 
     Args:
+        output: the output.
+        input: rows for all ranks, in rank order.
         output_split_sizes: the number of rows from each rank; by default equal.
         input_split_sizes: the number of rows for each rank; by default equal.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
     """
     found, x, out = member(group, "all_to_all_single"), array(input), np.empty_like(array(output))
     xs = _split(x, input_split_sizes, found.size)
@@ -323,14 +399,15 @@ def monitored_barrier(
     """A barrier whose error names the ranks that are missing.
 
     Args:
+        group: the ranks that take part; by default all.
         timeout: seconds, or a `timedelta`; by default the group's.
-        wait_all_ranks: no effect: all missing ranks are named anyway.
+        wait_all_ranks: has no effect: the error always names all missing ranks.
 
     Raises:
         DistributedTimeoutError: ranks are missing after `timeout`.
     """
     del wait_all_ranks
-    settle()
+    compute_pending()
     found = member(group, "monitored_barrier")
     rows = list(np.zeros((found.size, 1), np.uint8))
     own = np.zeros(1, np.uint8)
@@ -338,11 +415,11 @@ def monitored_barrier(
 
 
 def check(op: ReduceOp, x: Array, name: str) -> None:
-    """Check that an element type has a reduction.
+    """Check that an element type supports a reduction.
 
     Raises:
         ArgumentError: `op` is not a `ReduceOp`.
-        DTypeError: the element type does not have it.
+        DTypeError: the element type does not support it.
     """
     if not isinstance(op, ReduceOp):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"{name}: expected a ReduceOp, got {op!r}{at_user_line()}")
@@ -368,7 +445,7 @@ def _inputs(tensors: Sequence[Tensor], count: int, like: Array, name: str) -> li
 
 
 def _joined(tensor: Tensor, part: Array, count: int, name: str) -> Array:
-    """An output for `count` parts; checks that the tensor has its shape."""
+    """An output for `count` shards; checks that the tensor has its shape."""
     x: Any = array(tensor)
     if x.dtype != part.dtype or x.size != count * part.size:
         raise ShapeError(

@@ -1,4 +1,4 @@
-"""Tensors as NumPy arrays, for collectives that run at once."""
+"""Tensors as NumPy arrays, for collectives that run immediately."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.transport.base import Array
 from weft.transport.group import Group, bytes_of
 
 
-def settle() -> None:
+def compute_pending() -> None:
     """Compute all recorded operations, so that collectives run in program order."""
     if trace.now.pending:
         flush()
@@ -34,7 +34,7 @@ def array(tensor: Tensor) -> Array:
     """
     if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DTypeError(f"expected a tensor of weft, got {tensor!r:.200}{at_user_line()}")
-    settle()
+    compute_pending()
     found = array_of(tensor.lazy)
     return found if found.flags.c_contiguous else found.copy()
 
@@ -51,7 +51,7 @@ def put(tensor: Tensor, values: Array) -> None:
 
 
 def room_of(tensor: Tensor) -> Array:
-    """Memory for a tensor's new elements, its own if it may be written; pass it to `fill`."""
+    """Memory for a tensor's new elements, its own if that is writable; pass it to `fill`."""
     with no_grad():
         memory = tensor.own_memory()
     return np.empty_like(array(tensor)) if memory is None else memory

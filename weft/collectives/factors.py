@@ -2,7 +2,7 @@
 
 The gradient of a linear layer's weight is the product of the output's gradient and the input, both
 with a row for each example. With few examples, these factors are much smaller than their product.
-The factors of all ranks give the mean over ranks at once, in the kernel that updates the weight.
+The kernel that updates the weight computes the mean over ranks from all ranks' factors.
 (Xing et al. 2016, arXiv 1512.06216: sufficient factor broadcasting.)
 """
 
@@ -27,27 +27,29 @@ from weft.ops.linalg.matmul import matmul
 from weft.transport.group import Group
 
 MOST_ROWS: Final = 64
-"""Of all ranks. Each rank computes the whole product: 8192 x 1024 weights with SGD take 24 ms for
-32 rows on a core with AVX2, and 69 for 128; with an all-reduce of two ranks 34 and 55."""
+"""The most rows, on all ranks. Each rank computes the whole product: 8192 x 1024 weights with SGD
+take 24 ms for 32 rows on a core with AVX2, and 69 for 128; with an all-reduce of two ranks, 34 and
+55."""
 SMALLER: Final = 4
-"""How many times smaller than the gradient the factors must be."""
+"""The factors must be this many times smaller than the gradient."""
 
 
 def pays(shape: Sequence[int], rows: int) -> bool:
-    """Whether to exchange factors of so many rows in all instead of a gradient of this shape."""
+    """Whether to exchange factors of `rows` rows on all ranks instead of a gradient of `shape`."""
     return 0 < rows <= MOST_ROWS and SMALLER * rows * sum(shape) <= shape[0] * shape[1]
 
 
 def mean_gradients(
     products: Sequence[Lazy], others: Sequence[Lazy], group: Group, bucket_bytes: int
 ) -> tuple[Lazy, ...]:  # fmt: skip
-    """Record the mean over ranks of gradients: of these as products, and of others in buckets.
+    """Record the mean over ranks of gradients: of products by their factors, of others in buckets.
 
-    All ranks add up the same products in the same order: that of ranks. Factors are sent while the
-    backward pass goes on, as buckets are (see `reduce_all`).
+    All ranks add the same products in rank order, so they get the same bits. Like buckets, factors
+    are sent during the backward pass (see `reduce_all`).
 
     Args:
-        products: those whose factors have as many rows on every rank.
+        products: gradients whose factors have equally many rows on every rank.
+        others: the other gradients.
     """
     if not products:
         return reduce_all(others, "mean", group, bucket_bytes)
@@ -86,6 +88,6 @@ def _means(
 
 
 def _is_product(g: Value) -> bool:
-    """Whether it is a product of factors; not where it stands for any gradient of its type."""
+    """Whether a gradient is a product of factors, and not a placeholder for any gradient."""
     node = g.node
     return op_of(node) is matmul and node.attrs["transpose_x"] and not node.attrs["transpose_y"]

@@ -1,7 +1,7 @@
-"""Types of containers in objects that ranks exchange, beside dicts, lists and tuples.
+"""Types of containers in objects that ranks exchange, other than dicts, lists and tuples.
 
-A description of each, and where it is, travels with an object. Types are looked up, never made from
-what was sent: only named tuples and the dicts of `collections` are.
+An object is sent with the place and a description of each such container. The receiver looks types
+up by name: only named tuples and the dicts of `collections`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from weft.errors import DTypeError
 from weft.ir.node import at_user_line
 
 Where = list[Any]
-"""The keys from the outermost container to one."""
+"""The path of keys from the outermost container to an inner one."""
 _FACTORIES: Final = (None, list, dict, tuple, set, int, float, str, bool)
 
 
 def described(obj: Any) -> list[tuple[Where, list[Any]]]:
-    """Where an object has containers of other types, outer ones first, and which.
+    """The paths and types of an object's special containers, outer ones first.
 
     Raises:
         DTypeError: a type that other ranks could not look up.
@@ -48,7 +48,7 @@ def described(obj: Any) -> list[tuple[Where, list[Any]]]:
 
 
 def _kind(item: Any) -> list[Any]:
-    """What is needed to make such a container again; empty for plain ones."""
+    """The description of a container's type; empty for plain ones."""
     of = type(item)
     if of in (dict, list, tuple) or of.__module__.startswith("weft."):
         return _of_named(of) if hasattr(of, "_fields") else []
@@ -76,7 +76,7 @@ def _unknown(got: str) -> DTypeError:
 
 
 def with_types(obj: Any, kinds: list[tuple[Where, list[Any]]]) -> Any:
-    """An object of dicts, lists and tuples with the containers that `described` told of."""
+    """An object of plain containers with those that `described` has found."""
     outer = [obj]
     for where, kind in reversed(kinds):  # inner ones first
         path = [0, *where]
@@ -91,7 +91,7 @@ def _at(outer: Any, path: Where) -> Any:
 
 
 def _replace(outer: Any, path: Where, value: Any) -> None:
-    """Put a value in its place; tuples on the way are made anew."""
+    """Replace the value at a path; tuples on the path are copied."""
     container = _at(outer, path[:-1])
     if isinstance(container, tuple):
         items: list[Any] = list(container)  # pyright: ignore[reportUnknownArgumentType]
@@ -111,7 +111,7 @@ def _made(kind: list[Any], plain: Any) -> Any:
 
 
 def _named_type(module: str, name: str, fields: list[str]) -> Any:
-    """This rank's type of that name, or one like it where that is not to be reached by a name."""
+    """This rank's named tuple of that name; a new one like it if it cannot be looked up."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.collectives.elements import array, settle
+from weft.collectives.elements import array, compute_pending
 from weft.collectives.object_types import described, with_types
 from weft.collectives.process_group import for_members, member, root_of
 from weft.eager.tensor.device import check_device
@@ -30,25 +30,30 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     """Overwrite the i-th item of the list with the object of rank i.
 
     Objects are dicts, lists and tuples of tensors, arrays, numbers, strings, booleans and `None`,
-    named tuples, and the dicts of `collections`; they arrive as what they were.
+    named tuples, and the dicts of `collections`; they keep their types.
+
+    Args:
+        object_list: a list with one item for each rank, which is overwritten.
+        obj: this rank's object.
+        group: the ranks that take part; by default all.
 
     Raises:
         DTypeError: an object contains something else.
-        ShapeError: the list has not one item for each rank.
+        ShapeError: the list does not have one item for each rank.
 
     Example:
         >>> import weft.distributed as dist
         >>> dist.init_process_group()
-        >>> found = [None]
-        >>> dist.all_gather_object(found, {"loss": 0.5, "names": ["a", "b"]})
-        >>> found
+        >>> objects = [None]
+        >>> dist.all_gather_object(objects, {"loss": 0.5, "names": ["a", "b"]})
+        >>> objects
         [{'loss': 0.5, 'names': ['a', 'b']}]
         >>> dist.destroy_process_group()
     """
     found = member(group, "all_gather_object")
     _check(object_list, found.size, "all_gather_object")
     data = _encoded(obj, "all_gather_object")
-    settle()
+    compute_pending()
     object_list[:] = [_decoded(d) for d in collective.all_gather_bytes(found, data, "objects")]
 
 
@@ -57,11 +62,19 @@ def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None,
     group: Group | None = None, group_dst: int | None = None,
 ) -> None:  # fmt: skip
-    """Overwrite the i-th item of rank `dst`'s list with the object of rank i."""
+    """Overwrite the i-th item of rank `dst`'s list with the object of rank i.
+
+    Args:
+        obj: this rank's object.
+        object_gather_list: on rank `dst` a list with one item for each rank; else `None`.
+        dst: the global rank that receives, by default 0; or pass `group_dst`.
+        group: the ranks that take part; by default all.
+        group_dst: its rank in the group.
+    """
     found = member(group, "gather_object")
     root = root_of(found, dst, group_dst, "gather_object", 0)
     data = _encoded(obj, "gather_object")
-    settle()
+    compute_pending()
     every = collective.all_gather_bytes(found, data, "objects")
     if found.index == root:
         places = [] if object_gather_list is None else object_gather_list
@@ -74,12 +87,20 @@ def broadcast_object_list(
     object_list: list[Any], src: int | None = None, group: Group | None = None, device: Any = None,
     group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """Overwrite the list with that of rank `src`."""
+    """Overwrite the list with that of rank `src`.
+
+    Args:
+        object_list: the objects that are sent or overwritten; of equal length on all ranks.
+        src: the global rank that sends; or pass `group_src`.
+        group: the ranks that take part; by default all.
+        device: has no effect.
+        group_src: its rank in the group.
+    """
     found = member(group, "broadcast_object_list")
     check_device(device)
     root = root_of(found, src, group_src, "broadcast_object_list", 0)
     data = _encoded(object_list, "broadcast_object_list") if found.index == root else b""
-    settle()
+    compute_pending()
     every = collective.all_gather_bytes(found, data, f"objects of rank {found.ranks[root]}")
     if found.index != root:
         objects = _decoded(every[root])
@@ -92,7 +113,15 @@ def scatter_object_list(
     scatter_object_output_list: list[Any], scatter_object_input_list: Sequence[Any] | None = None,
     src: int | None = None, group: Group | None = None, group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """Overwrite the first item of rank i's output list with the i-th input of rank `src`."""
+    """Overwrite the first item of rank i's output list with the i-th input of rank `src`.
+
+    Args:
+        scatter_object_output_list: a list, whose first item is overwritten.
+        scatter_object_input_list: on rank `src` one object for each rank; else `None`.
+        src: the global rank that sends, by default 0; or pass `group_src`.
+        group: the ranks that take part; by default all.
+        group_src: its rank in the group.
+    """
     found = member(group, "scatter_object_list")
     objects = list(scatter_object_input_list or ())
     root = root_of(found, src, group_src, "scatter_object_list", 0)
@@ -118,7 +147,7 @@ def _array(x: Any) -> Array:
 
 
 def _encoded(obj: Any, name: str) -> bytes:
-    """An object as bytes: the length of a header, the header, then arrays one after another."""
+    """An object as bytes: the length of a header, the header, then the arrays."""
     arrays: dict[str, Array] = {}
     forms: list[str] = []
 
@@ -153,7 +182,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def _formed(x: Array, form: str) -> Any:
-    """An array as what was sent: a tensor, an array, or one of NumPy's numbers."""
+    """An array as the type that was sent: a tensor, an array, or a NumPy number."""
     if form == "tensor":
         return wrap(leaf(x))
     return x if form == "ndarray" else x[()]

@@ -22,7 +22,15 @@ def send(
     tensor: Tensor, dst: int | None = None, group: Group | None = None, tag: int = 0,
     group_dst: int | None = None,
 ) -> None:  # fmt: skip
-    """Send a tensor to rank `dst`, which calls `recv` with one of the same type and shape."""
+    """Send a tensor to rank `dst`, which calls `recv` with one of the same type and shape.
+
+    Args:
+        tensor: what is sent.
+        dst: the global rank that receives; or pass `group_dst`.
+        group: the group of both ranks; by default all.
+        tag: must be equal on both ranks.
+        group_dst: its rank in the group.
+    """
     isend(tensor, dst, group, tag, group_dst).wait()
 
 
@@ -30,7 +38,15 @@ def recv(
     tensor: Tensor, src: int | None = None, group: Group | None = None, tag: int = 0,
     group_src: int | None = None,
 ) -> int:  # fmt: skip
-    """Receive a tensor in place from rank `src`, or from whoever sends first; returns the rank."""
+    """Receive a tensor in place from rank `src`, or from the first that sends; returns the rank.
+
+    Args:
+        tensor: the output; its shape and type must be those of the sent tensor.
+        src: the global rank that sends; or pass `group_src`; by default the first that sends.
+        group: the group of both ranks; by default all.
+        tag: must be equal on both ranks.
+        group_src: its rank in the group.
+    """
     if isinstance(group, Group) and group.index < 0:
         warn_outside(group, "recv")
         return -1
@@ -49,7 +65,15 @@ def isend(
     tensor: Tensor, dst: int | None = None, group: Group | None = None, tag: int = 0,
     group_dst: int | None = None,
 ) -> Work:  # fmt: skip
-    """Start to send; the tensor may be changed immediately."""
+    """Start to send; the tensor may be changed immediately.
+
+    Args:
+        tensor: what is sent.
+        dst: the global rank that receives; or pass `group_dst`.
+        group: the group of both ranks; by default all.
+        tag: must be equal on both ranks.
+        group_dst: its rank in the group.
+    """
     found, x = member(group, "send"), array(tensor).copy()
     peer = root_of(found, dst, group_dst, "send")
     future = send_to(found, x, peer, tag, f"send to rank {found.ranks[peer]} of {kind(x)}")
@@ -61,7 +85,15 @@ def irecv(
     tensor: Tensor, src: int | None = None, group: Group | None = None, tag: int = 0,
     group_src: int | None = None,
 ) -> Work:  # fmt: skip
-    """Start to receive; the tensor changes in `Work.wait`."""
+    """Start to receive; the tensor changes in `Work.wait`.
+
+    Args:
+        tensor: the output; its shape and type must be those of the sent tensor.
+        src: the global rank that sends; or pass `group_src`; by default the first that sends.
+        group: the group of both ranks; by default all.
+        tag: must be equal on both ranks.
+        group_src: its rank in the group.
+    """
     found, out = member(group, "recv"), np.empty_like(array(tensor))
     peer = root_of(found, src, group_src, "recv")
     future = receive_from(
@@ -72,7 +104,16 @@ def irecv(
 
 @dataclass(frozen=True)
 class P2POp:
-    """One message of `batch_isend_irecv`: `isend` or `irecv`, a tensor and the other rank."""
+    """One message of `batch_isend_irecv`: `isend` or `irecv`, a tensor and the other rank.
+
+    Args:
+        op: `isend` or `irecv`.
+        tensor: what is sent, or the output.
+        peer: the global rank of the other end; or pass `group_peer`.
+        group: the group of both ranks; by default all.
+        tag: must be equal on both ranks.
+        group_peer: its rank in the group.
+    """
 
     op: Callable[..., Work]
     tensor: Tensor
@@ -83,7 +124,11 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Start several messages; their order may differ between ranks."""
+    """Start several messages; their order may differ between ranks.
+
+    Args:
+        p2p_op_list: the messages.
+    """
     return [
         each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer)
         for each in p2p_op_list

@@ -40,7 +40,7 @@ def init_process_group(
     timeout: float | timedelta | None = None, world_size: int = -1, rank: int = -1,
     store: None = None, group_name: str = "", pg_options: Any = None, device_id: Any = None,
 ) -> None:  # fmt: skip
-    """Join the job that `weft launch` (or any launcher of MPI) has started.
+    """Join the job that `weft launch` (or any MPI launcher) has started.
 
     Without a launcher the world size is 1.
 
@@ -49,10 +49,11 @@ def init_process_group(
             use MPI, too.
         init_method: `"env://"`, which is the only one.
         timeout: seconds, or a `timedelta`, after which waiting for a rank is an error.
-        world_size: number of ranks; checked if given, as is `rank`.
-        store: must be `None`, as the launcher tells ranks of each other.
-        group_name, pg_options: no effect.
-        device_id: must be the CPU, if it is given.
+        world_size: the number of ranks; checked if given.
+        rank: of this process; checked if given.
+        store: must be `None`, because ranks find each other through the launcher.
+        group_name, pg_options: have no effect.
+        device_id: if given, must be the CPU.
 
     Raises:
         DistributedError: there is a process group already, MPI is not installed, or the launcher
@@ -117,7 +118,7 @@ def _check_arguments(backend: str | None, init_method: str | None, store: object
 
 
 def _exchange() -> Any:
-    """The driver's function for prepared messages."""
+    """The driver's function for persistent messages."""
     return driver.entries().exchange
 
 
@@ -127,12 +128,12 @@ def _meet() -> Any:
 
 
 def _stream() -> Any:
-    """The driver's function that copies past the caches."""
+    """The driver's function that copies with non-temporal stores."""
     return driver.entries().stream
 
 
 def seconds_of(timeout: float | timedelta | None) -> float:
-    """A limit in seconds; the usual one if none is given."""
+    """A timeout in seconds; the default one if none is given."""
     if timeout is None:
         return TIMEOUT_SECONDS
     return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
@@ -141,10 +142,13 @@ def seconds_of(timeout: float | timedelta | None) -> float:
 def destroy_process_group(group: Group | None = None) -> None:
     """Leave the job, together with all other ranks; or forget a group.
 
-    A process does this at its end by itself.
+    A process also leaves the job when it ends.
+
+    Args:
+        group: the group to forget; by default this process leaves the job.
 
     Raises:
-        DistributedError: there is no process group, or other ranks do not end.
+        DistributedError: there is no process group, or other ranks do not end in time.
     """
     world = session.world()
     if group is None or group is world:
@@ -171,24 +175,35 @@ def is_available() -> bool:
 
 
 def is_mpi_available() -> bool:
-    """Whether a launcher of MPI has started this process."""
+    """Whether an MPI launcher has started this process."""
     return launched()
 
 
 def get_backend(group: Group | None = None) -> str:
-    """The backend: `"mpi"`."""
+    """The backend: `"mpi"`.
+
+    Args:
+        group: any group.
+    """
     member(group, "get_backend")
     return "mpi"
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """What carries messages of tensors on any device: `"mpi"`."""
+    """The backend for tensors on any device: `"mpi"`.
+
+    Args:
+        device: any device.
+    """
     del device
     return "mpi"
 
 
 def get_rank(group: Group | None = None) -> int:
     """This process's rank in a group, from 0; -1 if it is not a member.
+
+    Args:
+        group: the group; by default all ranks.
 
     Raises:
         DistributedError: there is no process group.
@@ -199,6 +214,9 @@ def get_rank(group: Group | None = None) -> int:
 def get_world_size(group: Group | None = None) -> int:
     """The number of ranks in a group; -1 if this process is not a member.
 
+    Args:
+        group: the group; by default all ranks.
+
     Raises:
         DistributedError: there is no process group.
     """
@@ -207,12 +225,20 @@ def get_world_size(group: Group | None = None) -> int:
 
 
 def get_process_group_ranks(group: Group | None = None) -> list[int]:
-    """The ranks of a group, in its order."""
+    """The ranks of a group, in its order.
+
+    Args:
+        group: the group; by default all ranks.
+    """
     return list(_chosen(group, "get_process_group_ranks").ranks)
 
 
 def get_group_rank(group: Group, global_rank: int) -> int:
     """The rank in a group of a global rank.
+
+    Args:
+        group: the group.
+        global_rank: the global rank.
 
     Raises:
         DistributedError: the rank is not a member.
@@ -227,6 +253,10 @@ def get_group_rank(group: Group, global_rank: int) -> int:
 
 def get_global_rank(group: Group, group_rank: int) -> int:
     """The global rank of a rank in a group.
+
+    Args:
+        group: the group.
+        group_rank: the rank in the group.
 
     Raises:
         DistributedError: the rank is out of range.
@@ -244,15 +274,16 @@ def new_group(
     backend: str | None = None, pg_options: Any = None, use_local_synchronization: bool = False,
     group_desc: str | None = None, device_id: Any = None,
 ) -> Group:  # fmt: skip
-    """Make a group of some ranks; all ranks of the job have to call it, members or not.
+    """Make a group of some ranks; all ranks of the job must call it, members or not.
 
     Args:
         ranks: global ranks; by default all.
         timeout: as for `init_process_group`, whose value is the default.
-        use_local_synchronization: whether its members alone call it. They exchange messages, also
-            on one host.
-        pg_options, group_desc: no effect.
-        device_id: must be the CPU, if it is given.
+        backend: as for `init_process_group`.
+        use_local_synchronization: whether only its members call it. They then use messages instead
+            of shared memory, even on one host.
+        pg_options, group_desc: have no effect.
+        device_id: if given, must be the CPU.
 
     Raises:
         DistributedError: a rank is out of range, or occurs twice.
@@ -298,7 +329,7 @@ T = TypeVar("T")
 
 
 def for_members(function: Callable[P, T]) -> Callable[P, T]:
-    """A collective that only warns where this process is no member of its `group`, as PyTorch's."""
+    """Decorate a collective to only warn if this process is not in its `group`, as in PyTorch."""
     place = list(inspect.signature(function).parameters).index("group")
 
     @functools.wraps(function)
@@ -312,7 +343,7 @@ def for_members(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def warn_outside(group: Group, name: str) -> None:
-    """Warn that this process is no member."""
+    """Warn that this process is not a member."""
     warnings.warn(
         f"{name}: rank {group.transport.rank} is no member of the group of ranks "
         f"{list(group.ranks)}: nothing is done",
@@ -323,10 +354,10 @@ def warn_outside(group: Group, name: str) -> None:
 def root_of(
     group: Group, rank: int | None, group_rank: int | None, name: str, default: int | None = None
 ) -> int:
-    """The index in a group of a root that is given by its global rank or by its rank in the group.
+    """The index in a group of a root, given by its global rank or by its rank in the group.
 
     Raises:
-        DistributedError: both are given, or none, or it is no member.
+        DistributedError: both are given, or none, or it is not a member.
     """
     if (rank is None) == (group_rank is None):
         if rank is not None or default is None:

@@ -1,4 +1,4 @@
-"""Communication profile: what communication has cost each rank, and which ranks were waited for."""
+"""Communication profile: each rank's cost of communication, and which ranks the others wait for."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ __all__ = ["CommunicationProfile", "RankProfile", "communication_profile"]
 class RankProfile:
     """The communication cost of one rank.
 
+    Args:
+        rank: the global rank.
+
     Attributes:
         calls: the number of collective calls.
         sent: bytes sent.
@@ -33,12 +36,16 @@ class RankProfile:
 
 @dataclass(frozen=True)
 class CommunicationProfile:
-    """The communication costs of all ranks of a group."""
+    """The communication costs of all ranks of a group.
+
+    Args:
+        ranks: a profile for each rank.
+    """
 
     ranks: tuple[RankProfile, ...]
 
     def waited_for(self, rank: int) -> float:
-        """Seconds for which the other ranks waited for a rank, in sum."""
+        """The total seconds for which other ranks waited for a rank."""
         return sum([r.waited.get(rank, 0.0) for r in self.ranks])
 
     @property
@@ -71,12 +78,13 @@ def communication_profile(group: Group | None = None, reset: bool = False) -> Co
     """The communication costs of each rank so far; all ranks of the group call it.
 
     Args:
-        reset: whether to count from zero afterwards.
+        group: the ranks; by default all.
+        reset: whether to reset the counters afterwards.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
         >>> dist.init_process_group()
-        >>> found = dist.communication_profile(reset=True)
+        >>> before = dist.communication_profile(reset=True)
         >>> dist.all_reduce(wf.ones(3))
         >>> dist.communication_profile().ranks[0].calls
         1

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.plan import function_plan
 from weft.eager.record.state import trace
-from weft.eager.tensor.rank_call import await_result, settle
+from weft.eager.tensor.rank_call import await_result, run_pending_collectives
 from weft.ir.shape import known, size
 from weft.ops.communication.bucket import reduced_later
 from weft.transport.group import Group
@@ -23,8 +23,8 @@ def reduce_all(
     """Record an all-reduce of several values as one call.
 
     Args:
-        bucket_bytes: the size of a bucket, whose values are reduced together; values are in the
-            order in which they are expected to be computed.
+        bucket_bytes: the size of a bucket, whose values are reduced together. Pass values in the
+            order in which they are computed.
         counts: the number of values in each bucket; by default from `bucket_bytes`.
     """
     buckets = tuple(counts) if counts else buckets_by_size(xs, bucket_bytes)
@@ -36,7 +36,7 @@ def reduce_all(
 
 
 def buckets_by_size(xs: Sequence[Lazy], most: int) -> tuple[int, ...]:
-    """The number of values in each bucket of so many bytes."""
+    """The number of values in each bucket of at most `most` bytes."""
     sizes = [int(size(known(x.type.shape))) * x.type.dtype.size for x in xs]
     return buckets_of(sizes, most)
 
@@ -59,4 +59,4 @@ def buckets_of(sizes: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-__all__ = ["await_result", "buckets_by_size", "buckets_of", "reduce_all", "settle"]
+__all__ = ["await_result", "buckets_by_size", "buckets_of", "reduce_all", "run_pending_collectives"]

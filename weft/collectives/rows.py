@@ -24,10 +24,11 @@ def reduce_rows(
 ) -> list[Lazy]:  # fmt: skip
     """Record the mean, or the sum, over ranks of row-sparse gradients; the results are row-sparse.
 
-    All ranks add up the same rows in the same order: that of ranks.
+    All ranks add the same rows in rank order, so they get the same bits.
 
     Args:
-        counts: how many rows of each gradient a rank sends; with fewer it pads with rows of zeros.
+        counts: the number of rows of each gradient that a rank sends; missing ones are padded with
+            zeros.
         reduction: `mean` or `sum`.
     """
     plan = _plan([g.type for g in gs], tuple(counts), group, reduction)
@@ -65,7 +66,7 @@ def _plan(
 def _shapes(
     types: Sequence[TensorType], counts: Sequence[int], group: Group
 ) -> list[tuple[int, ...]]:
-    """The shape of all ranks' rows together, for each gradient."""
+    """The shape of all ranks' rows, for each gradient."""
     return [
         (count * group.size, *known(kind.shape)[1:])
         for kind, count in zip(types, counts, strict=True)

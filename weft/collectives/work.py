@@ -14,6 +14,10 @@ from weft.transport.group import Group
 class Work:
     """An asynchronous call; its outputs change in `wait`.
 
+    Args:
+        future: the call on the communication thread; `None` if it has completed.
+        put: writes the outputs, given the future's result.
+
     Example:
         >>> import weft as wf, weft.distributed as dist
         >>> dist.init_process_group()
@@ -50,7 +54,7 @@ class Work:
 def done(
     group: Group, later: bool, work: Callable[[], Any], put: Callable[[], None]
 ) -> Work | None:
-    """Make a call, at once or asynchronously; `put` then writes the outputs on this thread."""
+    """Make a call, now or asynchronously; `put` then writes the outputs on this thread."""
     if later:
         return Work(group.transport.submit(work), put)
     if group.transport.worker.busy:

@@ -1,6 +1,6 @@
 """Input pipelines with tf.data's API: `Dataset`, and datasets that read files."""
 
-from weft import exports
+from weft import exports as _exports
 from weft.data.dataset import Dataset as Dataset
 from weft.data.files import *
 from weft.formats.example_spec import *
@@ -12,5 +12,5 @@ from weft.pipeline import UNKNOWN as _UNKNOWN
 INFINITE_CARDINALITY = _INFINITE
 UNKNOWN_CARDINALITY = _UNKNOWN
 
-exports.gather(globals())
+_exports.gather(globals())
 guard(globals())

@@ -18,11 +18,15 @@ class Dataset(Pipeline):
     Iteration yields tensors, `as_numpy_iterator` yields arrays. Functions given to `map` and
     `filter` get NumPy arrays. Stages without a seed take one from `weft.manual_seed`.
 
+    Args:
+        stage: the last stage of a pipeline; functions such as `from_tensor_slices` and `map` pass
+            it.
+
     >>> import numpy as np
     >>> images, labels = np.zeros((6, 2, 2), np.float32), np.arange(6)
     >>> dataset = Dataset.from_tensor_slices((images, labels)).shuffle(6, seed=1).batch(4)
     >>> [(x.shape, y.shape) for x, y in dataset]
-    [(Size([4, 2, 2]), Size([4])), (Size([2, 2, 2]), Size([2]))]
+    [((4, 2, 2), (4,)), ((2, 2, 2), (2,))]
     """
 
     @classmethod
@@ -63,7 +67,7 @@ class Dataset(Pipeline):
         >>> import weft as wf
         >>> pixels = Dataset.range(6).map(lambda x: wf.exp(x * -0.5)).batch(3)
         >>> [batch.shape for batch in pixels]
-        [Size([3]), Size([3])]
+        [(3,), (3,)]
         """
         function = map_func if hasattr(map_func, "batched") else Mapped(self._function(map_func))
         return super().map(function, num_parallel_calls, deterministic)

@@ -22,33 +22,65 @@ __all__ = [
 def TextLineDataset(
     filenames: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
 ) -> Dataset:
-    """The lines of text files; see `Dataset.text_lines`."""
+    """The lines of text files; see `Dataset.text_lines`.
+
+    Args:
+        filenames: a path or several.
+        compression_type: `"GZIP"`, or none.
+        num_parallel_reads: how many files are read at the same time, in turn.
+    """
     return Dataset.text_lines(filenames, compression_type, num_parallel_reads)
 
 
 def TFRecordDataset(
     filenames: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
 ) -> Dataset:
-    """The records of TFRecord files; see `Dataset.tfrecords`."""
+    """The records of TFRecord files; see `Dataset.tfrecords`.
+
+    Args:
+        filenames: a path or several.
+        compression_type: `"GZIP"`, or none.
+        num_parallel_reads: how many files are read at the same time, in turn.
+    """
     return Dataset.tfrecords(filenames, compression_type, num_parallel_reads)
 
 
 def FixedLengthRecordDataset(
     filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
 ) -> Dataset:
-    """Records of a fixed size; see `Dataset.fixed_length_records`."""
+    """Records of a fixed size; see `Dataset.fixed_length_records`.
+
+    Args:
+        filenames: a path or several.
+        record_bytes: the size of a record.
+        header_bytes: what is left out at the beginning of each file.
+        footer_bytes: what is left out at its end.
+    """
     return Dataset.fixed_length_records(filenames, record_bytes, header_bytes, footer_bytes)
 
 
 def CsvDataset(
     filenames: Any, record_defaults: Sequence[Any], header: bool = False, **options: Any
 ) -> Dataset:
-    """The rows of CSV files; see `Dataset.csv`."""
+    """The rows of CSV files; see `Dataset.csv`.
+
+    Args:
+        filenames: a path or several.
+        record_defaults: of each column a type, if the field is required, or a default value.
+        header: whether the first line of each file is left out.
+        options: of `Dataset.csv`.
+    """
     return Dataset.csv(filenames, record_defaults, header, **options)
 
 
 def ParquetDataset(filenames: Any, columns: Sequence[str] | None = None, **options: Any) -> Dataset:
-    """The rows of Parquet files; see `Dataset.parquet`."""
+    """The rows of Parquet files; see `Dataset.parquet`.
+
+    Args:
+        filenames: a path or several.
+        columns: the names of the columns to read; all by default.
+        options: of `Dataset.parquet`.
+    """
     return Dataset.parquet(filenames, columns, **options)
 
 

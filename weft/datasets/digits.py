@@ -26,6 +26,9 @@ def load_digits(size: int = 8) -> tuple[Array, Array]:
 
     Sizes other than 8 are interpolated bilinearly.
 
+    Args:
+        size: height and width.
+
     >>> images, labels = load_digits()
     >>> images.shape, labels[:4]
     ((1797, 8, 8), array([0, 1, 2, 3], dtype=uint8))

@@ -25,7 +25,13 @@ TRAIN_OF_DIGITS: Final = 1_437  # 80%
 
 
 class Dataset:
-    """Images with labels, in shuffled batches, epoch after epoch."""
+    """Images with labels, in shuffled batches, epoch after epoch.
+
+    Args:
+        images: (count, features) or images of any shape.
+        labels: one for each image.
+        seed: of the orders.
+    """
 
     def __init__(self, images: Array, labels: Array, seed: int = 0) -> None:
         if len(images) != len(labels):
@@ -66,7 +72,12 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Datasets:
-    """Training and test images."""
+    """Training and test images.
+
+    Attributes:
+        train: for training.
+        test: for the accuracy in the end.
+    """
 
     train: Dataset
     test: Dataset

@@ -19,6 +19,11 @@ def read_csv(path: str | Path, delimiter: str = ",", missing: float = np.nan) ->
     Columns of integers are int64, of other numbers float32 with `missing` for empty fields; all
     others are strings. `Dataset.from_tensor_slices` takes the result.
 
+    Args:
+        path: the file.
+        delimiter: what separates fields.
+        missing: the number for empty fields.
+
     Raises:
         DataError: there are no rows, or a row has another number of fields.
     """

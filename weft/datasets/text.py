@@ -21,6 +21,9 @@ _WORD: Final = re.compile(r" ?\w+| ?[^\w\s]+|\s+")  # as in GPT-2, without its c
 class CharTokenizer:
     """One token for each character of a text.
 
+    Args:
+        text: its characters, sorted, are the tokens.
+
     >>> tokens = CharTokenizer("hello")
     >>> tokens.decode(tokens.encode("hole")), tokens.size
     ('hole', 4)
@@ -54,6 +57,9 @@ class CharTokenizer:
 
 class BytePairTokenizer:
     """Byte pair encoding: any text can be encoded.
+
+    Args:
+        merges: pairs of tokens that become one, in order; each makes a new token, from 256 on.
 
     Source: Sennrich et al., "Neural machine translation of rare words with subword units", 2016, on
     bytes as in GPT-2.
@@ -157,6 +163,8 @@ class TextDataset:
     """Windows of `length` tokens, each with the tokens that follow it: pairs (length,), (length,).
 
     Args:
+        tokens: the tokens of a text, in order.
+        length: the number of tokens in a window.
         stride: distance between the starts of windows; `length` by default.
     """
 

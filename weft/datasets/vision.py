@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weft import config
+from weft.documentation import arguments_of
 from weft.errors import DataError
 from weft.formats.idx import read_idx
 from weft.formats.image import opened
@@ -46,6 +47,12 @@ class Images:
 
     Samples are pairs of an image (height, width, channels), transformed, and its label. `data` and
     `targets` are arrays: `Dataset.from_tensor_slices((mnist.data, mnist.targets))`.
+
+    Args:
+        data: the images.
+        targets: one label for each.
+        transform: a function of each image.
+        target_transform: a function of each label.
     """
 
     classes: Sequence[str] = ()
@@ -77,6 +84,11 @@ class MNIST(Images):
     """70,000 handwritten digits of 28 x 28, 60,000 of them for training.
 
     Args:
+        root: the folder of the files, or one above it; by default that of `WEFT_DATA`, or the
+            current one.
+        train: whether to read the training images or those for tests.
+        transform: a function of each image.
+        target_transform: a function of each label.
         download: no effect: where files are missing, the error says where to get them.
 
     Raises:
@@ -105,6 +117,7 @@ class MNIST(Images):
         super().__init__(images, labels, transform, target_transform)
 
 
+@arguments_of(MNIST)
 class FashionMNIST(MNIST):
     """70,000 images of clothes of 28 x 28, in MNIST's format (in a folder FashionMNIST)."""
 
@@ -119,6 +132,11 @@ class CIFAR10(Images):
     """60,000 images of 32 x 32 in 10 classes, 50,000 of them for training: the binary version.
 
     Args:
+        root: the folder of the files, or one above it; by default that of `WEFT_DATA`, or the
+            current one.
+        train: whether to read the training images or those for tests.
+        transform: a function of each image.
+        target_transform: a function of each label.
         download: no effect: where files are missing, the error says where to get them.
 
     Raises:
@@ -158,6 +176,7 @@ class CIFAR10(Images):
         return np.frombuffer(data, np.uint8).reshape(-1, size)
 
 
+@arguments_of(CIFAR10)
 class CIFAR100(CIFAR10):
     """60,000 images of 32 x 32 in 100 classes: the binary version."""
 
@@ -170,6 +189,11 @@ class CIFAR100(CIFAR10):
 
 class ImageFolder:
     """Images in subfolders named after their classes; samples are pairs of image and label.
+
+    Args:
+        root: the folder of the classes' folders.
+        transform: a function of each image.
+        target_transform: a function of each label.
 
     Raises:
         DataError: there are no images, or, while reading, one is broken.

@@ -5,7 +5,7 @@ Start them with `weft launch -n 2 SCRIPT`. See docs/DISTRIBUTED.md.
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.collectives.collective import *
 from weft.collectives.objects import *
 from weft.collectives.point_to_point import *
@@ -16,8 +16,8 @@ from weft.collectives.work import Work as Work
 from weft.distributed.device_mesh import *
 from weft.host.cores import name_ranks as _name_ranks
 
-exports.gather(globals())
-_name_ranks()  # as programs for `torchrun` read it before they join the process group
+_exports.gather(globals())
+_name_ranks()  # programs for `torchrun` read the environment before they join the job
 
 # Above `weft.nn`, so loaded on first use.
-exports.lazy(globals(), {"weft.distributed": ("checkpoint", "fsdp", "pipelining", "tensor")})
+_exports.lazy(globals(), {"weft.distributed": ("checkpoint", "fsdp", "pipelining", "tensor")})

@@ -30,7 +30,7 @@ def init_device_mesh(
 
     Args:
         device_type: `"cpu"`.
-        mesh_shape: the size of each dimension; neighbors along the last have neighboring ranks.
+        mesh_shape: the size of each dimension; ranks are consecutive along the last.
         mesh_dim_names: a name for each dimension, as `("dp", "tp")`.
 
     Raises:
@@ -96,11 +96,11 @@ class DeviceMesh:
         self, device_type: str, whole: Ranks, axes: Axes, names: tuple[str, ...] | None,
         groups: list[Group | None],
     ) -> None:  # fmt: skip
-        """See `_whole`, `_axes`, ...: what a mesh and its parts have.
+        """Set the attributes that a mesh and its submeshes have.
 
         Args:
-            whole: the mesh that this one is a part of.
-            axes: for each dimension, the dimensions of `whole` that it consists of.
+            whole: the mesh of which this one is a submesh.
+            axes: for each dimension, the dimensions of `whole` that make it up.
             groups: for each dimension, this rank's group along it.
         """
         self.device_type = device_type
@@ -136,7 +136,7 @@ class DeviceMesh:
         return self._ranks.size if mesh_dim is None else self.shape[self._axis(mesh_dim, "size")]
 
     def get_group(self, mesh_dim: int | str | None = None) -> Group:
-        """This rank's group along a dimension, which may be left out if there is only one.
+        """This rank's group along a dimension, which may be omitted if there is only one.
 
         Raises:
             DistributedError: this rank is not in the mesh.
@@ -149,7 +149,7 @@ class DeviceMesh:
         return self._own_groups("get_all_groups")
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This rank's index along a dimension, which may be left out if there is only one."""
+        """This rank's index along a dimension, which may be omitted if there is only one."""
         return self._own_groups("get_local_rank")[self._axis(mesh_dim, "get_local_rank")].index
 
     def get_rank(self) -> int:
@@ -228,14 +228,14 @@ class DeviceMesh:
         return f"DeviceMesh({self.device_type!r}, {self._ranks.tolist()}{names})"
 
     def _grids(self) -> frozenset[bytes]:
-        """The ranks of this mesh, and of those that other ranks have instead of it."""
+        """The ranks of this mesh, and of the corresponding submeshes of other ranks."""
         axes = [i for each in self._axes for i in each]
         last = range(self._whole.ndim - len(axes), self._whole.ndim)
         grids = np.moveaxis(self._whole, axes, last).reshape(-1, self._ranks.size)
         return frozenset([ranks.tobytes() for ranks in grids])
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same on all ranks, so that all get the same answer."""
+        """Whether both are equal on all ranks; all ranks get the same answer."""
         return self is other or (
             isinstance(other, DeviceMesh)
             and self.mesh_dim_names == other.mesh_dim_names
@@ -278,7 +278,7 @@ def _names(given: Sequence[str] | None, ndim: int) -> tuple[str, ...] | None:
 
 
 def _group_along(whole: Ranks, axes: tuple[int, ...]) -> Group | None:
-    """Make the groups along some axes; returns this rank's."""
+    """Create the groups along some axes; returns this rank's."""
     last = tuple(range(whole.ndim - len(axes), whole.ndim))
     count = math.prod([whole.shape[i] for i in axes])
     joined, world = session.current(), session.world()

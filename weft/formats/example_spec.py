@@ -34,7 +34,11 @@ class FixedLenFeature(NamedTuple):
 
 
 class VarLenFeature(NamedTuple):
-    """Any number of values, returned as a `Ragged`."""
+    """Any number of values, returned as a `Ragged`.
+
+    Attributes:
+        dtype: of the values: int64, float32 or string.
+    """
 
     dtype: Any
 

@@ -18,6 +18,9 @@ _TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 def read_idx(path: str | Path) -> np.ndarray[Any, Any]:
     """The array in an IDX file, plain or gzip, in this machine's byte order.
 
+    Args:
+        path: the file.
+
     Raises:
         DataError: the file is damaged or not an IDX file.
 

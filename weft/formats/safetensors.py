@@ -25,8 +25,9 @@ from weft.formats.safetensors_header import (
     read_header,
     written,
 )
+from weft.host.memory import LINE
 from weft.ir.dtype import DType, as_dtype
-from weft.runtime.memory.state import ALIGNMENT, aligned
+from weft.runtime.memory.state import aligned
 
 Array = np.ndarray[Any, Any]
 SHARED_BYTES: Final = 1 << 24
@@ -210,7 +211,7 @@ def _memories(entries: Sequence[Entry]) -> list[tuple[Any, int]]:
     """
     shared: list[list[int]] = []  # sizes
     for entry in entries:
-        size = -(-(entry.end - entry.start) // ALIGNMENT) * ALIGNMENT
+        size = -(-(entry.end - entry.start) // LINE) * LINE
         if shared and sum(shared[-1]) + size <= SHARED_BYTES:
             shared[-1].append(size)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.func.checkpoint import checkpoint as checkpoint
 from weft.func.control.associative_scan import associative_scan as associative_scan
 from weft.func.control.branch import *
@@ -23,5 +23,5 @@ from weft.ops.refusal import guard
 
 jacrev = jacobian
 
-exports.gather(globals())
+_exports.gather(globals())
 guard(globals())

@@ -60,6 +60,6 @@ def combined(a: Array, b: Array) -> Array:
 
 
 def _less(x: Array, both: float) -> float:
-    """The factor of a vector; any factor will do for a vector of zeros."""
+    """The factor of a vector; 1 for zeros, where any factor is right."""
     own = float(x @ x)
     return 1.0 - both / (2.0 * own) if own > 0.0 else 1.0

@@ -1,4 +1,4 @@
-"""What Horovod's front ends share: joining the job, ranks and sizes, `join`."""
+"""Shared by Horovod's front ends: joining the job, ranks and sizes, `join`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import weft.distributed as dist
-from weft.collectives.elements import settle
+from weft.collectives.elements import compute_pending
 from weft.collectives.reduce_op import ReduceOp
 from weft.errors import DistributedError
 from weft.horovod import timeline
@@ -100,7 +100,11 @@ def is_homogeneous() -> bool:
 
 
 def mpi_built(verbose: bool = False) -> bool:
-    """Whether MPI is available: always, as all messages use it."""
+    """Whether MPI is available: always, because all messages use it.
+
+    Args:
+        verbose: has no effect.
+    """
     return True
 
 
@@ -108,12 +112,16 @@ mpi_enabled = mpi_built
 
 
 def mpi_threads_supported() -> bool:
-    """Whether MPI may be called from several threads: always, as `init` refuses other MPIs."""
+    """Whether MPI may be called from several threads: always; `init` requires it."""
     return True
 
 
 def nccl_built(verbose: bool = False) -> bool:
-    """Whether NCCL is built in: no; so are the functions of other libraries."""
+    """Whether this library is built in: never, for NCCL and the others.
+
+    Args:
+        verbose: has no effect.
+    """
     return False
 
 
@@ -124,7 +132,7 @@ def join(device: int = -1) -> int:
     """Declare that this rank has no more data; returns the last rank to join.
 
     Args:
-        device: no effect; zeros are the CPU's.
+        device: has no effect.
 
     Until all ranks have joined, this rank contributes zeros to the others' sums and means. A
     mean is still divided by the number of all ranks.
@@ -140,7 +148,7 @@ def join(device: int = -1) -> int:
         >>> hvd.shutdown()
     """
     del device
-    settle()
+    compute_pending()
     return join_all("hvd.join")
 
 

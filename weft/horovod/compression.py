@@ -1,4 +1,4 @@
-"""Compressors: what is sent instead of a tensor, by the front end's own operations."""
+"""Compressors: what is sent instead of a tensor, by operations of the front end."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 
 class Compressor:
-    """What is sent instead of a tensor; a class of your own may take its place."""
+    """What is sent instead of a tensor; programs may pass classes of their own."""
 
     @staticmethod
     def compress(tensor: Any) -> tuple[Any, Any]:
-        """The tensor that is sent, and what `decompress` needs."""
+        """The tensor to send, and the context for `decompress`."""
         return tensor, None
 
     @staticmethod
     def decompress(tensor: Any, ctx: Any) -> Any:
-        """The result, from that of the tensors that were sent."""
+        """The result, from the reduction of the sent tensors."""
         return tensor
 
 
@@ -28,7 +28,7 @@ def fp16_by(cast: Callable[[Any, Any], Any], half: Any) -> type[Compressor]:
     """The compressor that sends floating-point tensors as float16.
 
     Args:
-        cast: gives a tensor of another type.
+        cast: converts a tensor to another type.
         half: the front end's float16.
     """
 

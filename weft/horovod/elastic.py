@@ -22,7 +22,7 @@ from weft.host.cores import KEPT
 from weft.transport import session
 
 COMMITS = "commits"
-"""In the folder that the launcher keeps for a job that may start again."""
+"""The name of the commits' folder, in the folder that the launcher keeps over restarts."""
 
 
 class State(abc.ABC):
@@ -115,6 +115,7 @@ class ObjectState(State):
     """State of numbers, strings, tensors and nested structures of them, as attributes.
 
     Args:
+        folder: see `State`.
         kwargs: names and initial values.
     """
 
@@ -202,9 +203,12 @@ def _from_first(x: Any) -> Any:
 
 
 def run(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a training function of a state, so that it resumes from the last commit.
+    """Decorate a training function so that it resumes from the last commit.
 
-    All ranks begin with rank 0's state. If the previous job had another number of ranks, the
+    Args:
+        func: takes a state, then any arguments.
+
+    All ranks start with rank 0's state. If the previous job had another number of ranks, the
     state's reset callbacks are called. An error ends the job: start it with
     `weft launch --max-restarts`.
     """

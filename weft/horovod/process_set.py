@@ -14,8 +14,11 @@ from weft.transport.group import Group
 class ProcessSet:
     """A subset of the ranks; registered by `add_process_set` or `init`.
 
-    Attributes:
+    Args:
         ranks: ranks of the job; `None` for all.
+
+    Attributes:
+        ranks: in ascending order; `None` for all.
         process_set_id: 0 for all ranks; `None` until it is registered.
 
     Example:
@@ -69,7 +72,7 @@ class ProcessSet:
 
     @property
     def is_current(self) -> bool:
-        """Whether it is registered in the job that goes on."""
+        """Whether it is registered in the current job."""
         joined = session.current()
         own = None if self._group is None else self._group.transport
         return joined is not None and own is joined.transport
@@ -113,6 +116,9 @@ global_process_set: Final = _whole()
 def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
     """Register a process set; all ranks of the job call it, members or not.
 
+    Args:
+        process_set: a `ProcessSet`, or the ranks of one.
+
     Raises:
         DistributedError: a rank is out of range, or `hvd.init` was not called.
         ArgumentError: another process set has the same ranks.
@@ -123,7 +129,11 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
 
 
 def remove_process_set(process_set: ProcessSet) -> bool:
-    """Forget a process set; returns whether it was registered. That of all ranks stays."""
+    """Forget a process set; returns whether it was registered. `global_process_set` stays.
+
+    Args:
+        process_set: a registered process set.
+    """
     if process_set is global_process_set or process_set.process_set_id is None:
         return False
     process_set.forget()

@@ -1,4 +1,4 @@
-"""Horovod's collectives on arrays: compressed and scaled reductions, gathers of any lengths."""
+"""Horovod's collectives on arrays: scaled reductions, gathers and exchanges of any lengths."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Reduction:
 
     Attributes:
         prescale, postscale: factors before and after the reduction.
-        compression: what graphs send instead of their tensors.
+        compression: of the tensors of graphs.
     """
 
     op: Op
@@ -63,7 +63,7 @@ class Reduction:
     compression: type[Compressor] = NoneCompressor
 
     def all(self, group: Group, xs: Sequence[Array]) -> list[Array]:
-        """Reduce arrays over the group; arrays of one type travel together."""
+        """Reduce arrays over the group; arrays of one type are sent together."""
         sent = [self.scaled(x, self.prescale) for x in xs]
         if isinstance(self.op, ReduceOp):
             found = self._plain(group, sent, self.op)
@@ -78,7 +78,7 @@ class Reduction:
         return [quotient(y, group.size) for y in found] if whole else found
 
     def on_integers(self, dtypes: Sequence[DType]) -> bool:
-        """Whether this divides or scales integers, which only arrays are for."""
+        """Whether this divides or scales integers, which only works on arrays."""
         divides = self.op is ReduceOp.AVG or (self.prescale, self.postscale) != (1.0, 1.0)
         return divides and any([not kind.is_inexact for kind in dtypes])
 
@@ -102,17 +102,17 @@ def quotient(x: Array, divisor: int) -> Array:
 
 
 class Gathered(NamedTuple):
-    """All ranks' rows, and how many each rank has."""
+    """All ranks' rows, and the number of rows of each rank."""
 
     whole: Array
     rows: list[int]
 
     def own(self, group: Group) -> tuple[int, int]:
-        """Where the rows of this rank begin and end."""
+        """The start and the end of this rank's rows."""
         return _place(self.rows, group)
 
     def own_of_counts(self, group: Group) -> tuple[int, int]:
-        """The same where what was gathered is how many rows each rank has."""
+        """The same, if the gathered values are the numbers of rows."""
         return _place(self.whole.tolist(), group)
 
 
@@ -151,10 +151,10 @@ def _shown(each: Any) -> str:
 
 
 def exchange(group: Group, x: Array, splits: Sequence[int] | None) -> tuple[Array, list[int]]:
-    """The rows that the ranks send to this one, and their numbers; `splits[i]` rows go to rank i.
+    """The rows from each rank, and their numbers; `splits[i]` rows are sent to rank i.
 
     Raises:
-        ShapeError: `splits` has not one number per rank, or they do not add up to the rows.
+        ShapeError: `splits` does not have one number per rank, or does not add up to the rows.
     """
     rows = x.shape[0] if x.ndim else 0
     if splits is None and rows % group.size:
@@ -178,7 +178,7 @@ def exchange(group: Group, x: Array, splits: Sequence[int] | None) -> tuple[Arra
 
 
 def scatter(group: Group, x: Array, reduction: Reduction) -> Array:
-    """This rank's rows of the reduction; if they cannot be equal, the first ranks get one more.
+    """This rank's rows of the reduction; if not divisible, the first ranks get one more.
 
     Raises:
         ShapeError: a scalar.
@@ -208,7 +208,7 @@ def root_index(group: Group, root_rank: int, name: str) -> int:
     """The index of a rank of the job in a group.
 
     Raises:
-        DistributedError: it is not a member.
+        DistributedError: the rank is not a member.
     """
     if root_rank not in group.ranks:
         raise DistributedError(

@@ -1,4 +1,4 @@
-"""The timeline: when collectives on each tensor waited and ran, for chrome://tracing, Perfetto."""
+"""The timeline: when each tensor's collectives waited and ran, for chrome://tracing or Perfetto."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.transport.group import Group
 from weft.transport.tally import Span
 
 VARIABLE: Final = "HOROVOD_TIMELINE"
-"""In the environment: the file that rank 0 writes from `init` to `shutdown`."""
+"""Environment variable: the file that rank 0 writes from `init` to `shutdown`."""
 
 
 class Timeline:
@@ -77,9 +77,10 @@ _active: Final[list[Timeline]] = []
 
 
 def start_timeline(file_path: str | os.PathLike[str], mark_cycles: bool = False) -> None:
-    """Record all calls from now on; rank 0 writes them to a file at the end.
+    """Record all collectives from now on; rank 0 writes them to a file at the end.
 
     Args:
+        file_path: the file.
         mark_cycles: ignored: there are no cycles.
 
     Raises:
@@ -99,7 +100,7 @@ def stop_timeline() -> None:
 
 
 def start_if_asked() -> None:
-    """Begin the timeline that the environment variable HOROVOD_TIMELINE names."""
+    """Start the timeline that the environment variable HOROVOD_TIMELINE names."""
     path = os.environ.get(VARIABLE)
     if path and not _active:
         start_timeline(path)
@@ -129,7 +130,7 @@ def note_buckets(
     """Record the calls of buckets under the names of their tensors.
 
     Args:
-        counts: how many tensors each bucket has.
+        counts: the number of tensors in each bucket.
         waited: seconds spent waiting for other ranks before the first call.
     """
     if not _active:

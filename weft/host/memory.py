@@ -9,6 +9,8 @@ import resource
 from pathlib import Path
 from typing import Final
 
+LINE: Final = 64  # bytes of a cache line, and of the widest vector
+
 # Files in which the system states the limit of a process group (a container)
 _GROUPS: Final = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from weft.ir.node import Node, TensorType, Value
 
@@ -34,10 +34,6 @@ class Function:
     def details(self) -> Mapping[str, Any] | None:
         """What else identifies the function, as attributes; `None` where that has no text form."""
         return {}
-
-
-BUILDERS: Final[list[Callable[..., Function]]] = [Function]
-"""The last function builds what the parser reads, from inputs, outputs, nodes and details."""
 
 
 def functions(node: Node) -> list[Function]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple, Protocol
@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from weft.ir.dtype import DType
+from weft.ir.hooks import HOOKS
 from weft.ir.shape import Shape, show
 
 PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + "/"
@@ -249,15 +250,10 @@ class Node(_Fields):
         return f"<Node {self.name}: {self.op}>"
 
 
-def _no_operators(op: str, *operands: object) -> Value:
-    raise RuntimeError(f"operator {op}: import weft.ops first")
-
-
 class Value:
     """An edge: output `index` of `node`, with its type. Arithmetic on it adds nodes."""
 
     __slots__ = ("index", "node", "type")
-    operator: Callable[..., Value] = staticmethod(_no_operators)  # set by weft.ops, the layer above
 
     def __init__(self, node: Node, index: int) -> None:
         self.node: Final = node
@@ -289,45 +285,45 @@ class Value:
         return f"<Value {self.name} {self.dtype} {show(self.shape)}>"
 
     def __add__(self, other: Any) -> Value:
-        return self.operator("add", self, other)
+        return HOOKS.operator("add", self, other)
 
     def __radd__(self, other: Any) -> Value:
-        return self.operator("add", other, self)
+        return HOOKS.operator("add", other, self)
 
     def __sub__(self, other: Any) -> Value:
-        return self.operator("subtract", self, other)
+        return HOOKS.operator("subtract", self, other)
 
     def __rsub__(self, other: Any) -> Value:
-        return self.operator("subtract", other, self)
+        return HOOKS.operator("subtract", other, self)
 
     def __mul__(self, other: Any) -> Value:
-        return self.operator("multiply", self, other)
+        return HOOKS.operator("multiply", self, other)
 
     def __rmul__(self, other: Any) -> Value:
-        return self.operator("multiply", other, self)
+        return HOOKS.operator("multiply", other, self)
 
     def __truediv__(self, other: Any) -> Value:
-        return self.operator("divide", self, other)
+        return HOOKS.operator("divide", self, other)
 
     def __rtruediv__(self, other: Any) -> Value:
-        return self.operator("divide", other, self)
+        return HOOKS.operator("divide", other, self)
 
     def __floordiv__(self, other: Any) -> Value:
-        return self.operator("floor_divide", self, other)
+        return HOOKS.operator("floor_divide", self, other)
 
     def __mod__(self, other: Any) -> Value:
-        return self.operator("remainder", self, other)
+        return HOOKS.operator("remainder", self, other)
 
     def __pow__(self, other: Any) -> Value:
-        return self.operator("power", self, other)
+        return HOOKS.operator("power", self, other)
 
     def __neg__(self) -> Value:
-        return self.operator("negative", self)
+        return HOOKS.operator("negative", self)
 
     def __matmul__(self, other: Any) -> Value:
-        return self.operator("matmul", self, other)
+        return HOOKS.operator("matmul", self, other)
 
     def __getitem__(self, key: Any) -> Value:
-        return self.operator("subscript", self, key)
+        return HOOKS.operator("subscript", self, key)
 
     __iter__ = None  # without it Python would iterate by subscripts forever

@@ -11,8 +11,9 @@ import numpy as np
 
 from weft.errors import GraphError
 from weft.ir.dtype import NAMED, DType
-from weft.ir.function import BUILDERS, Function
+from weft.ir.function import Function
 from weft.ir.graph import Graph
+from weft.ir.hooks import HOOKS
 from weft.ir.node import Literal, Node, Source, TensorType, Value
 from weft.ir.shape import Shape
 
@@ -223,7 +224,8 @@ class _Parser:
         self.take(text="{")
         self._nodes(graph)
         nodes = tuple(graph.nodes[len(inputs) :])
-        return BUILDERS[-1](tuple(inputs), graph.outputs, nodes, **details)
+        build = HOOKS.function or Function
+        return build(tuple(inputs), graph.outputs, nodes, **details)
 
     def _parameter(self, graph: Graph) -> Value:
         """An input of a function, as `%x: float32[3]`."""

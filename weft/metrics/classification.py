@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.eager.functions.api import Tensor, cat, ones_like, sigmoid, where
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
@@ -24,6 +25,8 @@ from weft.metrics.metric import (
     whole,
 )
 from weft.ops.metric import decision
+
+__all__ = ["Accuracy", "ConfusionMatrix", "F1Score", "Precision", "Recall"]
 
 Average = Literal["binary", "micro", "macro", "weighted"] | None
 _AVERAGES: Final = ("binary", "micro", "macro", "weighted", None)
@@ -352,16 +355,18 @@ class Precision(_PerClass):
         return quotient(both, predicted)
 
 
+@arguments_of(Precision)
 class Recall(_PerClass):
-    """The fraction of a class that is found; 0 if it never occurs. Arguments as in `Precision`."""
+    """The fraction of a class that is found; 0 if it never occurs."""
 
     def figure(self, both: Any, predicted: Any, true: Any) -> Array:
         """Recall of each class."""
         return quotient(both, true)
 
 
+@arguments_of(Precision)
 class F1Score(_PerClass):
-    """The harmonic mean of precision and recall. Arguments as in `Precision`."""
+    """The harmonic mean of precision and recall."""
 
     def figure(self, both: Any, predicted: Any, true: Any) -> Array:
         """F1 of each class."""

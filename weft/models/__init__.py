@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.models.alexnet import AlexNet as AlexNet
 from weft.models.bag import BagOfEmbeddings as BagOfEmbeddings
 from weft.models.beam import beam_search as beam_search
@@ -19,4 +19,4 @@ from weft.models.vae import VAE as VAE
 from weft.models.vgg import *
 from weft.models.vit import ViT as ViT
 
-exports.gather(globals())
+_exports.gather(globals())

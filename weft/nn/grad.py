@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.record.mode import Setting
 from weft.eager.tensor.autograd.autograd import grad
 from weft.eager.tensor.dispatch import lazy_of
-from weft.nn.documentation import arguments_of
 from weft.nn.functional.convolution import convolve
 
 __all__ = [

@@ -15,13 +15,13 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.eager.functions.random.generator import Generator, default_generator
 from weft.eager.record import memory_pool
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, ShapeError, WeftError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.nn.documentation import arguments_of
 from weft.ops.refusal import refusing
 from weft.ops.warning import warn
 

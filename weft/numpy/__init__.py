@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys as _sys
 from typing import Any as _Any
 
-from weft.eager.functions.elementwise.from_op import of_op as _of_op
-from weft.eager.tensor.interchange.interchange import set_namespace as _set_namespace
+from weft.eager.functions.elementwise.declared import function_of as _function_of
 from weft.ir import dtype as _types
+from weft.ir.hooks import HOOKS as _HOOKS
 from weft.numpy import fft as fft
 from weft.numpy import linalg as linalg
 from weft.numpy import method as method
@@ -46,18 +46,18 @@ half, single, double = float16, float32, float64
 
 
 def __getattr__(name: str) -> _Any:
-    op = _exported(name)
-    if op is None:
+    source = _exported("numpy", name)
+    if source is None:
         raise AttributeError(f"module 'weft.numpy' has no attribute {name!r}")
-    return _arrays(_of_op(op))
+    return _arrays(_function_of(source))  # declared later, by a user
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_exports()})
+    return sorted({*globals(), *_exports("numpy")})
 
 
 __array_api_version__ = "2024.12"
-_set_namespace(lambda: _sys.modules[__name__])
+_HOOKS.array_namespace = lambda: _sys.modules[__name__]
 
 for _module in (__name__, fft.__name__, linalg.__name__, random.__name__):
     _guard(vars(_sys.modules[_module]))

@@ -3,209 +3,34 @@
 from __future__ import annotations
 
 import builtins
-import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from weft.eager.functions.elementwise import binary, selection, unary
-from weft.eager.functions.elementwise.from_op import of_floats, of_one
+from weft.eager.functions.elementwise import declared as plain
+from weft.eager.functions.elementwise.from_op import of_one as operation
 from weft.eager.record.state import trace
 from weft.eager.tensor.handle import Handle
 from weft.errors import AliasError, ArgumentError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import at_user_line
-from weft.numpy.convert import NUMBERS, array_like, floats, operands
-from weft.ops import angle as angle_of
-from weft.ops.refusal import REFUSABLE, guarded, refuse
+from weft.numpy import declared
+from weft.numpy.convert import NUMBERS, array_like, floats
+from weft.numpy.declared import *  # noqa: F403
+from weft.numpy.declared import of_one, of_two
 
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
 
 __all__ = [
-    "abs",
-    "absolute",
-    "acos",
-    "acosh",
-    "add",
-    "angle",
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan",
-    "arctan2",
-    "arctanh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "bitwise_and",
-    "bitwise_invert",
-    "bitwise_left_shift",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "cbrt",
-    "ceil",
-    "clip",
-    "conj",
-    "conjugate",
-    "copysign",
-    "cos",
-    "cosh",
-    "deg2rad",
-    "degrees",
-    "divide",
-    "equal",
-    "exp",
-    "exp2",
-    "expm1",
-    "fabs",
-    "fix",
-    "float_power",
-    "floor",
-    "floor_divide",
-    "fmax",
-    "fmin",
-    "fmod",
-    "greater",
-    "greater_equal",
-    "heaviside",
-    "hypot",
-    "imag",
-    "invert",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "left_shift",
-    "less",
-    "less_equal",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "logaddexp",
-    "logaddexp2",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "maximum",
-    "minimum",
-    "mod",
-    "multiply",
-    "nan_to_num",
-    "negative",
-    "nextafter",
-    "not_equal",
-    "positive",
-    "pow",
-    "power",
-    "rad2deg",
-    "radians",
-    "real",
-    "real_if_close",
-    "reciprocal",
-    "remainder",
-    "right_shift",
-    "rint",
-    "round",
-    "sign",
-    "signbit",
-    "sin",
-    "sinc",
-    "sinh",
-    "sqrt",
-    "square",
-    "subtract",
-    "tan",
-    "tanh",
-    "true_divide",
-    "trunc",
+    "angle", "clip", "float_power", "imag", "isneginf", "isposinf", "nan_to_num",
+    "pow", "power", "real", "real_if_close", "reciprocal", "rint", "round",
 ]  # fmt: skip
+__all__ += declared.__all__
 
-
-def _one(function: Callable[[Any], Any]) -> Callable[[Any], ndarray]:
-    """A unary function of tensors as one of arguments that can be converted to arrays."""
-
-    @functools.wraps(function)
-    def single(x: Any, /) -> ndarray:
-        try:
-            return function(array_like(x))
-        except REFUSABLE as error:
-            refuse(error, single.__name__, single, (x,), {})
-
-    return guarded(single)
-
-
-def _two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], ndarray]:
-    """A binary function of tensors as one of arguments that can be converted to arrays."""
-
-    @functools.wraps(function)
-    def double(x1: Any, x2: Any, /) -> ndarray:
-        try:
-            return function(*operands(x1, x2))
-        except REFUSABLE as error:
-            refuse(error, double.__name__, double, (x1, x2), {})
-
-    return guarded(double)
-
-
-# Of one
-
-abs: Final = _one(unary.abs)
-negative: Final = _one(unary.negative)
-positive: Final = _one(unary.positive)
-sign: Final = _one(unary.sign)
-square: Final = _one(unary.square)
-sqrt: Final = _one(unary.sqrt)
-cbrt: Final = _one(unary.cbrt)
-exp: Final = _one(unary.exp)
-exp2: Final = _one(unary.exp2)
-expm1: Final = _one(unary.expm1)
-log: Final = _one(unary.log)
-log1p: Final = _one(unary.log1p)
-log2: Final = _one(unary.log2)
-log10: Final = _one(unary.log10)
-sin: Final = _one(unary.sin)
-cos: Final = _one(unary.cos)
-tan: Final = _one(unary.tan)
-asin: Final = _one(unary.asin)
-acos: Final = _one(unary.acos)
-atan: Final = _one(unary.atan)
-sinh: Final = _one(unary.sinh)
-cosh: Final = _one(unary.cosh)
-tanh: Final = _one(unary.tanh)
-asinh: Final = _one(unary.asinh)
-acosh: Final = _one(unary.acosh)
-atanh: Final = _one(unary.atanh)
-sinc: Final = _one(unary.sinc)
-deg2rad: Final = _one(unary.deg2rad)
-rad2deg: Final = _one(unary.rad2deg)
-ceil: Final = _one(unary.ceil)
-floor: Final = _one(unary.floor)
-trunc: Final = _one(unary.trunc)
-isfinite: Final = _one(unary.isfinite)
-isinf: Final = _one(unary.isinf)
-isnan: Final = _one(unary.isnan)
-isneginf: Final = _one(unary.isneginf)
-isposinf: Final = _one(unary.isposinf)
-signbit: Final = _one(unary.signbit)
-logical_not: Final = _one(unary.logical_not)
-bitwise_invert: Final = _one(unary.bitwise_not)
-
-absolute = fabs = abs
-fix = trunc
-degrees, radians = rad2deg, deg2rad
-arcsin, arccos, arctan = asin, acos, atan
-arcsinh, arccosh, arctanh = asinh, acosh, atanh
-invert = bitwise_not = bitwise_invert
+isneginf: Final = of_one(unary.isneginf)
+isposinf: Final = of_one(unary.isposinf)
 
 
 def round(x: Any, /, decimals: int = 0) -> ndarray:
@@ -244,11 +69,9 @@ def nan_to_num(
 
 # Parts of complex numbers
 
-conj: Final = _one(of_one("conj"))
-conjugate = conj
-_real: Final = of_one("real")
-_imag: Final = of_one("imag")
-_angle: Final = of_floats("angle", angle_of)
+
+_real: Final = operation("real")
+_imag: Final = operation("imag")
 
 
 def real(x: Any, /) -> ndarray:
@@ -265,8 +88,8 @@ def imag(x: Any, /) -> ndarray:
 
 def angle(z: Any, deg: bool = False) -> ndarray:
     """The angle from the positive real axis in (-pi, pi], optionally in degrees."""
-    found: Any = _angle(array_like(z))
-    return rad2deg(found) if deg else found
+    found: Any = plain.angle(array_like(z))
+    return declared.rad2deg(found) if deg else found
 
 
 def real_if_close(a: Any, tol: float = 100) -> ndarray:
@@ -286,40 +109,7 @@ def real_if_close(a: Any, tol: float = 100) -> ndarray:
 _EPSILON: Final = {"float32": 2.0**-23, "float64": 2.0**-52}
 
 
-# Of two
-
-add: Final = _two(binary.plain_add)
-subtract: Final = _two(binary.plain_subtract)
-multiply: Final = _two(binary.multiply)
-divide: Final = _two(binary.plain_divide)
-floor_divide: Final = _two(binary.floor_divide)
-remainder: Final = _two(binary.remainder)
-fmod: Final = _two(binary.fmod)
-maximum: Final = _two(binary.maximum)
-minimum: Final = _two(binary.minimum)
-fmax: Final = _two(binary.fmax)
-fmin: Final = _two(binary.fmin)
-atan2: Final = _two(binary.atan2)
-hypot: Final = _two(binary.hypot)
-copysign: Final = _two(binary.copysign)
-nextafter: Final = _two(binary.nextafter)
-logaddexp: Final = _two(binary.logaddexp)
-logaddexp2: Final = _two(binary.logaddexp2)
-heaviside: Final = _two(binary.heaviside)
-equal: Final = _two(binary.eq)
-not_equal: Final = _two(binary.ne)
-less: Final = _two(binary.lt)
-less_equal: Final = _two(binary.le)
-greater: Final = _two(binary.gt)
-greater_equal: Final = _two(binary.ge)
-logical_and: Final = _two(binary.logical_and)
-logical_or: Final = _two(binary.logical_or)
-logical_xor: Final = _two(binary.logical_xor)
-bitwise_and: Final = _two(binary.bitwise_and)
-bitwise_or: Final = _two(binary.bitwise_or)
-bitwise_xor: Final = _two(binary.bitwise_xor)
-bitwise_left_shift: Final = _two(binary.left_shift)
-bitwise_right_shift: Final = _two(binary.right_shift)
+# Powers and quotients
 
 
 def pow(x1: Any, x2: Any, /) -> ndarray:
@@ -333,7 +123,7 @@ def pow(x1: Any, x2: Any, /) -> ndarray:
     return _power(x1, x2)
 
 
-_power: Final = _two(binary.power)
+_power: Final = of_two(binary.power)
 
 
 def _check_powers(x1: Any, x2: Any) -> None:
@@ -360,10 +150,9 @@ def reciprocal(x: Any, /) -> ndarray:
     return found
 
 
-_reciprocal: Final = _one(unary.reciprocal)
+_reciprocal: Final = of_one(plain.reciprocal)
 
-power, mod, true_divide, arctan2 = pow, remainder, divide, atan2
-left_shift, right_shift = bitwise_left_shift, bitwise_right_shift
+power = pow
 
 
 def float_power(x1: Any, x2: Any, /) -> ndarray:
@@ -382,11 +171,11 @@ def clip(
     """`x` clipped to limits, which are numbers or arrays and broadcast."""
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     if low is None and high is None:
-        return positive(x)
+        return declared.positive(x)
     x = array_like(x)
     low, high = _limit(low, x.dtype, -1), _limit(high, x.dtype, 1)
     if low is None and high is None:
-        return positive(x)
+        return declared.positive(x)
     found: Any = selection.clamp(x, low, high)
     return found
 

@@ -24,8 +24,9 @@ import numpy as np
 
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float64
-from weft.ir.function import BUILDERS, Function
+from weft.ir.function import Function
 from weft.ir.graph import Graph, current_graph, toposort
+from weft.ir.hooks import HOOKS
 from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value, at_user_line
 from weft.ir.shape import Shape, compatible, merge, show, size
 from weft.ops.control.function_reference import prepared
@@ -214,7 +215,7 @@ def _built(
     return Subgraph(inputs, outputs, nodes, captured, rule, rematerialize)
 
 
-BUILDERS.append(_built)
+HOOKS.function = _built
 
 
 class _Tracing(Graph):

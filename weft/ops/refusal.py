@@ -101,7 +101,7 @@ def entitled(function: Callable[..., Any], name: str | None) -> str:
 def guard(namespace: dict[str, Any]) -> None:
     """Put the public functions of a module behind doors: those in `__all__`, or all."""
     for name in namespace.get("__all__", [n for n in namespace if n[0] != "_"]):
-        function = namespace[name]
+        function: Any = namespace.get(name)  # none yet of what is loaded on first use
         known = is_guarded(function) and function.__name__ == name
         if not known and (isinstance(function, FunctionType) or hasattr(function, "__wrapped__")):
             namespace[name] = refusing(function, name, namespace["__name__"])

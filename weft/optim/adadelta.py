@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY
 
 from weft.errors import OptimizerError
-from weft.ir.node import Value, at_user_line
-from weft.ops.declaration import catalogue
-from weft.optim.check import nonnegative
-from weft.optim.optimizer import Group, Hyper, Optimizer, Update
-from weft.optim.start import start
+from weft.ir.node import at_user_line
+from weft.ops.optimizer.root import adadelta
+from weft.ops.optimizer.rule import begun
+from weft.optim.descent import Descent
+from weft.optim.optimizer import Group
+from weft.optim.option import check_nonnegative, hint, nonnegative, option
 
 
-def _rule(
-    p: Value, g: Value, square: Value, moved: Value, *, hyper: Hyper, decay: bool, maximize: bool
-) -> Update:
-    p, g = start(p, g, hyper, decay, maximize)
-    square = square * hyper["rho"] + g * g * hyper["rest"]
-    step = catalogue.sqrt(moved + hyper["eps"]) / catalogue.sqrt(square + hyper["eps"]) * g
-    moved = moved * hyper["rho"] + step * step * hyper["rest"]
-    return Update(p - hyper["lr"] * step, (square, moved))
+def _at_most_one(owner: str, name: str, value: float) -> float:
+    if value > 1:
+        raise OptimizerError(f"{owner}: expected {name} <= 1, got {value}{at_user_line()}")
+    return check_nonnegative(owner, name, value)
 
 
-class Adadelta(Optimizer):
+class Adadelta(Descent):
     """p -= lr * g * sqrt(u + eps) / sqrt(v + eps), u and v running means of their squares.
 
     Zeiler, "ADADELTA: An Adaptive Learning Rate Method", 2012, algorithm 1.
+
+    Args:
+        rho: the factor of the running means.
+        eps: added to both means before their roots are taken.
     """
 
-    rule = _rule
+    rule = begun(adadelta)
     may_lag = True
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0.0,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        if rho > 1:
-            raise OptimizerError(f"Adadelta: expected rho <= 1, got {rho}{at_user_line()}")
-        nonnegative("Adadelta", lr=lr, rho=rho, eps=eps, weight_decay=weight_decay)
-        self.differentiable = differentiable
-        super().__init__(
-            params,
-            {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize},
-        )
+    lr: float = nonnegative(default=1.0)
+    rho: float = option(default=0.9, check=_at_most_one)
+    eps: float = nonnegative(default=1e-6)
+    weight_decay: float = nonnegative(default=0.0)
+    _: KW_ONLY
+    capturable: bool = hint(default=False)
 
     def slots(self, group: Group) -> dict[str, float]:
         """The running means of squared gradients and of squared steps."""
@@ -60,9 +45,5 @@ class Adadelta(Optimizer):
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
         """The hyperparameters that the rule takes as numbers."""
-        names = ("lr", "rho", "eps", "weight_decay")
-        return {**{n: group[n] for n in names}, "rest": 1 - group["rho"]}
-
-    def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms the rule has."""
-        return {"decay": group["weight_decay"] != 0, "maximize": group["maximize"]}
+        numbers = {"lr": group["lr"], "rho": group["rho"], "rest": 1 - group["rho"]}
+        return {**numbers, "eps": group["eps"], **super().numbers(group, step)}

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY
 
-from weft.ir.node import Value
-from weft.ops.declaration import catalogue
-from weft.optim.check import decays, nonnegative
-from weft.optim.optimizer import Group, Hyper, Optimizer, Update
-from weft.optim.start import start
-
-
-def _rule(
-    p: Value,
-    g: Value,
-    *slots: Value,
-    hyper: Hyper,
-    decay: bool,
-    decoupled: bool,
-    amsgrad: bool,
-    maximize: bool,
-) -> Update:
-    p, g = start(p, g, hyper, decay, maximize, decoupled)
-    m = slots[0] + (g - slots[0]) * hyper["rest1"]
-    v = slots[1] * hyper["beta2"] + g * g * hyper["rest2"]
-    largest = catalogue.maximum(slots[2], v) if amsgrad else v
-    scale = catalogue.sqrt(largest) * hyper["scale"] + hyper["eps"]
-    return Update(p - hyper["step"] * (m / scale), (m, v, largest)[: len(slots)])
+from weft.ops.optimizer.adam import adam
+from weft.ops.optimizer.rule import begun
+from weft.optim.descent import Descent, moments
+from weft.optim.optimizer import Group
+from weft.optim.option import decays, hint, nonnegative, option
 
 
-class Adam(Optimizer):
+class Adam(Descent):
     """p -= lr * m / (sqrt(v) + eps), with m and v running means of g and g * g, bias-corrected.
 
     Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, algorithm 1; `amsgrad` is
@@ -39,35 +20,24 @@ class Adam(Optimizer):
 
     Args:
         weight_decay: added to the gradient as weight_decay * p; see `AdamW` for the other way.
+        amsgrad: divide by the root of the largest v so far.
     """
 
-    rule = _rule
+    rule = begun(adam)
     may_lag = True
     decoupled = False
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
-        capturable: bool = False,
-    ) -> None:
-        name = type(self).__name__
-        nonnegative(name, lr=lr, eps=eps, weight_decay=weight_decay)
-        decays(name, betas)
-        self.differentiable = differentiable
-        super().__init__(params, {
-            "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
-            "amsgrad": amsgrad, "maximize": maximize,
-        })  # fmt: skip
+    lr: float = nonnegative(default=1e-3)
+    betas: tuple[float, float] = decays(default=(0.9, 0.999))
+    eps: float = nonnegative(default=1e-8)
+    weight_decay: float = nonnegative(default=0.0)
+    amsgrad: bool = option(default=False)
+    _: KW_ONLY
+    fused: bool | None = hint(default=None)
+    capturable: bool = hint(default=False)
+
+    def _is_decoupled(self, group: Group) -> bool:
+        return self.decoupled
 
     def slots(self, group: Group) -> dict[str, float]:
         """The running means, and with `amsgrad` the largest second moment so far."""
@@ -80,21 +50,8 @@ class Adam(Optimizer):
         return {
             "step": group["lr"] / (1 - beta1**step),
             "scale": 1 / math.sqrt(1 - beta2**step),
-            "rest1": 1 - beta1,
-            "beta2": beta2,
-            "rest2": 1 - beta2,
-            "eps": group["eps"],
-            "weight_decay": group["weight_decay"],
-            "shrink": 1 - group["lr"] * group["weight_decay"],
-        }
-
-    def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms the rule has."""
-        return {
-            "decay": group["weight_decay"] != 0,
-            "decoupled": self.decoupled,
-            "amsgrad": group["amsgrad"],
-            "maximize": group["maximize"],
+            **moments(group),
+            **super().numbers(group, step),
         }
 
 
@@ -102,26 +59,11 @@ class AdamW(Adam):
     """Adam whose weight decay shrinks the parameters directly: p *= 1 - lr * weight_decay.
 
     Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019, algorithm 2.
+
+    Args:
+        weight_decay: what part of lr * p is taken from the parameters.
     """
 
     decoupled = True
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        fused: bool | None = None,
-        capturable: bool = False,
-    ) -> None:
-        super().__init__(
-            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize,
-            differentiable=differentiable,
-        )  # fmt: skip
+    weight_decay: float = nonnegative(default=1e-2)

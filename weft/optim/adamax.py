@@ -2,62 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY
 
-from weft.ir.node import Value
-from weft.ops.declaration import catalogue
-from weft.optim.check import decays, nonnegative
-from weft.optim.optimizer import Group, Hyper, Optimizer, Update
-from weft.optim.start import start
-
-
-def _rule(
-    p: Value, g: Value, m: Value, largest: Value, *, hyper: Hyper, decay: bool, maximize: bool
-) -> Update:
-    p, g = start(p, g, hyper, decay, maximize)
-    m = m + (g - m) * hyper["rest1"]
-    largest = catalogue.maximum(largest * hyper["beta2"], catalogue.abs(g) + hyper["eps"])
-    return Update(p - hyper["step"] * (m / largest), (m, largest))
+from weft.ops.optimizer.adam import adamax
+from weft.ops.optimizer.rule import begun
+from weft.optim.descent import Descent
+from weft.optim.optimizer import Group
+from weft.optim.option import decays, hint, nonnegative
 
 
-class Adamax(Optimizer):
-    """p -= lr * m / u, with m a running mean of g and u a maximum of
-    g
-     that decays by beta2.
+class Adamax(Descent):
+    """p -= lr * m / u, with m a running mean of g and u a maximum of |g| that decays by beta2.
 
     Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015, algorithm 2.
+
+    Args:
+        betas: the factors of the mean and of the maximum.
+        eps: added to |g|, so that u is not 0.
     """
 
-    rule = _rule
+    rule = begun(adamax)
     may_lag = True
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        nonnegative("Adamax", lr=lr, eps=eps, weight_decay=weight_decay)
-        decays("Adamax", betas)
-        self.differentiable = differentiable
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "betas": tuple(betas),
-                "eps": eps,
-                "weight_decay": weight_decay,
-                "maximize": maximize,
-            },
-        )
+    lr: float = nonnegative(default=2e-3)
+    betas: tuple[float, float] = decays(default=(0.9, 0.999))
+    eps: float = nonnegative(default=1e-8)
+    weight_decay: float = nonnegative(default=0.0)
+    _: KW_ONLY
+    capturable: bool = hint(default=False)
 
     def slots(self, group: Group) -> dict[str, float]:
         """The running mean, and the largest gradient."""
@@ -66,11 +38,5 @@ class Adamax(Optimizer):
     def numbers(self, group: Group, step: int) -> dict[str, float]:
         """The hyperparameters; the bias correction is computed here, in float64."""
         beta1, beta2 = group["betas"]
-        return {
-            "step": group["lr"] / (1 - beta1**step), "rest1": 1 - beta1, "beta2": beta2,
-            "eps": group["eps"], "weight_decay": group["weight_decay"],
-        }  # fmt: skip
-
-    def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms the rule has."""
-        return {"decay": group["weight_decay"] != 0, "maximize": group["maximize"]}
+        numbers = {"step": group["lr"] / (1 - beta1**step), "rest1": 1 - beta1, "beta2": beta2}
+        return {**numbers, "eps": group["eps"], **super().numbers(group, step)}

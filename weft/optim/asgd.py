@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY
 
-from weft.ir.node import Value
+from weft.ops.optimizer.descent import asgd
+from weft.ops.optimizer.rule import begun
 from weft.optim.carried import rounded
-from weft.optim.check import nonnegative
-from weft.optim.optimizer import Group, Hyper, Optimizer, Update
-from weft.optim.start import start
+from weft.optim.descent import Descent
+from weft.optim.optimizer import Group
+from weft.optim.option import hint, nonnegative, option
 
 
-def _rule(p: Value, g: Value, mean: Value, *, hyper: Hyper, decay: bool, maximize: bool) -> Update:
-    p, g = start(p, g, hyper, decay, maximize)
-    p = p * hyper["shrink"] - hyper["step"] * g
-    return Update(p, (mean + (p - mean) * hyper["part"],))
-
-
-class ASGD(Optimizer):
+class ASGD(Descent):
     """p -= eta * (g + lambd * p), with a decreasing eta; `state[p]["ax"]` is the average of p.
 
     As in PyTorch, a step uses the `eta` and the weight of the average, `mu`, that the step before
@@ -31,36 +25,16 @@ class ASGD(Optimizer):
         t0: the step at which averaging begins.
     """
 
-    rule = _rule
+    rule = begun(asgd)
     carries = ("eta", "mu")
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-2,
-        lambd: float = 1e-4,
-        alpha: float = 0.75,
-        t0: float = 1e6,
-        weight_decay: float = 0.0,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        nonnegative("ASGD", lr=lr, weight_decay=weight_decay)
-        self.differentiable = differentiable
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lambd": lambd,
-                "alpha": alpha,
-                "t0": t0,
-                "weight_decay": weight_decay,
-                "maximize": maximize,
-            },
-        )
+    lr: float = nonnegative(default=1e-2)
+    lambd: float = option(default=1e-4)
+    alpha: float = option(default=0.75)
+    t0: float = option(default=1e6)
+    weight_decay: float = nonnegative(default=0.0)
+    _: KW_ONLY
+    capturable: bool = hint(default=False)
 
     def slots(self, group: Group) -> dict[str, float]:
         """The average."""
@@ -74,11 +48,5 @@ class ASGD(Optimizer):
     def numbers(self, group: Group, step: int) -> dict[str, float]:
         """The step size and the weight that the step before left."""
         size = group["eta"]
-        return {
-            "step": size, "shrink": 1 - group["lambd"] * size, "part": group["mu"],
-            "weight_decay": group["weight_decay"],
-        }  # fmt: skip
-
-    def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms the rule has."""
-        return {"decay": group["weight_decay"] != 0, "maximize": group["maximize"]}
+        numbers = {"step": size, "shrink": 1 - group["lambd"] * size, "part": group["mu"]}
+        return {**numbers, **super().numbers(group, step)}

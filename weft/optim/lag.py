@@ -37,8 +37,7 @@ def rule_of(
 
     def function(p: Value, g: Value, *rest: Value) -> tuple[Value, ...]:
         hyper = dict(zip(numbers, rest[slots:], strict=True))
-        found = rule(p, g, *rest[:slots], hyper=hyper, **dict(flags))
-        return (found.p, *found.slots)
+        return rule(p, g, *rest[:slots], hyper=hyper, **dict(flags)).values
 
     traced = traced_rule(function, slots, len(numbers))
     return traced if is_elementwise(traced) else None

@@ -6,23 +6,11 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from weft.ir.node import Value
-from weft.ops.declaration import catalogue
-from weft.ops.shape.creation import ones_like
-from weft.optim.check import decays, nonnegative
-from weft.optim.optimizer import Group, Hyper, Optimizer, Update
-
-
-def _rule(p: Value, g: Value, m: Value, v: Value, *, hyper: Hyper) -> Update:
-    m = m + (g - m) * hyper["rest1"]
-    v = v * hyper["beta2"] + g * g * hyper["rest2"]
-    step = (m * hyper["correct"]) / (catalogue.sqrt(v) * hyper["scale"] + hyper["eps"])
-    step = step + p * hyper["weight_decay"]
-    size, length = catalogue.norm(p), catalogue.norm(step)
-    usable = catalogue.greater(size * length, 0.0)
-    one = ones_like(length)
-    trust = catalogue.select(usable, size, one) / catalogue.select(usable, length, one)
-    return Update(p - hyper["lr"] * trust * step, (m, v))
+from weft.ops.optimizer.adam import lamb
+from weft.ops.optimizer.rule import begun
+from weft.optim.descent import moments
+from weft.optim.optimizer import Group, Optimizer
+from weft.optim.option import decays, nonnegative
 
 
 class LAMB(Optimizer):
@@ -30,24 +18,22 @@ class LAMB(Optimizer):
 
     You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes", 2020,
     algorithm 2, with the ratio 1 where either norm is 0.
+
+    Args:
+        lr: the learning rate.
+        betas: the factors of the running means of the gradient and of its square.
+        eps: added to the denominator, so that it is not 0.
+        weight_decay: added to the step as weight_decay * p.
     """
 
-    rule = _rule
+    rule = begun(lamb)
     elementwise = False
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-6,
-        weight_decay: float = 0.0,
-    ) -> None:
-        nonnegative("LAMB", lr=lr, eps=eps, weight_decay=weight_decay)
-        decays("LAMB", betas)
-        super().__init__(
-            params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay}
-        )
+    params: Iterable[Any]
+    lr: float = nonnegative(default=1e-3)
+    betas: tuple[float, float] = decays(default=(0.9, 0.999))
+    eps: float = nonnegative(default=1e-6)
+    weight_decay: float = nonnegative(default=0.0)
 
     def slots(self, group: Group) -> dict[str, float]:
         """The running means."""
@@ -60,9 +46,6 @@ class LAMB(Optimizer):
             "lr": group["lr"],
             "correct": 1 / (1 - beta1**step),
             "scale": 1 / math.sqrt(1 - beta2**step),
-            "rest1": 1 - beta1,
-            "beta2": beta2,
-            "rest2": 1 - beta2,
-            "eps": group["eps"],
+            **moments(group),
             "weight_decay": group["weight_decay"],
         }

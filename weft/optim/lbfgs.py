@@ -10,6 +10,7 @@ from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
 from weft.ir.node import at_user_line
 from weft.optim.optimizer import Optimizer
+from weft.optim.option import option
 
 _LISTS: Final = ("old_dirs", "old_stps", "ro")
 """Past changes of the gradient and of the parameters, and 1 / their products: PyTorch's names."""
@@ -45,6 +46,14 @@ class _Point(NamedTuple):
     slope: float
 
 
+def _check_search(owner: str, name: str, value: str | None) -> str | None:
+    if value not in (None, "strong_wolfe"):
+        raise OptimizerError(
+            f"{owner}: expected {name} None or 'strong_wolfe', got {value!r}{at_user_line()}"
+        )
+    return value
+
+
 class LBFGS(Optimizer):
     """Limited-memory BFGS: Nocedal and Wright, "Numerical Optimization", 2006, algorithms 7.4, 3.5.
 
@@ -61,29 +70,20 @@ class LBFGS(Optimizer):
 
     elementwise = False
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1.0,
-        max_iter: int = 20,
-        max_eval: int | None = None,
-        tolerance_grad: float = 1e-7,
-        tolerance_change: float = 1e-9,
-        history_size: int = 100,
-        line_search_fn: str | None = None,
-    ) -> None:
-        if line_search_fn not in (None, "strong_wolfe"):
-            raise OptimizerError(
-                f"LBFGS: expected line_search_fn None or 'strong_wolfe', got {line_search_fn!r}"
-                f"{at_user_line()}"
-            )
-        defaults = {
-            "lr": lr, "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
-            "history_size": history_size, "line_search_fn": line_search_fn,
-        }  # fmt: skip
-        super().__init__(params, defaults)
+    params: Iterable[Any]
+    lr: float = option(default=1.0)
+    max_iter: int = option(default=20)
+    max_eval: int | None = option(default=None)
+    tolerance_grad: float = option(default=1e-7)
+    tolerance_change: float = option(default=1e-9)
+    history_size: int = option(default=100)
+    line_search_fn: str | None = option(default=None, check=_check_search)
+
+    def __post_init__(self) -> None:
+        most = self.defaults["max_iter"] * 5 // 4
+        for options in (self.defaults, *self.param_groups):
+            if options["max_eval"] is None:
+                options["max_eval"] = most
         if len(self.param_groups) != 1:
             raise OptimizerError(
                 f"LBFGS: expected one group of parameters, got {len(self.param_groups)}"

@@ -5,37 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from weft.ir.node import Value
-from weft.ops.declaration import catalogue
-from weft.optim.check import decays, nonnegative
-from weft.optim.optimizer import Group, Hyper, Optimizer, Update
-
-
-def _rule(p: Value, g: Value, m: Value, *, hyper: Hyper) -> Update:
-    direction = catalogue.sign(m * hyper["beta1"] + g * hyper["rest1"])
-    stepped = p * hyper["shrink"] - hyper["lr"] * direction
-    return Update(stepped, (m * hyper["beta2"] + g * hyper["rest2"],))
+from weft.ops.optimizer.descent import lion
+from weft.ops.optimizer.rule import begun
+from weft.optim.optimizer import Group, Optimizer
+from weft.optim.option import decays, nonnegative
 
 
 class Lion(Optimizer):
     """p -= lr * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p); then m moves towards g.
 
     Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023, program 1.
+
+    Args:
+        lr: the learning rate.
+        betas: the factors of m in the step's direction and in the next m.
+        weight_decay: what part of lr * p is taken from the parameters.
     """
 
-    rule = _rule
+    rule = begun(lion)
     may_lag = True
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-4,
-        betas: tuple[float, float] = (0.9, 0.99),
-        weight_decay: float = 0.0,
-    ) -> None:
-        nonnegative("Lion", lr=lr, weight_decay=weight_decay)
-        decays("Lion", betas)
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "weight_decay": weight_decay})
+    params: Iterable[Any]
+    lr: float = nonnegative(default=1e-4)
+    betas: tuple[float, float] = decays(default=(0.9, 0.99))
+    weight_decay: float = nonnegative(default=0.0)
 
     def slots(self, group: Group) -> dict[str, float]:
         """The running mean."""

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, dataclass_transform
 
 from weft.checkpoint.slices import own_part, sliced
+from weft.documentation import inherit_arguments
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.snapshot import is_open
 from weft.eager.record.state import trace
-from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, pays
 from weft.eager.tensor.scalar import number
@@ -27,12 +27,24 @@ from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import Uninterrupted
 from weft.ir.dtype import DType
 from weft.ir.node import at_user_line
+from weft.ops.optimizer.rule import Rule
+from weft.ops.optimizer.rule import Update as Update
 from weft.ops.refusal import GuardedMaking
 from weft.optim.carried import Known, Scalars, advance, joined
+from weft.optim.hook import OF_ALL, Hooks
+from weft.optim.hook import register_optimizer_step_post_hook as register_optimizer_step_post_hook
+from weft.optim.hook import register_optimizer_step_pre_hook as register_optimizer_step_pre_hook
 from weft.optim.lag import Lagged, rule_of
-from weft.optim.update import DIFFERENTIABLE_UPDATE, UPDATE, Bucket, Rule, arithmetic
-from weft.optim.update import Hyper as Hyper
-from weft.optim.update import Update as Update
+from weft.optim.option import (
+    Option,
+    constructor,
+    decays,
+    hint,
+    nonnegative,
+    option,
+    taken_options,
+)
+from weft.optim.update import DIFFERENTIABLE_UPDATE, UPDATE, Bucket, arithmetic
 from weft.transport.division import division_of
 
 Group = dict[str, Any]
@@ -42,51 +54,17 @@ Buckets = dict[tuple[int, int, DType, Scalars], list[tuple[Tensor, Tensor]]]
 Counted = Sequence[tuple[Scalars, Sequence[Tensor]]]
 """Parameters whose step counts were incremented, by scalars as the step before left them."""
 
-OF_ALL: Final[dict[str, dict[int, Callable[..., Any]]]] = {"step_pre": {}, "step_post": {}}
-"""Hooks of all optimizers, by kind."""
 
-
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` before each step of any optimizer, before its own hooks.
-
-    The hook may return other arguments.
-
-    >>> import weft as wf
-    >>> from weft.optim.optimizer import register_optimizer_step_pre_hook
-    >>> steps = []
-    >>> sgd = wf.optim.SGD([wf.nn.Parameter(wf.ones(1))], lr=0.1)
-    >>> with register_optimizer_step_pre_hook(lambda *given: steps.append(given)):
-    ...     sgd.step()
-    >>> len(steps)
-    1
-    """
-    return _of_all("step_pre", hook)
-
-
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` after each step of any optimizer, after its own
-    hooks.
-    """
-    return _of_all("step_post", hook)
-
-
-def _of_all(kind: str, hook: Callable[..., Any]) -> RemovableHandle:
-    handle = RemovableHandle(OF_ALL[kind])
-    OF_ALL[kind][handle.id] = hook
-    return handle
-
-
-class Optimizer(GuardedMaking):
+@dataclass_transform(eq_default=False, field_specifiers=(option, nonnegative, decays, hint))
+class Optimizer(Hooks, GuardedMaking):
     """Base class: a subclass gives the update rule in graph operations, and the rule's numbers.
+
+    Its options are fields (`weft.optim.option`), from which its constructor is made. What they
+    require together is checked by `__post_init__`. A subclass may also write a constructor itself.
 
     Args:
         params: tensors, or dictionaries with `params` and the options of their group.
         defaults: options of groups that do not give their own.
-
-    `foreach`, `fused` and `capturable` are accepted as in PyTorch and have no effect: all
-    parameters
-    are always updated in one program. With `differentiable`, gradients flow through the update, and
-    parameters need not be leaves.
 
     Raises:
         OptimizerError: no parameters, one that is not a leaf, or one that occurs twice.
@@ -109,6 +87,20 @@ class Optimizer(GuardedMaking):
 
     elementwise: ClassVar[bool] = True
     """Whether each element is updated on its own, so that a shard of a parameter can be."""
+
+    _options: ClassVar[dict[str, Option]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        own = taken_options(cls)
+        every = {**cls._options, **own}
+        cls._options = dict(sorted(every.items(), key=lambda item: item[1].keyword))
+        if own and "__init__" not in vars(cls):
+            cls.__init__ = constructor(cls, cls._options, partial(_made, fields=cls._options))
+            inherit_arguments(cls)
+        super().__init_subclass__(**options)
+
+    def __post_init__(self) -> None:
+        """Checks what options require together; called by a constructor made from fields."""
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
@@ -374,43 +366,6 @@ class Optimizer(GuardedMaking):
         results = trace.now.record(plan, tuple(values))
         Tensor.replace_all_soon(changed, results)
 
-    # -- hooks
-
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` before each step; it may return other arguments."""
-        return self._hook("step_pre", hook)
-
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` after each step."""
-        return self._hook("step_post", hook)
-
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer)` before each `state_dict`."""
-        return self._hook("state_dict_pre", hook)
-
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` with each state dict; it may return another one."""
-        return self._hook("state_dict_post", hook)
-
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` before loading; it may return another one."""
-        return self._hook("load_pre", hook)
-
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer)` after loading."""
-        return self._hook("load_post", hook)
-
-    def _hook(self, kind: str, hook: Callable[..., Any]) -> RemovableHandle:
-        hooks = self._hooks.setdefault(kind, {})
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
-
-    def _called(self, kind: str) -> list[Callable[..., Any]]:
-        everyone = list(OF_ALL.get(kind, {}).values())
-        own = list(self._hooks.get(kind, {}).values())
-        return own + everyone if kind == "step_post" else everyone + own
-
     # -- saving
 
     def state_dict(self) -> dict[str, Any]:
@@ -475,6 +430,19 @@ class Optimizer(GuardedMaking):
             lines.append(f"Parameter Group {i}")
             lines += [f"    {k}: {v}" for k, v in sorted(group.items()) if k != "params"]
         return "\n".join([*lines, ")"])
+
+
+def _made(
+    self: Optimizer, params: Iterable[Any], values: Mapping[str, Any],
+    fields: Mapping[str, Option],
+) -> None:  # fmt: skip
+    """The constructor that is made from fields."""
+    owner = type(self).__name__
+    checked = {n: o.check(owner, n, values[n]) if o.check else values[n] for n, o in fields.items()}
+    if "differentiable" in checked:
+        self.differentiable = checked["differentiable"]
+    Optimizer.__init__(self, params, {n: v for n, v in checked.items() if fields[n].grouped})
+    self.__post_init__()
 
 
 def _filled(p: Tensor, fill: float) -> Tensor:

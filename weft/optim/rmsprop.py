@@ -2,74 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import KW_ONLY
 from typing import Any
 
-from weft.ir.node import Value
-from weft.ops.declaration import catalogue
-from weft.optim.check import nonnegative
-from weft.optim.optimizer import Group, Hyper, Optimizer, Update
-from weft.optim.start import start
+from weft.ops.optimizer.root import rmsprop
+from weft.ops.optimizer.rule import begun
+from weft.optim.descent import Descent
+from weft.optim.optimizer import Group
+from weft.optim.option import hint, nonnegative, option
 
 
-def _rule(
-    p: Value,
-    g: Value,
-    *slots: Value,
-    hyper: Hyper,
-    decay: bool,
-    centered: bool,
-    momentum: bool,
-    maximize: bool,
-) -> Update:
-    p, g = start(p, g, hyper, decay, maximize)
-    square = slots[0] * hyper["alpha"] + g * g * hyper["rest"]
-    kept = [square]
-    spread = square
-    if centered:
-        mean = slots[1] + (g - slots[1]) * hyper["rest"]
-        spread = square - mean * mean
-        kept.append(mean)
-    step = g / (catalogue.sqrt(spread) + hyper["eps"])
-    if momentum:
-        step = slots[-1] * hyper["momentum"] + step
-        kept.append(step)
-    return Update(p - hyper["lr"] * step, tuple(kept))
-
-
-class RMSprop(Optimizer):
+class RMSprop(Descent):
     """p -= lr * g / (sqrt(v) + eps), with v the running mean of g * g.
 
     Tieleman and Hinton, lecture 6.5 of "Neural Networks for Machine Learning", 2012; `centered` is
     Graves, "Generating Sequences With Recurrent Neural Networks", 2013: v is the variance.
+
+    Args:
+        alpha: the factor of the running mean.
+        momentum: the factor of the running sum of steps; 0 goes without one.
+        centered: subtract the square of the gradients' running mean from v.
     """
 
-    rule = _rule
+    rule = begun(rmsprop)
     may_lag = True
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        momentum: float = 0.0,
-        centered: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        nonnegative(
-            "RMSprop", lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum
-        )
-        self.differentiable = differentiable
-        super().__init__(params, {
-            "lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay,
-            "momentum": momentum, "centered": centered, "maximize": maximize,
-        })  # fmt: skip
+    lr: float = nonnegative(default=1e-2)
+    alpha: float = nonnegative(default=0.99)
+    eps: float = nonnegative(default=1e-8)
+    weight_decay: float = nonnegative(default=0.0)
+    momentum: float = nonnegative(default=0.0)
+    centered: bool = option(default=False)
+    _: KW_ONLY
+    capturable: bool = hint(default=False)
 
     def slots(self, group: Group) -> dict[str, float]:
         """The running means, then the momentum buffer."""
@@ -82,14 +47,9 @@ class RMSprop(Optimizer):
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
         """The hyperparameters that the rule takes as numbers."""
-        names = ("lr", "alpha", "eps", "weight_decay", "momentum")
-        return {**{n: group[n] for n in names}, "rest": 1 - group["alpha"]}
+        numbers = {n: group[n] for n in ("lr", "alpha", "eps", "momentum")}
+        return {**numbers, "rest": 1 - group["alpha"], **super().numbers(group, step)}
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
         """Which terms the rule has."""
-        return {
-            "decay": group["weight_decay"] != 0,
-            "centered": group["centered"],
-            "momentum": group["momentum"] > 0,
-            "maximize": group["maximize"],
-        }
+        return {**super().flags(group, step), "centered": group["centered"]}

@@ -2,75 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY
 
 from weft.errors import OptimizerError
-from weft.ir.node import Value, at_user_line
-from weft.ops.declaration import catalogue
-from weft.optim.check import nonnegative
-from weft.optim.optimizer import Group, Hyper, Optimizer, Update
+from weft.ir.node import at_user_line
+from weft.ops.optimizer.descent import rprop
+from weft.ops.optimizer.rule import begun
+from weft.optim.descent import Descent
+from weft.optim.optimizer import Group
+from weft.optim.option import check_nonnegative, hint, nonnegative, option
 
 
-def _rule(
-    p: Value, g: Value, before: Value, size: Value, *, hyper: Hyper, maximize: bool
-) -> Update:
-    if maximize:
-        g = -g
-    turn = catalogue.sign(g * before)
-    none = turn * 0
-    larger = catalogue.minimum(size * hyper["grow"], hyper["most"])
-    smaller = catalogue.maximum(size * hyper["shrink"], hyper["least"])
-    size = catalogue.select(
-        catalogue.greater(turn, none),
-        larger,
-        catalogue.select(catalogue.less(turn, none), smaller, size),
-    )
-    g = catalogue.select(catalogue.less(turn, none), none, g)
-    return Update(p - catalogue.sign(g) * size, (g, size))
+def _check_etas(owner: str, name: str, value: tuple[float, float]) -> tuple[float, ...]:
+    if not 0 < value[0] < 1 < value[1]:
+        raise OptimizerError(
+            f"{owner}: expected 0 < {name}[0] < 1 < {name}[1], got {value}{at_user_line()}"
+        )
+    return tuple(value)
 
 
-class Rprop(Optimizer):
+def _check_sizes(owner: str, name: str, value: tuple[float, float]) -> tuple[float, ...]:
+    check_nonnegative(owner, "step_size", value[0])
+    return tuple(value)
+
+
+class Rprop(Descent):
     """p -= size * sign(g); the size grows while the sign stays and shrinks when it flips.
 
     Riedmiller and Braun, "A Direct Adaptive Method for Faster Backpropagation Learning: The RPROP
     Algorithm", 1993.
 
     Args:
+        lr: the first size.
         etas: factors by which sizes shrink and grow.
         step_sizes: the smallest and the largest size.
     """
 
-    rule = _rule
+    rule = begun(rprop)
     may_lag = True
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-2,
-        etas: tuple[float, float] = (0.5, 1.2),
-        step_sizes: tuple[float, float] = (1e-6, 50.0),
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        if not 0 < etas[0] < 1 < etas[1]:
-            raise OptimizerError(
-                f"Rprop: expected 0 < etas[0] < 1 < etas[1], got {etas}{at_user_line()}"
-            )
-        nonnegative("Rprop", lr=lr, step_size=step_sizes[0])
-        self.differentiable = differentiable
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "etas": tuple(etas),
-                "step_sizes": tuple(step_sizes),
-                "maximize": maximize,
-            },
-        )
+    lr: float = nonnegative(default=1e-2)
+    etas: tuple[float, float] = option(default=(0.5, 1.2), check=_check_etas)
+    step_sizes: tuple[float, float] = option(default=(1e-6, 50.0), check=_check_sizes)
+    _: KW_ONLY
+    capturable: bool = hint(default=False)
 
     def slots(self, group: Group) -> dict[str, float]:
         """The previous gradient, and the step sizes."""
@@ -80,7 +55,3 @@ class Rprop(Optimizer):
         """Factors and bounds of the step sizes."""
         (shrink, grow), (least, most) = group["etas"], group["step_sizes"]
         return {"shrink": shrink, "grow": grow, "least": least, "most": most}
-
-    def flags(self, group: Group, step: int) -> dict[str, Any]:
-        """Which terms the rule has."""
-        return {"maximize": group["maximize"]}

@@ -35,6 +35,9 @@ Averages = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """An `avg_fn` for exponential averages: `decay * average + (1 - decay) * current`.
 
+    Args:
+        decay: the part of the average that stays, from 0 to 1.
+
     Raises:
         OptimizerError: a decay outside 0 to 1.
     """
@@ -53,6 +56,9 @@ def _mean(average: Tensor, current: Tensor, count: Any) -> Any:
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
     """A `multi_avg_fn` for exponential averages.
+
+    Args:
+        decay: the part of the average that stays, from 0 to 1.
 
     Raises:
         OptimizerError: a decay outside 0 to 1.
@@ -85,6 +91,8 @@ class AveragedModel(Module):
     Call `update_parameters(model)` whenever the current weights should enter the average.
 
     Args:
+        model: the one to average.
+        device: the CPU, which is the only one.
         avg_fn: `avg_fn(average, current, count)` gives a weight's next average; the mean if `None`.
         multi_avg_fn: changes the averages of all weights in place, given lists of both.
         use_buffers: whether buffers are averaged too; otherwise they are copied from the model.
@@ -154,6 +162,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
     Args:
         loader: yields batches, or lists whose first element is one.
+        model: the one with the batch normalizations.
+        device: the CPU, which is the only one.
     """
     check_device(device)
     if batch_norms(model):
@@ -190,7 +200,8 @@ class SWALR(LRScheduler):
 
     Args:
         swa_lr: the rate to go to, of all groups or one each.
-        anneal_strategy: along half a cosine, or linearly.
+        anneal_epochs: the steps that it takes.
+        anneal_strategy: along half a cosine ("cos"), or linearly ("linear").
 
     Raises:
         OptimizerError: an option out of its range.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from weft.eager.tensor.dispatch import Recorded
@@ -10,20 +10,10 @@ from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.indexing.row_sparse import RowSparse
+from weft.ops.optimizer.rule import Hyper, Rule, Update
 from weft.transform.gradient import dense
 
-Hyper = Mapping[str, Value]
 Flags = tuple[tuple[str, Any], ...]
-
-
-class Update(NamedTuple):
-    """The result of a rule: the parameter's new value and its new state."""
-
-    p: Value
-    slots: tuple[Value, ...]
-
-
-Rule = Callable[..., Update]
 
 
 class Bucket(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from weft.collectives.elements import array, fill, room_of, settle
+from weft.collectives.elements import array, compute_pending, fill, room_of
 from weft.collectives.objects import gather_object
 from weft.collectives.process_group import member
 from weft.errors import OptimizerError
@@ -96,7 +96,7 @@ class ZeroRedundancyOptimizer:
             self._compared = True
         if self.optim is not None:
             self.optim.step()
-        settle()
+        compute_pending()
         index = self.process_group.index
         arrays = [
             [array(p) if rank == index else room_of(p) for p in owned]

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-ALIGNMENT: Final = 64  # a cache line, and the widest vector
+from weft.host.memory import LINE
+
 EXACT: Final = 1500  # buffers placed by size; the rest, which hold few bytes, by time
 
 
@@ -90,7 +91,7 @@ def plan(
     steps: Sequence[Step],
     sizes: Mapping[int, int],
     keep: Iterable[int] = (),
-    alignment: int = ALIGNMENT,
+    alignment: int = LINE,
 ) -> Plan:
     """Place the buffers that `steps` touch; `sizes` in bytes.
 
@@ -302,7 +303,7 @@ def check(plan: Plan, steps: Sequence[Step], sizes: Mapping[int, int]) -> None:
         mine = {b for b in step.writes if b in sizes}
         for buffer in mine:
             low, high = plan.offsets[buffer], plan.offsets[buffer] + sizes[buffer]
-            if low < 0 or high > plan.total or low % ALIGNMENT:
+            if low < 0 or high > plan.total or low % LINE:
                 raise AssertionError(f"buffer {buffer} at {low} to {high} of {plan.total}")
             for other in [b for b, at in holds.items() if at < high and low < at + sizes[b]]:
                 _check_share(now, step, buffer, other, plan)

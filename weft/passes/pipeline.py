@@ -124,7 +124,7 @@ def plan(
     fused, lowered = _lowered(step, generator, fusing, announce)  # makes each group's launches
     placing = Placing(step, threads, fused, lowered, generator.copy)
     placing.order(schedule(fused, *placing.wishes()))  # orders the launches
-    placing.settle()  # copies what cannot be updated in place
+    placing.add_copies()  # copies what cannot be updated in place
     placing.keep()  # finds what need not run again while lasting feeds are unchanged
     return placing.finish(memory.plan(*placing.needs()))  # offsets in one arena
 

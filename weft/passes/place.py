@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, cast
 
+from weft.host.memory import LINE
 from weft.ir.extent import planned
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import is_stack, known, size
@@ -36,7 +37,6 @@ from weft.passes.prelude import handed_on, prelude_launches
 from weft.passes.schedule import Schedule
 from weft.passes.step import Step
 
-LINE: Final = 64  # bytes: alignment of memory that is kept
 MOST_EARLY: Final = 1 << 20  # bytes of a copy that may be made early: it occupies memory for longer
 Copy = Callable[[Value | Scratch, Value | Scratch, int], Launch]
 
@@ -222,7 +222,7 @@ class Placing:
 
     # -- memory
 
-    def settle(self) -> None:
+    def add_copies(self) -> None:
         """Adds copies: old values read after their update, and updates that are not in place."""
         changed = {*self.adopted.values(), *self.copied}
         for value in self.step.fetches:

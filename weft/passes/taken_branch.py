@@ -55,7 +55,7 @@ class TakenBranches:
         forward = node.inputs[count - 1].node
         if forward in self._inside:
             function = self._inside[forward][0]
-            attrs: dict[str, Any] = {"function": self._settled(function)}
+            attrs: dict[str, Any] = {"function": self._specialized(function)}
             found = _of(node, "call", attrs, count, function.inputs)
         elif forward in self._gradients:
             inner = self._gradients[forward]
@@ -65,7 +65,7 @@ class TakenBranches:
         self._gradients[node] = found
         return found
 
-    def _settled(self, function: Subgraph) -> Subgraph:
+    def _specialized(self, function: Subgraph) -> Subgraph:
         """The function with known integers as constants, and the branches that it takes."""
         env: dict[Value, Value] = {}
 

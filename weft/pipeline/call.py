@@ -1,4 +1,4 @@
-"""Calls of user functions: errors say at which element, random numbers are keyed by it."""
+"""Calls of user functions: errors name the element, random numbers are keyed by it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def title(function: Any) -> str:
 def called_with_key(
     function: Callable[..., Any], element: Any, what: str, position: int, seed: int
 ) -> Any:
-    """Like `called`, inside which `element_random()` is keyed by the seed and the position."""
+    """Like `called`, with `element_random()` keyed by the seed and the position."""
     before = getattr(_local, "key", None)
     _local.key = seed, position
     _local.generator = None

@@ -1,8 +1,8 @@
-"""Messages between two processes; neither waits for the other to read them.
+"""Messages between two processes; neither blocks until the other reads them.
 
-A message is a list of buffers. Small ones are sent as they are, large ones in anonymous shared
-memory, whose descriptor is sent: there is no name that could be left behind. What the system does
-not take at once waits here until `flush`.
+A message is a list of buffers. Small messages are sent through the socket, large ones in anonymous
+shared memory, whose descriptor is sent: no name can be left behind. Messages that the socket does
+not accept at once are queued until `flush`.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from weft.errors import WorkerError
+from weft.host.memory import LINE
 from weft.runtime.memory.anonymous import filled, mapped
 
 Buffer = memoryview | bytes | bytearray
 
 INLINE: Final = 1024  # bytes of a message that is sent without shared memory
-ALIGNMENT: Final = 64
 _SMALL: Final = b"s"
 _LARGE: Final = b"m"
 _WORD: Final = 8  # bytes of a size
-CROWDED: Final = 0.005  # seconds to wait while too many descriptors are on their way
+CROWDED: Final = 0.005  # seconds to wait while too many descriptors are in flight
 
 
 def socket_pair() -> tuple[socket.socket, socket.socket]:
-    """The ends of a new connection, which keeps messages apart."""
+    """The ends of a new connection that keeps message boundaries."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
@@ -57,7 +57,7 @@ class _Body:
             into[start : start + len(piece)] = piece
 
     def copied(self) -> _Body:
-        """The same, independent of the buffers, which their owner may change."""
+        """A copy that is independent of the buffers, which their owner may change."""
         data = bytearray(self.size)
         self.write(memoryview(data))
         return _Body([(0, data)], self.size)
@@ -67,7 +67,7 @@ def _starts(sizes: Sequence[int]) -> tuple[list[int], int]:
     """Where the buffers of a message start, and its size."""
     starts, total = list[int](), _WORD * (len(sizes) + 1)
     for size in sizes:
-        total += -total % ALIGNMENT
+        total += -total % LINE
         starts.append(total)
         total += size
     return starts, total
@@ -87,7 +87,7 @@ class Channel:
         end.setblocking(False)
         self.end = end
         self.waiting: deque[_Body] = deque()
-        self.crowded = False  # the system passes on no more descriptors for now
+        self.crowded = False  # the system accepts no more descriptors for now
 
     def send(self, buffers: Sequence[Buffer]) -> None:
         """Send a message, or keep a copy that `flush` sends.
@@ -100,7 +100,7 @@ class Channel:
             self.waiting.append(body.copied())
 
     def flush(self) -> None:
-        """Send what waits, as far as the system takes it."""
+        """Send queued messages, as far as the socket accepts them."""
         while self.waiting and self._sent(self.waiting[0]):
             self.waiting.popleft()
 
@@ -151,11 +151,11 @@ class Channel:
         return _buffers(_received(ancillary, struct.unpack_from("<Q", data, 1)[0]))
 
     def interest(self) -> int:
-        """What to poll for: messages, and room for those that wait."""
+        """The events to poll for: messages, and room for queued ones."""
         return select.POLLIN | (select.POLLOUT if self.waiting and not self.crowded else 0)
 
     def wait(self, seconds: float, reads: bool = True) -> bool:
-        """Wait for a message, or for room for those that wait; whether there is any."""
+        """Wait for a message, or for room for queued ones; returns whether there is any."""
         if self.crowded and reads:
             time.sleep(CROWDED)
             self.crowded = False
@@ -182,7 +182,7 @@ def _received(ancillary: Sequence[tuple[int, int, bytes]], size: int) -> memoryv
 
 
 def too_many_files() -> str:
-    """The message that no descriptor is left."""
+    """The error message that no descriptor is left."""
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     return (
         f"data loader: too many open files: expected a free descriptor for a batch, got none of "

@@ -93,7 +93,7 @@ class _Zip(Several):
                 parts.append(next(source))
             except StopIteration:
                 raise
-            # advance the others too, or later elements would be paired wrongly
+            # advance the others, too, or later elements would be paired wrongly
             except Exception as error:
                 failure = failure or error
         if failure is not None:

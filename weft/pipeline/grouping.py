@@ -17,7 +17,7 @@ class Window(Stage):
     """Windows of `size` elements `stride` apart; each starts `shift` after the previous one.
 
     Args:
-        made: turns a list of elements into a window.
+        made: makes a window of a list of elements.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Bucket(Stage):
         length: gives an element's length.
         sizes: batch sizes, one more than boundaries.
         to_boundary: whether to pad to the bucket's boundary.
-        join: makes a batch of elements that are not padded.
+        join: makes a batch of elements without padding.
     """
 
     name = "bucket_by_sequence_length"

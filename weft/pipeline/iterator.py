@@ -42,10 +42,10 @@ class Iterator:
     def state_dict(self) -> State:
         """The position of this pass, exact between any two elements.
 
-        Elements that were read ahead and not used are computed again. The state holds numbers, and
-        the elements in `shuffle` buffers whose inputs have no indices, in windows and in buckets,
-        as JSON has them; only elements of other types than arrays, numbers, strings, bytes and
-        containers of these need pickle instead of JSON.
+        Elements that were read ahead and not used are computed again. The state consists of
+        numbers, and of the elements in windows, in buckets, and in `shuffle` buffers whose inputs
+        have no indices. It can be saved as JSON, unless such an element is neither an array, a
+        number, a string, bytes nor a container of these; then it needs pickle.
         """
         return {
             "version": VERSION,
@@ -70,7 +70,7 @@ class Iterator:
         self.ended = state["ended"]
 
     def close(self) -> None:
-        """Stop threads that read ahead."""
+        """Stop the threads that read ahead."""
         self.ended = True
         self._cursor.close()
 

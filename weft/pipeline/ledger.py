@@ -1,4 +1,4 @@
-"""The state of an input that is read ahead: elements that were not used are read again."""
+"""The state of an input that is read ahead: a resumed pass reads unused elements again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from weft.pipeline.stage import Cursor, State
 
-EVERY: Final = 16  # elements between marks: at most that many are read again after a resume
+EVERY: Final = 16  # elements between marks: the most that are read again after a resume
 
 
 class Ledger:
@@ -27,7 +27,7 @@ class Ledger:
         """The input's next element."""
         if self.read and self.read % EVERY == 0:
             self.marks.append((self.read, self.source.state()))
-        # an element that raises another error counts as read; the error is raised in its turn
+        # an element that raises another error counts as read; the error is raised when used
         element = next(self.source)
         self.read += 1
         return element

@@ -118,7 +118,7 @@ def _call_batched(function: Any, seed: int, batch: Any, position: int) -> Any:
 
 
 def _apart(call: Function, seed: int, draws: Draws, element: Any, position: int) -> Any:
-    """A call that draws random numbers from a stream of its own."""
+    """A call with a random stream of its own."""
     with draws(seed, position):
         return call(element, position)
 
@@ -163,7 +163,7 @@ class _Map(Counting):
         return self.function(element, self.position - 1)
 
     def gather(self, count: int) -> tuple[Any, int]:
-        # the first call decides what the function takes
+        # the first call shows which arguments the function takes
         if self.batched is _none or self.position == 0:
             return super().gather(count)
         rows, number = self.source.gather(count)

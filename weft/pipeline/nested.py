@@ -13,7 +13,7 @@ from weft.pipeline.permutation import mix
 from weft.pipeline.prefetching import Prefetch
 from weft.pipeline.stage import UNKNOWN, Behind, Context, Cursor, Stage, State
 
-# number of interleaved pipelines; a constant, so the order does not depend on processors
+# interleaved pipelines; a constant, so the order does not depend on processors
 CYCLE: Final = 4
 
 

@@ -159,7 +159,7 @@ class _Repeat(Cursor):
 
     def _begin(self, turn: int) -> None:
         self.turn = turn
-        self.given = False  # whether this repetition has yielded an element: an empty one ends all
+        self.given = False  # whether this repetition has yielded: an empty one ends the pass
         self.running = self.source.open(self.context.at(turn, self.turns))
 
     def __next__(self) -> Any:

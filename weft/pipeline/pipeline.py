@@ -57,7 +57,7 @@ class Pipeline(FileSources):
         return None
 
     def _draws(self) -> Draws | None:
-        """What functions draw random numbers from."""
+        """The random stream of user functions."""
         return None
 
     def _fresh_seed(self) -> int:
@@ -82,7 +82,7 @@ class Pipeline(FileSources):
 
     @classmethod
     def from_sequence(cls, items: Sequence[Any]) -> Self:
-        """Any object with `__getitem__` and `__len__`; `map` can load what its items name."""
+        """The items of an object with `__getitem__` and `__len__`; `map` may load them."""
         if not (hasattr(items, "__getitem__") and hasattr(items, "__len__")):
             got = type(items).__name__
             raise DTypeError(
@@ -168,7 +168,7 @@ class Pipeline(FileSources):
 
     @property
     def skipped(self) -> int:
-        """How many elements `ignore_errors` has skipped so far."""
+        """The number of elements that `ignore_errors` has skipped so far."""
         return sum(s.skipped for s in self.stage.walk() if isinstance(s, IgnoreErrors))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
@@ -182,8 +182,8 @@ class Pipeline(FileSources):
     def profile(self, count: int = -1) -> Profile:
         """Iterate over `count` elements, by default an epoch, and report each stage's time.
 
-        >>> found = Pipeline.range(1000).map(lambda x: x * x).batch(10).profile()
-        >>> found.slowest.name
+        >>> profile = Pipeline.range(1000).map(lambda x: x * x).batch(10).profile()
+        >>> profile.slowest.name
         'map(<lambda>)'
         """
         return measured(

@@ -113,7 +113,7 @@ class _Channel:
 
 
 def _filled(channel: _Channel, draws: Callable[[], AbstractContextManager[Any]]) -> None:
-    """The thread's work, with random numbers of its own: those of the others are not touched."""
+    """The thread's work, with a random stream of its own, apart from those of other threads."""
     with draws():
         channel.fill()
 

@@ -1,7 +1,7 @@
 """Worker processes with results in shared memory; a worker's death is an error, not a hang.
 
-Neither side waits for the other to read: tasks and results that the system does not take at once
-wait in the process that made them. A worker ends when its channel closes or its parent dies.
+Neither side blocks until the other reads: messages that the socket does not accept at once are
+queued in their sender. A worker ends when its channel closes or its parent dies.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from weft.errors import WorkerError
 from weft.pipeline.channel import CROWDED, Buffer, Channel, socket_pair, too_many_files
 
-Reduce = Callable[[Any], Any]  # of an object to what `__reduce__` gives, or NotImplemented
+Reduce = Callable[[Any], Any]  # of an object; returns what `__reduce__` does, or NotImplemented
 POLL: Final = 2.0  # seconds between checks that the parent is alive
 
 
@@ -77,14 +77,14 @@ class Worker:
             self.died()
 
     def flush(self) -> None:
-        """Send tasks that wait, as far as the system takes them."""
+        """Send queued tasks, as far as the socket accepts them."""
         try:
             self.channel.flush()
         except ConnectionError:
             self.end()
 
     def fetch(self) -> bool:
-        """Take a result that has arrived, if there is one."""
+        """Read an arrived result, if there is one."""
         try:
             message = self.channel.receive()
         except (EOFError, ConnectionError):
@@ -95,7 +95,7 @@ class Worker:
         return message is not None
 
     def end(self) -> None:
-        """Take what a process that has ended had sent before."""
+        """Read what an ended process had sent."""
         while self.fetch():
             pass
         self.ended = True
@@ -104,7 +104,7 @@ class Worker:
         """The number of the oldest task and its result, which has arrived.
 
         Raises:
-            Exception: what the task raised, with the worker's traceback as a note.
+            Exception: the task's, with the worker's traceback as a note.
         """
         number, (head, *buffers) = self.tasks.popleft(), self.results.popleft()
         failed, result = pickle.loads(head, buffers=buffers)
@@ -113,7 +113,7 @@ class Worker:
         return number, result
 
     def withdraw(self) -> None:
-        """Take back the tasks that were not sent yet."""
+        """Remove and return the tasks that are not sent yet."""
         for _ in range(len(self.channel.waiting)):
             self.channel.waiting.pop()
             self.tasks.pop()
@@ -239,10 +239,10 @@ class Pool:
     ) -> Iterator[tuple[int, Any]]:
         """Numbers of tasks and their results; each worker has up to `ahead` queued tasks.
 
-        A task's exception is yielded as a `Failure`, so that the others can still come.
+        A task's exception is yielded as a `Failure`, so that the other results can follow.
 
         Args:
-            in_order: whether results come in the order of tasks, instead of as they are ready.
+            in_order: whether results are in the order of tasks instead of completion.
         """
         order: deque[Worker] = deque()  # the workers of the tasks without a result
         try:
@@ -269,7 +269,7 @@ class Pool:
     def _share(
         self, tasks: Iterator[tuple[int, Any]], order: deque[Worker], most: int, in_order: bool
     ) -> None:
-        """Queue tasks for workers in turn or, if results come in any order, for the least busy."""
+        """Queue tasks for workers in turn or, if results need no order, for the least busy."""
         while len(order) < most:
             number, task = next(tasks, (0, None))
             if task is None:
@@ -303,7 +303,7 @@ class Pool:
                 raise WorkerError(late(who, timeout))
 
     def _wait(self, limit: float | None) -> bool:
-        """Wait until a worker has sent something, can take more or has died; no later than `limit`.
+        """Wait until a worker has sent something, accepts more or has died, but not after `limit`.
 
         Returns:
             False after the limit.
@@ -328,7 +328,7 @@ class Pool:
         return bool(found) or limit is None or time.monotonic() < limit
 
     def drain(self) -> None:
-        """Drop the tasks that nobody needs, so that workers can be reused."""
+        """Discard pending tasks, so that workers can be reused."""
         limit = time.monotonic() + POLL
         for worker in self.workers:
             worker.withdraw()
@@ -339,7 +339,7 @@ class Pool:
                 except WorkerError:  # the pool's owner replaces a dead or slow worker
                     self.close()
                     return
-                except Exception:  # of a task that nobody needs
+                except Exception:  # of a discarded task
                     continue
 
     @property
@@ -355,7 +355,7 @@ class Pool:
 
 
 def late(who: str, timeout: float) -> str:
-    """The message that a batch took too long."""
+    """The error message for a batch that took too long."""
     text = f"a batch of {who} within {timeout:g} seconds; it may be busy or deadlocked"
     return f"data loader: expected {text}"
 

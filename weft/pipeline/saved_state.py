@@ -1,4 +1,4 @@
-"""States as JSON holds them: lists, dicts, numbers and strings."""
+"""States that JSON can represent: lists, dicts, numbers and strings."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Held(list[Any]):
 
 
 class Opaque:
-    """An element of a type that JSON has not; a state with it can be pickled."""
+    """An element of a type that JSON lacks; a state with it can be pickled."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def to_json(state: Any) -> Any:
-    """A state whose held elements and NumPy numbers are written as JSON has them.
+    """A state with its held elements and NumPy numbers in JSON's types.
 
     >>> import json
     >>> state = to_json({"draws": np.int64(3), "held": Held([np.arange(2)])})
@@ -77,7 +77,7 @@ def _described(x: Any) -> Any:
 
 
 def _name(kind: np.dtype[Any]) -> str | None:
-    """A name from which `_dtype` makes the element type; None if there is none."""
+    """A name that `_dtype` converts to the element type; None if there is none."""
     if kind.kind == "O":
         return "object"
     if kind.kind in _KINDS:

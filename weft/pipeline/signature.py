@@ -73,7 +73,7 @@ def _dims(shape: Any) -> Sequence[int | None]:
 
 
 def _joined(types: Any, shapes: Any, where: str) -> Any:
-    """The structure of types with what is known of shapes."""
+    """The structure of types with the known shapes."""
     if isinstance(types, tuple):
         parts = [None] * len(types) if shapes is None else shapes
         if not isinstance(parts, tuple | list) or len(parts) != len(types):

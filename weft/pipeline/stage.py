@@ -38,16 +38,16 @@ class Timing(Protocol):
 
 
 Draws = Callable[..., AbstractContextManager[Any]]
-"""A block in which this thread draws random numbers from the stream of a key of numbers."""
+"""A context in which this thread draws from the random stream of a key of numbers."""
 
 
 class Context(NamedTuple):
-    """What a pipeline is opened with: the epoch, and the seed for stages without one."""
+    """The context of an epoch: its number, and the seed for stages without one."""
 
     epoch: int = 0
     seed: int = 0
-    timing: Timing | None = None  # what measures stages, if anything
-    draws: Draws | None = None  # what functions draw from, if anything, given a key
+    timing: Timing | None = None  # measures stages, if given
+    draws: Draws | None = None  # the random streams of functions, if given
 
     def at(self, turn: int, turns: int) -> Context:
         """The context of a repetition: its index and the number of them, -1 if endless."""
@@ -127,7 +127,7 @@ class Stage(ABC):
 
     @property
     def depth(self) -> int:
-        """How many stages lie under it: distinguishes the seeds of stages without one."""
+        """The number of stages under it; distinguishes the seeds of stages without one."""
         return sum(1 + stage.depth for stage in self.inputs)
 
     @property
@@ -212,7 +212,7 @@ class IndexedCursor(Cursor):
 
 
 class Behind(Cursor):
-    """A cursor with one input, whose position is its own."""
+    """A cursor whose position is that of its one input."""
 
     def __init__(self, source: Cursor) -> None:
         self.source = source

@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from weft.errors import ShapeError, TreeError
+from weft.host.nested import Nesting
 
 Array = np.ndarray[Any, Any]
 
 
-def rebuilt(like: Any, parts: Sequence[Any]) -> Any:
-    """A tuple, named tuple or dict of the same kind with other parts."""
-    if isinstance(like, dict):
-        return dict(zip(like, parts, strict=True))
-    return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
-
-
-def map_leaves(function: Callable[[Any], Any], element: Any) -> Any:
-    """The element with `function` applied to each leaf.
-
-    >>> map_leaves(lambda x: x + 1, {"a": 1, "b": (2, 3)})
-    {'a': 2, 'b': (3, 4)}
-    """
-    if isinstance(element, tuple):
-        return rebuilt(element, [map_leaves(function, x) for x in element])
-    if isinstance(element, dict):
-        return {key: map_leaves(function, x) for key, x in element.items()}
-    return function(element)
-
-
-def leaves(element: Any) -> list[Any]:
-    """The leaves of an element, in order."""
-    if isinstance(element, tuple):
-        return [leaf for x in element for leaf in leaves(x)]
-    if isinstance(element, dict):
-        return [leaf for x in element.values() for leaf in leaves(x)]
-    return [element]
-
+ELEMENT: Final = Nesting(lists=False)
+rebuilt = ELEMENT.rebuilt
+map_leaves = ELEMENT.mapped
+leaves = ELEMENT.leaves
 
 Joined = Callable[[list[Any], str], Any]
 

@@ -46,7 +46,7 @@ class Task:
         return not self._done.locked()
 
     def wait(self, seconds: float = 0) -> bool:
-        """Return once the call is done, or after so many seconds if not 0; whether it is done."""
+        """Wait for the call, at most `seconds` if not 0; returns whether it is done."""
         done = self._done.acquire(timeout=seconds or -1)
         if done:
             self._done.release()
@@ -56,7 +56,7 @@ class Task:
         """The result.
 
         Raises:
-            Exception: what the call raised.
+            Exception: the call's.
         """
         if self.error is not None:
             raise self.error

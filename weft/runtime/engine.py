@@ -217,9 +217,9 @@ class Function:
             try:
                 step = self._specialize(answers)
             except OnlyInterpretedError as error:
-                self._only_interpreted[self._settled(signature, answers)] = str(error)
+                self._only_interpreted[self._specialized_key(signature, answers)] = str(error)
                 raise
-            signature = self._settled(signature, answers)
+            signature = self._specialized_key(signature, answers)
             program = finish(step, self.threads, self._count)
             self._programs[signature] = program
             if len(self._programs) > MOST_PROGRAMS:
@@ -227,7 +227,7 @@ class Function:
                 self._oracles.pop(gone, None)
         return program
 
-    def _settled(self, signature: Signature, answers: Answers) -> Signature:
+    def _specialized_key(self, signature: Signature, answers: Answers) -> Signature:
         """The key of what has just been specialized: only now may it be known to have details."""
         if not (self._decisions.first or self._flexible):
             return signature

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
-from weft.eager.functions.elementwise import binary, unary
+from weft.eager.functions.elementwise import declared, unary
 from weft.eager.functions.elementwise.from_op import of_floats
 from weft.eager.functions.reduction import reduce
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError
-from weft.ir.dtype import DType, float32, float64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import at_user_line
 from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
-from weft.ops.declaration import catalogue
+from weft.ops.declaration import exports
+from weft.ops.declaration.face import arity
 from weft.ops.reduction import exponential_sum
 from weft.ops.refusal import guard
 from weft.scipy.hosted import function as hosted
@@ -23,67 +24,11 @@ from weft.scipy.hosted import function as hosted
 if TYPE_CHECKING:
     from weft.numpy.array import ndarray
 
-__all__ = [
-    "beta",
-    "betainc",
-    "betaln",
-    "digamma",
-    "entr",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "erfinv",
-    "expit",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammaln",
-    "gammasgn",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "iv",
-    "ive",
-    "j0",
-    "j1",
-    "jn",
-    "jv",
-    "k0",
-    "k1",
-    "log_expit",
-    "log_ndtr",
-    "log_softmax",
-    "loggamma",
-    "logit",
-    "logsumexp",
-    "multigammaln",
-    "ndtr",
-    "ndtri",
-    "polygamma",
-    "psi",
-    "rgamma",
-    "softmax",
-    "xlog1py",
-    "xlogy",
-    "y0",
-    "y1",
-    "yn",
-    "yv",
-    "zeta",
-]  # fmt: skip
 
-
-def _of_arrays(
-    graph: Callable[..., Value], arity: int = 1, *, doc: str, wide: DType = float32
-) -> Callable[..., ndarray]:
-    """A function of graph values as one of arguments that can be floating-point arrays.
-
-    Args:
-        wide: narrower numbers are computed in this dtype and rounded once.
-    """
-    run: Any = of_floats("special", graph, arity, doc, wide)
+@functools.cache
+def _of_arrays(source: Any) -> Callable[..., ndarray]:
+    """An operation or formula with a face as a function of what can be floating-point arrays."""
+    run: Any = of_floats("special", source)
 
     def single(x: Any, /) -> ndarray:
         return run(floats(x))
@@ -91,29 +36,22 @@ def _of_arrays(
     def double(x: Any, y: Any, /) -> ndarray:
         return run(*alike(floats(x), floats(y)))
 
-    found = single if arity == 1 else double
-    found.__doc__ = doc
-    return found
+    function = single if arity(source) == 1 else double
+    function.__doc__ = source.face.doc
+    return function
+
+
+_OF_FACES = {name: _of_arrays(source) for name, source in exports("scipy").items()}
+globals().update(_OF_FACES)
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    *_OF_FACES,
+    "betainc", "erf", "erfc", "erfcinv", "erfcx", "gammainc", "gammaincc", "iv", "ive", "j0",
+    "j1", "jn", "jv", "k0", "k1", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtri",
+    "polygamma", "softmax", "xlogy", "y0", "y1", "yn", "yv", "zeta",
+]  # fmt: skip
 
 
 # Gamma functions
-
-
-gammaln: Final = _of_arrays(
-    lambda x: catalogue.lgamma(x), doc="The logarithm of the absolute value of `gamma`."
-)
-loggamma = gammaln
-gammasgn: Final = _of_arrays(ops.gammasgn, doc="The sign of `gamma`.")
-gamma: Final = _of_arrays(
-    ops.gamma, doc="The gamma function: `(x - 1)!` for integers.", wide=float64
-)
-rgamma: Final = _of_arrays(ops.rgamma, doc="1 divided by `gamma`.", wide=float64)
-digamma: Final = _of_arrays(lambda x: catalogue.digamma(x), doc="The derivative of `gammaln`.")
-psi = digamma
-beta: Final = _of_arrays(ops.beta, 2, doc="`gamma(x) * gamma(y) / gamma(x + y)`.", wide=float64)
-betaln: Final = _of_arrays(
-    ops.betaln, 2, doc="The logarithm of the absolute value of `beta`.", wide=float64
-)
 
 
 def polygamma(n: Any, x: Any, /) -> ndarray:
@@ -125,7 +63,7 @@ def polygamma(n: Any, x: Any, /) -> ndarray:
     order = n.item() if hasattr(n, "item") else n
     if order != int(order):
         raise DTypeError(f"polygamma: expected an integer n, got {order}{at_user_line()}")
-    found: Any = unary.polygamma(int(order), floats(x)) if order else digamma(x)
+    found: Any = unary.polygamma(int(order), floats(x)) if order else _OF_FACES["digamma"](x)
     return found
 
 
@@ -144,10 +82,8 @@ zeta: Final = hosted("zeta", "Hurwitz' zeta function: the sum of `(k + q) ** -x`
 
 # Error functions
 
-_erf: Final = _of_arrays(lambda x: catalogue.erf(x), doc="The error function of real numbers.")
-_erfc: Final = _of_arrays(
-    lambda x: catalogue.erfc(x), doc="1 minus the error function of real numbers."
-)
+_erf: Final = _of_arrays(ops.erf)
+_erfc: Final = _of_arrays(ops.erfc)
 _complex_erf: Final = hosted("erf", "The error function of complex numbers.")
 _complex_erfc: Final = hosted("erfc", "1 minus the error function of complex numbers.")
 
@@ -164,23 +100,12 @@ def erfc(x: Any, /) -> ndarray:
     return _complex_erfc(x) if x.dtype.is_complex else _erfc(x)
 
 
-erfinv: Final = _of_arrays(lambda x: catalogue.erfinv(x), doc="The inverse of `erf`.")
 erfcinv: Final = hosted("erfcinv", "The inverse of `erfc`.")
 erfcx: Final = hosted("erfcx", "`exp(x * x) * erfc(x)`, without overflow.")
 ndtri: Final = hosted("ndtri", "The inverse of `ndtr`.")
-ndtr: Final = _of_arrays(
-    ops.ndtr, doc="The distribution function of the normal distribution.", wide=float64
-)
-log_ndtr: Final = _of_arrays(
-    ops.log_ndtr, doc="The logarithm of `ndtr`, accurate in both tails.", wide=float64
-)
 
 # Bessel functions
 
-i0: Final = _of_arrays(ops.i0, doc="The modified Bessel function of the first kind of order 0.")
-i1: Final = _of_arrays(ops.i1, doc="The modified Bessel function of the first kind of order 1.")
-i0e: Final = _of_arrays(lambda x: catalogue.i0e(x), doc="`i0(x) * exp(-abs(x))`.")
-i1e: Final = _of_arrays(lambda x: catalogue.i1e(x), doc="`i1(x) * exp(-abs(x))`.")
 iv: Final = hosted("iv", "The modified Bessel function of the first kind of a real order.")
 ive: Final = hosted("ive", "`iv(v, x) * exp(-abs(x))`.")
 j0: Final = hosted("j0", "The Bessel function of the first kind of order 0.")
@@ -195,9 +120,6 @@ jn, yn = jv, yv
 
 # Logistic functions and entropies
 
-expit: Final = _of_arrays(lambda x: catalogue.sigmoid(x), doc="`1 / (1 + exp(-x))`.")
-log_expit: Final = _of_arrays(ops.log_sigmoid, doc="The logarithm of `expit`.")
-
 
 def logit(x: Any, /) -> ndarray:
     """`log(x / (1 - x))`, the inverse of `expit`."""
@@ -208,16 +130,8 @@ def logit(x: Any, /) -> ndarray:
 def xlogy(x: Any, y: Any, /) -> ndarray:
     """`x * log(y)`, and 0 where `x` is 0."""
     a, b = operands(x, y)
-    found: Any = binary.xlogy(a, b)
+    found: Any = declared.xlogy(a, b)
     return found
-
-
-xlog1py: Final = _of_arrays(
-    ops.xlog1py, 2, doc="`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."
-)
-
-
-entr: Final = _of_arrays(ops.entr, doc="`-x * log(x)`, 0 at 0, and minus infinity below.")
 
 
 # Sums of exponentials

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft import exports
+from weft import exports as _exports
 from weft.formats.example_spec import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from weft.ops import declaration as _declaration
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import (
-    app, bitwise, compat, contrib, data, errors, estimator, flags, gfile, initializers, layers,
-    linalg, logging, losses, math, metrics, nn, python_io, random, summary, train,
+    app, bitwise, compat, data, errors, estimator, flags, gfile, initializers, linalg, logging,
+    losses, math, metrics, nn, python_io, random, summary, train,
 )  # fmt: skip
 from weft.tf1.control.branch import *
 from weft.tf1.control.dependency import *
@@ -79,14 +79,14 @@ neg = negative
 pack = stack
 unpack = unstack
 
-exports.gather(
+_exports.gather(
     globals(), "app", "bitwise", "compat", "contrib", "data", "errors", "estimator", "flags",
     "gfile", "initializers", "layers", "linalg", "logging", "losses", "math", "metrics", "nn",
     "python_io", "random", "summary", "train",
 )  # fmt: skip
 
 for _part in (
-    bitwise, initializers, layers, linalg, losses, math, metrics, nn, random, summary, train,
+    bitwise, initializers, linalg, losses, math, metrics, nn, random, summary, train,
 ):  # fmt: skip
     _guard(vars(_part))
 _guard(globals())
@@ -109,7 +109,7 @@ def _declared(name: str) -> Any:
     for what, names in _ABSENT.items():
         if name in names:
             raise AttributeError(f"weft.tf1 has no {name!r}: {what} is not supported yet")
-    op = _declaration.exported(name)
+    op = _declaration.exported("tf1", name)
     if op is not None:
         return _of_op(op)
     raise AttributeError(
@@ -117,5 +117,9 @@ def _declared(name: str) -> Any:
     )
 
 
-# Above this package: Keras runs on the trainer.
-exports.lazy(globals(), {"weft.tf1": ["keras"]}, _declared, _declaration.exports)
+# Above this package: Keras runs on the trainer, and `tf.layers`, which `tf.contrib` uses, is made
+# of Keras's layers.
+_exports.lazy(
+    globals(), {"weft.tf1": ["contrib", "keras", "layers"]}, _declared,
+    lambda: _declaration.exports("tf1"),
+)  # fmt: skip

@@ -3,15 +3,12 @@
 # A list to read; `gather` makes these names public.
 # ruff: noqa: F401, F403, I001
 # pyright: reportUnusedImport=false
-from weft import exports
+from weft import exports as _exports
 from weft.tf1.elementwise.arithmetic import (
-    abs, accumulate_n, acos, acosh, add, add_n, asin, asinh, atan, atan2, atanh, ceil, cos, cosh,
-    div_no_nan, divide, equal, erf, erfc, exp, expm1, floor, floordiv, floormod, greater,
-    greater_equal, is_finite, is_inf, is_nan, less, less_equal, log, log1p, log_sigmoid,
-    logical_and, logical_not, logical_or, logical_xor, maximum, minimum, mod, multiply,
-    multiply_no_nan, negative, not_equal, pow, reciprocal, rint, round, rsqrt, sigmoid, sign, sin,
-    sinh, sqrt, square, squared_difference, subtract, tan, tanh, truediv,
+    accumulate_n, add_n, divide, logical_xor, pow, round, truediv,
 )  # fmt: skip
+from weft.tf1.elementwise.declared import *
+from weft.tf1.elementwise.declared import multiply_no_nan as multiply_no_nan
 from weft.tf1.indexing.lookup import in_top_k, top_k
 from weft.tf1.indexing.order import confusion_matrix, invert_permutation
 from weft.tf1.indexing.segment_reduction import *
@@ -23,4 +20,4 @@ from weft.tf1.reduction import (
     reduce_variance,
 )  # fmt: skip
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.train import callbacks as callbacks
 from weft.train import loggers as loggers
 from weft.train.datamodule import DataModule as DataModule
@@ -14,4 +14,4 @@ from weft.train.supervised import *
 from weft.train.trainer import *
 from weft.train.tuner import Tuner as Tuner
 
-exports.gather(globals(), "callbacks", "loggers")
+_exports.gather(globals(), "callbacks", "loggers")

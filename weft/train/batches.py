@@ -11,6 +11,7 @@ import numpy as np
 from weft.checkpoint import RandomState
 from weft.eager.functions.api import Tensor, from_numpy
 from weft.errors import ArgumentError, DataError
+from weft.host.nested import NESTED
 from weft.ir.node import at_user_line
 
 Limit = float | int | None
@@ -19,18 +20,12 @@ _END: Final = object()
 
 def tensors(batch: Any) -> Any:
     """A batch with NumPy arrays replaced by tensors."""
-    if isinstance(batch, Tensor):
-        return batch
-    if isinstance(batch, np.ndarray):
-        return from_numpy(batch) if batch.dtype.kind not in "USO" else batch
-    kind = type(batch)
-    if kind is tuple or kind is list:
-        return kind([tensors(x) for x in batch])
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return kind(*[tensors(x) for x in batch])
-    if isinstance(batch, Mapping):
-        return {key: tensors(x) for key, x in batch.items()}
-    return batch
+    return NESTED.mapped(_tensor, batch)
+
+
+def _tensor(x: Any) -> Any:
+    numeric = isinstance(x, np.ndarray) and x.dtype.kind not in "USO"
+    return from_numpy(x) if numeric else x
 
 
 def size_of(batch: Any) -> int:

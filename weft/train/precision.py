@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from typing import Any, Final
 
 from weft.eager.functions.api import GradScaler, Tensor, autocast
 from weft.errors import ArgumentError
+from weft.host.nested import NESTED
 from weft.ir.dtype import DType, bfloat16, float16, float64
 from weft.ir.node import at_user_line
 
@@ -49,13 +49,10 @@ class Precision:
 
     def convert(self, batch: Any) -> Any:
         """The batch with floating tensors converted to the module's type."""
-        if isinstance(batch, Tensor):
-            return batch.to(_TRUE[self.name]) if batch.dtype.is_floating else batch
-        if isinstance(batch, Mapping):
-            return {k: self.convert(x) for k, x in batch.items()}
-        if type(batch) in (tuple, list):
-            return type(batch)([self.convert(x) for x in batch])
-        return batch
+        dtype = _TRUE[self.name]
+        return NESTED.mapped(
+            lambda x: x.to(dtype) if isinstance(x, Tensor) and x.dtype.is_floating else x, batch
+        )
 
     def forward(self) -> contextlib.AbstractContextManager[Any]:
         """The context of a step's forward pass."""

@@ -69,10 +69,10 @@ class Entry:
         if self.on_epoch and not isinstance(value, Metric):
             waiting = self._waiting
             if waiting and (is_known(waiting[0][0]) or len(waiting) >= MOST_WAITING):
-                self._settle()
+                self._reduce_waiting()
             waiting.append((value, weight() if self.reduce_fx == "mean" else 1.0))
 
-    def _settle(self) -> None:
+    def _reduce_waiting(self) -> None:
         """Reduce the pending values."""
         reduce = REDUCTIONS[self.reduce_fx]
         for value, weight in self._waiting:
@@ -101,7 +101,7 @@ class Entry:
         """The epoch's value; `None` if nothing was logged in it."""
         if isinstance(self.last, Metric):
             return self._of_all_ranks(self.last).compute() if self.last.updates else None
-        self._settle()
+        self._reduce_waiting()
         total, weight = self._total, self._weight
         if self.sync_dist and self._strategy.world_size > 1:
             total, weight = self._sums_of_all_ranks()
@@ -137,7 +137,7 @@ class Entry:
 
     def state_dict(self) -> dict[str, Any]:
         """The reduction so far, and how the value is logged."""
-        self._settle()
+        self._reduce_waiting()
         told = {n: getattr(self, n) for n in OPTIONS}
         return {**told, "total": self._total, "weight": self._weight}
 

@@ -12,6 +12,7 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.metrics import Metric
 from weft.nn import Module as NNModule
+from weft.pipeline.structure import leaves, map_leaves
 from weft.train.callbacks.callback import Callback
 from weft.train.losses import (
     ClassWeights,
@@ -44,8 +45,8 @@ class Arrays:
     """
 
     def __init__(self, arrays: Any, batch_size: int, shuffle: bool = False) -> None:
-        self._arrays = _mapped(_array, arrays)
-        sizes = {len(x) for x in _leaves(self._arrays)}
+        self._arrays = map_leaves(_array, arrays)
+        sizes = {len(x) for x in leaves(self._arrays)}
         if len(sizes) != 1:
             raise ShapeError(
                 f"train: expected arrays with as many rows each, got {sorted(sizes)}"
@@ -62,32 +63,16 @@ class Arrays:
 
     def rows(self, begin: int, end: int) -> Any:
         """The rows from `begin` to `end` (excluded)."""
-        return _mapped(lambda x: x[begin:end], self._arrays)
+        return map_leaves(lambda x: x[begin:end], self._arrays)
 
     def _batches(self, order: Array | None) -> Iterator[Any]:
         for begin in range(0, self._rows, self._size):
             rows: Any = slice(begin, begin + self._size)
-            yield _mapped(lambda x, i=rows if order is None else order[rows]: x[i], self._arrays)
+            yield map_leaves(lambda x, i=rows if order is None else order[rows]: x[i], self._arrays)
 
 
 def _array(x: Any) -> Array:
     return x.numpy() if isinstance(x, Tensor) else np.asarray(x)
-
-
-def _mapped(function: Any, nested: Any) -> Any:
-    if isinstance(nested, dict):
-        return {k: _mapped(function, x) for k, x in nested.items()}
-    if isinstance(nested, tuple):
-        return tuple([_mapped(function, x) for x in nested])
-    return function(nested)
-
-
-def _leaves(nested: Any) -> list[Array]:
-    if isinstance(nested, dict):
-        return [x for inner in nested.values() for x in _leaves(inner)]
-    if isinstance(nested, tuple):
-        return [x for inner in nested for x in _leaves(inner)]
-    return [nested]
 
 
 class Supervised(Module):

@@ -396,6 +396,9 @@ class Trainer(Runs):
 def seed_everything(seed: int) -> int:
     """Seed all random number generators: Weft's, NumPy's, Python's.
 
+    Args:
+        seed: an integer.
+
     Raises:
         ArgumentError: the seed is not an integer.
     """

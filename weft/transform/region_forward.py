@@ -79,7 +79,7 @@ def _switch(node: Node, tangents: Tangents, attrs: Any, push: Push) -> list[Valu
     return list(_of(out, found[len(out) :]))
 
 
-def _settled(body: Subgraph, carried: int, tangents: Tangents) -> list[bool]:
+def _converged(body: Subgraph, carried: int, tangents: Tangents) -> list[bool]:
     """Which inputs have tangents once the carry has converged."""
     moves = [t is not None for t in tangents]
     while True:
@@ -92,7 +92,7 @@ def _settled(body: Subgraph, carried: int, tangents: Tangents) -> list[bool]:
 
 def _scan(node: Node, tangents: Tangents, attrs: Any, push: Push) -> list[Value | None]:
     body, carried, mapped = attrs["body"], attrs["carried"], attrs["mapped"]
-    moves = _settled(body, carried, tangents)
+    moves = _converged(body, carried, tangents)
     out = _moving(body, moves)
     out[:carried] = moves[:carried]
     xs, first = node.data_inputs, carried + mapped
@@ -121,7 +121,7 @@ def _scan(node: Node, tangents: Tangents, attrs: Any, push: Push) -> list[Value 
 
 def _while(node: Node, tangents: Tangents, attrs: Any, push: Push) -> list[Value | None]:
     condition, body, carried = attrs["condition"], attrs["body"], attrs["carried"]
-    moves = _settled(body, carried, tangents)
+    moves = _converged(body, carried, tangents)
     xs = node.data_inputs
     out = _moving(body, moves)
     out[:carried] = moves[:carried]

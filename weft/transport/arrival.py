@@ -1,4 +1,4 @@
-"""The start of a job: MPI waits for all ranks without a limit; here missing ranks are named."""
+"""The start of a job. MPI waits for all ranks without a time limit; this names missing ranks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from weft.transport.supervisor import FAILED, TOLD
 
 @contextlib.contextmanager
 def expected(what: str, timeout: float) -> Iterator[None]:
-    """A block that waits in MPI for all ranks: the process ends with an error after `timeout` s.
+    """Context of a wait for all ranks in MPI: after `timeout` s the process exits with an error.
 
-    Nothing else makes MPI's functions return. They have to be called without Python's lock.
+    Nothing else interrupts MPI's functions. They must be called without the GIL.
     """
     late = threading.Timer(timeout, _give_up, (what, timeout))
     late.daemon = True
@@ -34,7 +34,7 @@ def initialize(mpi: Any) -> int:
     """Initialize MPI for several threads; returns the level of threads that it provides.
 
     Args:
-        mpi: the module of mpi4py, whose own function would hold Python's lock.
+        mpi: the module of mpi4py, whose own function would hold the GIL.
     """
     arrive()
     provided = ctypes.c_int()
@@ -42,7 +42,7 @@ def initialize(mpi: Any) -> int:
         None, None, ctypes.c_int(mpi.THREAD_MULTIPLE), ctypes.byref(provided)
     )
     for communicator in (mpi.COMM_SELF, mpi.COMM_WORLD):
-        communicator.Set_errhandler(mpi.ERRORS_RETURN)  # mpi4py makes exceptions of them
+        communicator.Set_errhandler(mpi.ERRORS_RETURN)  # mpi4py raises them as exceptions
     return provided.value
 
 
@@ -59,7 +59,7 @@ def arrive() -> None:
 
 
 def missing() -> list[int]:
-    """Ranks without such a file; empty if files tell nothing, as with several hosts."""
+    """Ranks without such a file; empty if there are no such files, as with several hosts."""
     folder, size = _folder(), os.environ.get("PMI_SIZE")
     if folder is None or size is None:
         return []
@@ -74,14 +74,14 @@ def _folder() -> Path | None:
 
 
 def tell(mark: bytes) -> None:
-    """Tell the process that watches over this rank where it stands; see `supervisor`."""
+    """Report this rank's state to its supervisor process; see `supervisor`."""
     words = os.environ.get(TOLD, "").split(":")
     if len(words) != 3 or int(words[2]) != os.getpid():  # a process that this rank has started
         return
     pipe = int(words[0])
-    with contextlib.suppress(OSError):  # closed: the watcher is gone
+    with contextlib.suppress(OSError):  # closed: the supervisor has ended
         if os.fstat(pipe).st_ino == int(words[1]):
-            os.set_inheritable(pipe, False)  # another program in this process would not tell
+            os.set_inheritable(pipe, False)  # a program that replaces this one would not report
             os.write(pipe, mark)
 
 

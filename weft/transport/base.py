@@ -26,9 +26,9 @@ from weft.transport.worker import Worker
 
 Array = np.ndarray[Any, Any]
 NO_GROUP: Final = -1
-"""The group of calls that are compared with nobody's: messages from rank to rank."""
+"""The group number of point-to-point messages, which are not compared between ranks."""
 ATTENTIVE_SECONDS: Final = 0.1
-"""How long Ctrl-C may have to wait for its effect."""
+"""The longest time until Ctrl-C takes effect."""
 
 
 class Part(NamedTuple):
@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 def described(error: BaseException | None) -> str:
-    """An exception in one line, as other ranks are told of it."""
+    """An exception in one line, as other ranks report it."""
     if error is None:
         return "an error in the step"
     return f"{type(error).__name__}: {error}".removesuffix(": ")
@@ -50,7 +50,7 @@ class Pending(abc.ABC):
 
     @abc.abstractmethod
     def done(self) -> bool:
-        """Whether all have arrived; makes progress."""
+        """Whether all have arrived; lets the transport make progress."""
 
     @abc.abstractmethod
     def missing(self) -> list[int]:
@@ -58,7 +58,7 @@ class Pending(abc.ABC):
 
     @abc.abstractmethod
     def give_up(self) -> None:
-        """See that nothing is written to the memory of messages any more that nobody waits for."""
+        """Cancel, so that nothing more is written to the memory of these messages."""
 
 
 class Exchange(Pending):
@@ -66,7 +66,7 @@ class Exchange(Pending):
 
     @abc.abstractmethod
     def run(self) -> bool:
-        """Send and receive once more; returns whether all has arrived already."""
+        """Send and receive once more; returns whether all messages have already arrived."""
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -75,7 +75,7 @@ class Exchange(Pending):
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a job cannot go on.
+    """Why a job cannot continue.
 
     Attributes:
         rank: where it happened.
@@ -99,7 +99,7 @@ class Waiting:
     """A call that waits for other ranks.
 
     Attributes:
-        what: the call in messages, for example `all_reduce(sum) of float32[3]`.
+        what: the call, as errors name it, for example `all_reduce(sum) of float32[3]`.
         line: the user's line, as ` (created at train.py:31)`.
         group: the number of its group.
         turn: the number of the call in that group.
@@ -119,10 +119,10 @@ class Waiting:
 
 
 class CallLock:
-    """Held within a call. Another thread may not be in one: ranks' calls would meet in any order.
+    """Held within a call. Calls from two threads would have no defined order between ranks.
 
     Raises:
-        DistributedError: on entry, another thread is.
+        DistributedError: on entry, another thread holds it.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -146,8 +146,8 @@ class Transport(abc.ABC):
     """The connection of this rank with all others.
 
     Attributes:
-        rank: this process's, from 0.
-        size: how many there are.
+        rank: of this process, from 0.
+        size: the number of ranks.
         failure: set when the job cannot continue; every wait raises then.
         waiting: the call that is waiting now.
         left: ranks that have ended.
@@ -162,16 +162,16 @@ class Transport(abc.ABC):
         self.left: set[int] = set()
         self.joined: dict[int, int] = {}
         self.lock = CallLock(self)
-        self.words = Words()  # what native code is told, and counts
+        self.words = Words()  # flags for native code, and its counters
         self.worker = Worker(self.words)
         self.tally = Tally(self.words)
-        self.tickets: dict[int, Future[Any]] = {}  # of calls that were begun
-        self.numbers = itertools.count(1)  # of them
-        self.reductions: deque[Future[Any]] = deque()  # begun with memory for whole gradients
-        self.crowded = True  # whether ranks share cores: whoever waits lets others run
-        self.single_core = False  # whether this rank has one core for all that it does
-        self.place: str | None = None  # the user's line, where the worker does what it asked for
-        self.attention = threading.Event()  # there may be something to tell other ranks, or to read
+        self.tickets: dict[int, Future[Any]] = {}  # results of started calls, by ticket
+        self.numbers = itertools.count(1)  # the next ticket
+        self.reductions: deque[Future[Any]] = deque()  # in flight, holding whole gradients
+        self.crowded = True  # whether ranks share cores: waiting threads then yield
+        self.single_core = False  # whether all threads of this rank share one core
+        self.place: str | None = None  # the user's line that submitted the current work
+        self.attention = threading.Event()  # wakes the monitor: notes to send or to read
 
     @abc.abstractmethod
     def start(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Pending:
@@ -182,7 +182,7 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def source_of(self, tag: int) -> int | None:
-        """The rank from which a message with this tag has come that nobody has received yet."""
+        """The source of a message with this tag that has arrived but is not yet received."""
 
     def prepare(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Exchange:
         """Persistent messages; see `start`."""
@@ -214,7 +214,7 @@ class Transport(abc.ABC):
         return self.worker.submit(placed, deferred)
 
     def result_of(self, future: Future[Any]) -> Any:
-        """Wait for what the communication thread does; Ctrl-C has its effect, even in a step."""
+        """Wait for work of the communication thread; Ctrl-C takes effect, even within a step."""
         if not future.done():
             self.worker.catch_up()
         while not future.done():
@@ -240,14 +240,14 @@ class Transport(abc.ABC):
         return self.failure
 
     def take_failure(self, failure: Failure) -> None:
-        """Note why the job cannot go on."""
+        """Record why the job cannot continue."""
         self.failure = failure
         self.words[FAILED] = 1
 
     def abandon(self, error: BaseException | None) -> None:
-        """Give up the job, as a step has ended before the reductions that it had begun.
+        """Fail the job, because a step has ended before the reductions that it had started.
 
-        The communication thread works in that step's memory: it has stopped when this returns.
+        The communication thread uses that step's memory; it is idle when this returns.
         """
         with Uninterrupted():
             self.tickets.clear()
@@ -255,7 +255,7 @@ class Transport(abc.ABC):
                 f"rank {self.rank} failed between the begin and the end of reductions"
                 f"{at_user_line()}: {described(error)}"
             )
-            self.worker.drain()  # whatever waits there is told
+            self.worker.drain()  # queued work fails
 
 
 class _Restarted(Exchange):

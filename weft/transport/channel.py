@@ -1,4 +1,4 @@
-"""Exchange of data through memory that the ranks of a group share."""
+"""Exchange of data through the shared memory of a group's ranks."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from weft.transport.base import Array, Exchange
 from weft.transport.native import ChannelTable, Meeting, Native, Words
 
 SLOT_BYTES: Final = 1 << 20
-"""What a rank shows at a time: 87 us for 1 MiB of two ranks, 110 us in four parts."""
+"""The size of a slot: with two ranks, 1 MiB takes 87 us in one piece, 110 us in four."""
 FLAG_BYTES: Final = 4096
 REGION_BYTES: Final = FLAG_BYTES + 2 * SLOT_BYTES
 """The memory of a member: a page of flags, and two slots."""
 LINE_BYTES: Final = 128
-"""From flag to flag: processors fetch two cache lines at a time."""
+"""The distance of two flags: processors fetch two cache lines at a time."""
 MOST_LOOKS: Final = 2048
-"""How often the native function looks for flags, about 20 ns each; Python can do nothing then."""
+"""How often the native function polls flags, about 20 ns each; it holds the GIL meanwhile."""
 TIMED_BYTES: Final = 1 << 18
-"""From here on, it is measured how fast pieces are written."""
+"""The writing of pieces of at least this size is timed."""
 SLOW: Final = 5e9
-"""Bytes a second. Where the cores of two ranks share no cache, a core writes 2.4 GB/s to memory
-that the other has read lately, else 15. Past the caches it writes 7, and the other reads slower."""
+"""Bytes per second. If the cores of two ranks share no cache, a core writes 2.4 GB/s to memory that
+the other has just read, else 15; with non-temporal stores 7, but then the other reads slower."""
 STREAMED: Final = 63
-"""So many pieces are written past the caches after a slow one."""
+"""The number of pieces written with non-temporal stores after a slow one."""
 YIELD_MASK: Final = 15
-"""Every 16th look lets others run, where ranks share cores."""
+"""Every 16th poll yields the core, if ranks share cores."""
 
 
 class Channel(Exchange):
     """Two slots and two flags of each member in shared memory.
 
-    Each member writes a piece of data to one of its slots and raises that slot's flag; when all
-    flags are up, all may read. Meanwhile the next piece may be written to the other slot. A member
+    Each member writes a piece of data to one of its slots and raises that slot's flag. Once all
+    flags are raised, all members may read, and write the next piece to the other slot. A member
     raises a flag only after it has read all earlier pieces, so a slot is free again once all have
     raised the next flag.
 
     Args:
-        memory: of each member, as bytes; this one's among them.
+        memory: each member's memory as bytes, including this one's.
         ranks: of the members.
         crowded: whether ranks share cores.
         words: see `weft.transport.native`; those of the transport.
 
     Attributes:
-        made: by call, reduction, type and shape, what has native code make an all-reduce of an
-            array into another; gives whether it has, and nothing has happened otherwise.
+        made: native all-reduces by call, reduction, type and shape. Each takes an array and its
+            result, and returns whether it ran; if not, nothing was changed.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Channel(Exchange):
     ) -> None:  # fmt: skip
         self.native = native
         self.made: dict[Any, Callable[[Array, Array], bool]] = {}
-        self._words = Words() if words is None else words  # kept while their address is
+        self._words = Words() if words is None else words  # alive while native code uses them
         self._table = ChannelTable(own=index, words=ctypes.addressof(self._words))
         self._slots = [
             [m[FLAG_BYTES + k * SLOT_BYTES :][:SLOT_BYTES] for m in memory] for k in (0, 1)
@@ -66,7 +66,7 @@ class Channel(Exchange):
         self._ranks, self._tag = ranks, 0
         self._meet: Callable[[Any], int] = self._loaded
         self._stream: Callable[[int, int, int], Any] | None = None
-        self._streamed = 0  # how many pieces are to be written past the caches
+        self._streamed = 0  # remaining pieces to write with non-temporal stores
         others = [i for i in range(len(ranks)) if i != index]
         self._places = [np.array([f[i].ctypes.data for i in others]) for f in self._flags]
         self._meetings = [
@@ -87,7 +87,7 @@ class Channel(Exchange):
         return [slot[:count].view(dtype) for slot in self._slots[turn]]
 
     def next_turn(self) -> int:
-        """Which of the two slots the next piece goes to."""
+        """The slot, 0 or 1, for the next piece."""
         table = self._table
         table.turn = turn = table.turn ^ 1
         return turn
@@ -113,7 +113,7 @@ class Channel(Exchange):
                 self._streamed = STREAMED
 
     def call(self, tag: int) -> Channel:
-        """Use the channel for a call, whose tag tells its flags from those of other calls."""
+        """Use the channel for a call, whose tag separates its flags from those of other calls."""
         self._tag = tag
         return self
 
@@ -123,7 +123,7 @@ class Channel(Exchange):
         return self._meet(place)
 
     def run(self) -> bool:
-        """Raise the flag for what has been written; whether all others have raised theirs."""
+        """Raise the flag of the written slot; returns whether all others have raised theirs."""
         table = self._table
         table.number = number = (table.number + 1) & 0x7FFFFFFF
         side = number & 1
@@ -131,7 +131,7 @@ class Channel(Exchange):
         return self._meet(self._pointers[side]) == 1
 
     def done(self) -> bool:
-        """See `Pending.done`; looks once, as whoever asks does so again and again."""
+        """See `Pending.done`; polls once, because callers repeat it."""
         return not self.missing() and self._meet(self._pointers[self._table.number & 1]) == 1
 
     def missing(self) -> list[int]:
@@ -142,7 +142,7 @@ class Channel(Exchange):
         return [rank for rank, flag in pairs if int(flag[0]) != value]
 
     def give_up(self) -> None:
-        """See `Pending.give_up`; whoever reduces writes to the memory itself."""
+        """See `Pending.give_up`; nothing to do, since each member writes only to its own memory."""
 
     def close(self) -> None:
         """See `Exchange.close`: native code makes no more calls here."""
@@ -150,7 +150,7 @@ class Channel(Exchange):
 
     @property
     def turn(self) -> int:
-        """Which of the two slots the last piece went to."""
+        """The slot, 0 or 1, of the last piece."""
         return self._table.turn
 
     @property
@@ -159,7 +159,7 @@ class Channel(Exchange):
         return self._table.calls
 
     def place(self) -> int:
-        """The address of the table that native code works on."""
+        """The address of the table that native code uses."""
         if not self._table.meet:
             self._table.meet = ctypes.cast(self.native.meet(), ctypes.c_void_p).value
         return ctypes.addressof(self._table)

@@ -22,15 +22,15 @@ from weft.transport.reduction import reduced, zeros_for
 from weft.transport.small import is_small, small_reduction
 
 SMALL_BYTES: Final = 1 << 15
-"""Up to that, everybody sends everything to everybody: one round instead of two."""
+"""Up to this size, each member sends everything to each other: one round instead of two."""
 SMALL_OF_TWO: Final = 1 << 19
-"""The same of two members, who send no more so: 46 us instead of 87 at 128 KiB."""
+"""The same for two members, who send no more this way: 46 us instead of 87 at 128 KiB."""
 
 
 CHUNK_BYTES: Final = 4 << 20
-"""More is reduced in pieces, whose memory stays in caches and is not mapped anew."""
+"""Larger arrays are reduced in pieces, whose memory stays in caches and is reused."""
 MOST_STARTED: Final = 3
-"""Exchanges of pieces that may be under way: one is gathered, one waited for, the next begun."""
+"""Exchanges in flight: one piece is gathered, one is waited for, the next is started."""
 
 
 def barrier(group: Group, what: str = "barrier") -> None:
@@ -81,8 +81,9 @@ def _gather_all(group: Group, tag: int, x: Array, out: Sequence[Array]) -> None:
 def all_gather_lists(group: Group, arrays: Sequence[Sequence[Array]], what: str) -> None:
     """All-gather of lists of arrays, whose lengths may differ between members.
 
-    In shared memory if each list fits a slot, else by messages, which copy once: of 51 MB of 161
-    arrays they take 10 to 18 ms, 11 to 24 in shared memory; of 0.6 MB of 6 arrays 0.12 and 0.07.
+    In shared memory if each list fits a slot, else by messages, which copy once. 51 MB in 161
+    arrays take 10 to 18 ms by messages and 11 to 24 in shared memory; 0.6 MB in 6 arrays take 0.12
+    and 0.07.
     """
     channel = group.channel
     with group.call(what) as tag:
@@ -184,7 +185,7 @@ def _all_reduce_pieces(group: Group, tag: int, x: Array, out: Array, name: str) 
     try:
         _exchange_pieces(group, tag, x, out, name, started)
     except BaseException:
-        for pending in started:  # they write to memory of the caller's
+        for pending in started:  # they write to the caller's memory
             pending.give_up()
         raise
 
@@ -223,7 +224,7 @@ def _exchange_pieces(
 
 
 def _reduce_parts(group: Group, tag: int, parts: Sequence[Array], name: str) -> Array:
-    """The reduction of this member's part."""
+    """The reduction of this member's shard."""
     own = parts[group.index]
     rows = list(np.empty((group.size, own.size), own.dtype))
     _exchange_all(group, tag, parts, rows)
@@ -271,5 +272,5 @@ def all_gather_bytes(group: Group, data: bytes, what: str) -> list[bytes]:
 
 
 def _others(group: Group) -> list[int]:
-    """The other members, beginning with the next one, so that not all begin with the same."""
+    """The other members, starting with the next one, so that not all start with the same."""
     return [(group.index + step) % group.size for step in range(1, group.size)]

@@ -1,4 +1,4 @@
-"""Which tensors are shards of a whole, and which groups have the other shards."""
+"""Which tensors are shards, and which groups have the other shards."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Division:
     """What a tensor is a shard of.
 
     Attributes:
-        shape: the whole's shape.
+        shape: the shape of the whole tensor.
         start: the shard's offset in each dimension.
-        groups: sums over these groups, one after another, are sums over all shards.
+        groups: successive sums over these groups are sums over all shards.
     """
 
     shape: Sizes
@@ -26,7 +26,7 @@ class Division:
     groups: tuple[Group, ...]
 
     def place(self, sizes: Iterable[int]) -> tuple[slice, ...]:
-        """The index of a shard of these sizes in the whole."""
+        """The slices of the whole tensor that a shard of these sizes covers."""
         return tuple([slice(a, a + n) for a, n in zip(self.start, sizes, strict=True)])
 
 

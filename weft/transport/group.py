@@ -18,7 +18,7 @@ from weft.transport.tally import Span
 from weft.transport.wait import wait
 
 TAG_BITS: Final = 28
-"""MPICH's tags have 29; the last tells messages of users from those of collectives."""
+"""MPICH's tags have 29 bits; the last one separates users' messages from those of collectives."""
 TIMEOUT_SECONDS: Final = 600.0
 
 
@@ -26,6 +26,7 @@ class Group:
     """An ordered subset of a transport's ranks; members are addressed by their index.
 
     Args:
+        transport: the connection of this process with all ranks.
         ranks: the members' ranks, in the order of the group.
         number: identifies the group; the same on all ranks.
         timeout: seconds after which waiting for a member is an error.
@@ -51,17 +52,17 @@ class Group:
         self.prepared: dict[Any, Any] = {}  # see `weft.transport.small` and `shared`
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Group:
-        return self  # a copy of a module is of the same ranks
+        return self  # a copy of a module uses the same ranks
 
     @contextlib.contextmanager
     def call(self, what: str, neutral: Zeros | None = None) -> Iterator[int]:
-        """A call of all members; yields the tag of its messages.
+        """Context of a collective; yields the tag of its messages.
 
         Args:
             neutral: the contribution of a member without data, if there is one.
 
-        Messages of different calls never match, as the tag is a hash of `what`; a member that waits
-        tells the others in which call (`weft.transport.monitor`).
+        Messages of different calls never match, because the tag is a hash of `what`. A member that
+        waits tells the others in which call it waits (`weft.transport.monitor`).
 
         Raises:
             DistributedError: this process is not a member, or the job cannot continue.
@@ -85,7 +86,7 @@ class Group:
     def confirm_later(self, tag: int, members: Sequence[int]) -> None:
         """Within a call that only sends: expect these members' confirmation before the next call.
 
-        Ranks that all send, as each takes another for the root, would not notice otherwise.
+        Otherwise ranks that pass different roots, and all send, would not notice.
         """
         waiting = self.transport.waiting
         if members and waiting is not None:
@@ -94,11 +95,11 @@ class Group:
             self._unconfirmed.append((pending, waiting))
 
     def confirm_to(self, tag: int, root: int) -> None:
-        """Confirm what the root has sent; see `confirm_later`."""
+        """Confirm the receipt of the root's message; see `confirm_later`."""
         self.exchange(tag ^ 1, {root: np.zeros(0, np.uint8)}, {})
 
     def confirm(self) -> None:
-        """Wait for confirmations of calls that have only sent.
+        """Wait for the confirmations of calls that only send.
 
         Raises:
             DistributedError: members make other calls, failed, ended or did not answer.
@@ -133,7 +134,7 @@ class Group:
 
     @property
     def shares_core(self) -> bool:
-        """Whether calls only use the core on which this rank computes, its only one."""
+        """Whether calls use only the one core on which this rank also computes."""
         return self.channel is not None and self.transport.single_core
 
     def tag_of(self, what: str) -> int:
@@ -153,7 +154,7 @@ class Group:
         return self._turn + (0 if self.channel is None else self.channel.calls)
 
     def repeat(self, what: str, exchange: Exchange, neutral: Zeros | None = None) -> None:
-        """Make a call with persistent messages; as `call`, but cheaper while nobody waits.
+        """Make a call with persistent messages; cheaper than `call` if nobody has to wait.
 
         Raises:
             DistributedError: a member failed, ended or did not answer.
@@ -162,7 +163,7 @@ class Group:
         transport.check()
         self._turn += 1
         spans = transport.tally.spans
-        begin = 0 if spans is None else time.monotonic_ns()  # a clock would be a tenth of the call
+        begin = 0 if spans is None else time.monotonic_ns()  # a clock takes a tenth of the call
         if exchange.run():
             transport.tally.calls += 1
             if spans is not None:
@@ -175,7 +176,7 @@ class Group:
             self._count(what, begin)
 
     def wait_late(self, what: str, exchange: Exchange, neutral: Zeros | None = None) -> None:
-        """Wait in a call that native code has begun, and has counted."""
+        """Wait in a call that native code has started and counted."""
         with self.transport.lock:
             self.transport.check()
             begin = time.monotonic_ns()

@@ -1,7 +1,7 @@
 """Ranks that have no more data contribute zeros to the others' sums until all have joined.
 
-This costs nothing before the first rank joins: a rank that waits for one that has joined tells it
-of the call in a note (`weft.transport.monitor`), and the joined rank makes the same call.
+This costs nothing before the first rank joins. A rank that waits for a joined rank sends it a note
+with the call (`weft.transport.monitor`), and the joined rank makes the same call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ POLL_SECONDS: Final = 100e-6
 
 
 def join_all(name: str) -> int:
-    """Make the calls of the other ranks until all have joined; returns the last to join.
+    """Contribute to the other ranks' calls until all have joined; returns the last to join.
 
     Raises:
         DistributedError: another rank calls a collective other than a sum or a mean over all ranks.
@@ -35,7 +35,7 @@ def join_all(name: str) -> int:
     transport.joined[transport.rank] = world.turn
     monitor.announce("joined", turn=world.turn)
     while True:
-        ranks = dict(transport.joined)  # the monitor's thread enters others
+        ranks = dict(transport.joined)  # a copy: the monitor's thread adds to it
         if len(ranks) == world.size and world.turn >= max(ranks.values()):
             break
         transport.check()
@@ -46,14 +46,14 @@ def join_all(name: str) -> int:
         transport.attention.set()
         time.sleep(POLL_SECONDS)
     last = max(ranks, key=lambda rank: (ranks[rank], rank))
-    transport.joined.clear()  # before others may join again, behind the barrier
+    transport.joined.clear()  # before any rank can join again, after the barrier
     monitor.begin_again()
     collective.barrier(world, name)
     return last
 
 
 def _contribute(world: Group, told: dict[str, Any], name: str) -> None:
-    """Make a call that another rank waits in."""
+    """Contribute zeros to a call in which another rank waits."""
     if told["neutral"] is None:
         raise DistributedError(
             f"{name}: rank {told['rank']} is in {told['what']}{told['line']}; ranks that have "

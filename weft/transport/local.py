@@ -46,14 +46,14 @@ class _Arriving(Pending):
 
 
 class LocalTransport(Transport):
-    """The transport of one thread; of a world of one unless `ranks` made it."""
+    """The transport of one thread: a world of one, unless made by `ranks`."""
 
     def __init__(self, rank: int = 0, size: int = 1, post: _Post | None = None) -> None:
         super().__init__(rank, size)
         self._post = _Post() if post is None else post
 
     def start(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Pending:
-        """See `Transport.start`; what is sent is copied at once."""
+        """See `Transport.start`; sent data is copied at once."""
         with self._post.lock:
             for peer, data in sends:
                 self._post.boxes[self.rank, peer, tag].append(data.copy())
@@ -90,7 +90,7 @@ def in_threads(size: int, work: Callable[[LocalTransport], T]) -> list[T]:
     """Run `work` on each of `size` ranks; returns the results by rank.
 
     Raises:
-        BaseException: what the first rank that failed raised; the others are told.
+        BaseException: the exception of the first rank that failed; the others raise, too.
 
     Example:
         >>> in_threads(3, lambda transport: transport.rank)

@@ -51,7 +51,7 @@ def receive_from(group: Group, out: Array, peer: int, tag: int, what: str) -> Fu
 
 
 class _FromAny(Pending):
-    """A message whose sender is not known before it comes."""
+    """A message whose sender is not known before it arrives."""
 
     def __init__(self, group: Group, out: Array, tag: int) -> None:
         self._group, self._out, self._tag = group, out, tag

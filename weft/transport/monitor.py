@@ -1,7 +1,7 @@
-"""Failure detection: notes tell which ranks failed, have ended, or wait in which call.
+"""Failure detection: notes tell which ranks have failed or ended, and which wait in which call.
 
 A thread of each rank reads them. So failures reach ranks that compute, and calls that differ
-between ranks are reported instead of waiting forever. It costs no time while all goes well.
+between ranks raise errors instead of waiting forever. It costs no time unless something goes wrong.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from weft.transport.sequence import Announced, CallLog, CallSequence, Planned
 
 TICK_SECONDS: Final = 0.05
 REPORT_SECONDS: Final = 0.05
-"""Who waits longer tells the others in which call."""
+"""A rank that waits longer tells the others in which call."""
 INTERRUPT_SECONDS: Final = 1.0
-"""Then a rank that computes is interrupted, after another has failed."""
+"""A rank that computes is interrupted this long after another has failed."""
 SIGNAL: Final = signal.SIGUSR2
 NOWHERE: Final = -1
-"""The rank of a failure that is of no single one: all that compute are interrupted."""
+"""The rank of a failure that no single rank caused: all ranks that compute are interrupted."""
 
 
 class Monitor:
@@ -36,14 +36,14 @@ class Monitor:
         self._others = [r for r in range(transport.size) if r != transport.rank]
         self._stopped = False
         self._log = CallLog()
-        self._seen: Waiting | None = None  # the call that waits, since when, and whether it is told
+        self._seen: Waiting | None = None  # the waiting call, its start, whether it is announced
         self._since = 0.0
         self._told = False
         self._reports: dict[int, dict[str, Any]] = {}
         self._failed_at: float | None = None
         self._failure_told = False
         self._interrupts = _install(transport)
-        self.ended: set[int] = set()  # ranks that have nothing more to say
+        self.ended: set[int] = set()  # ranks that will send no more notes
         self._thread = threading.Thread(target=self._run, name="weft-monitor", daemon=True)
         self._thread.start()
 
@@ -76,7 +76,7 @@ class Monitor:
 
     def fail(self, text: str) -> None:
         """Tell all ranks that the job has failed; this rank's error unless another was first."""
-        self._interrupts = False  # it is about to end
+        self._interrupts = False  # this rank is about to end
         failure = self._transport.fail(text)
         self.announce("failed", text=failure.text, origin=failure.rank)
 
@@ -92,7 +92,7 @@ class Monitor:
         self.announce("left")
         until = time.monotonic() + seconds
         while time.monotonic() < until and not self.ended.issuperset(self._others):
-            self._transport.attention.set()  # for notes of the others
+            self._transport.attention.set()  # to read the others' notes
             time.sleep(0.002)
         return [rank for rank in self._others if rank not in self.ended]
 
@@ -130,14 +130,14 @@ class Monitor:
                 self.ended.add(rank)
 
     def _tell_failure(self) -> None:
-        """Tell all that the job cannot go on, even if this rank handles the error and goes on."""
+        """Announce that the job cannot continue, even if this rank catches the error."""
         failure = self._transport.failure
         if failure is not None and failure.rank == self._transport.rank and not self._failure_told:
             self._failure_told = True
             self.announce("broken", text=failure.text, origin=failure.rank)
 
     def _report(self) -> None:
-        """Tell others of a call that has waited for a while."""
+        """Announce a call that has waited for a while."""
         waiting = self._transport.waiting
         if waiting is None or waiting.pending is None:
             self._seen = None
@@ -172,7 +172,7 @@ class Monitor:
                 return
 
     def _compare_programs(self) -> None:
-        """Tell ranks whose programs make other calls than this rank's about both."""
+        """Tell ranks whose programs make other calls than this rank's which calls differ."""
         for rank, group, number, call in self._log.differences():
             note = {"kind": "differs", "rank": self._transport.rank, "group": group,
                     "number": number, "what": call.what, "line": call.line}  # fmt: skip
@@ -192,7 +192,7 @@ class Monitor:
         self.announce("broken", text=text, origin=NOWHERE)
 
     def _interrupt(self) -> None:
-        """Raise in the main thread of a rank that is not waiting, some time after a failure."""
+        """Raise in the main thread of a rank that does not wait, some time after a failure."""
         transport = self._transport
         if transport.failure is None or transport.failure.rank == transport.rank:
             return

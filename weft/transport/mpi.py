@@ -1,4 +1,4 @@
-"""MPI, through mpi4py: bytes between ranks of one job, on as many machines as MPI reaches.
+"""MPI, through mpi4py: bytes between the ranks of a job, on one machine or several.
 
 MPICH is initialized with `MPI_THREAD_MULTIPLE`, so that several threads may call it. Nothing here
 blocks: waiting polls, so that failures of other ranks are noticed.
@@ -21,8 +21,8 @@ from weft.transport.request import Requests
 
 _NOTE_TAG: Final = 1
 _SEGMENTS: Final = {"UCX_TCP_TX_SEG_SIZE": "64k", "UCX_TCP_RX_SEG_SIZE": "256k"}
-"""What MPICH sends and takes at a time over TCP, where the user does not say so: with its own 8 and
-64 KiB a rank that asks now and then gets 75 to 90 MB/s over a link of 1 Gbit/s, so 119."""
+"""Segment sizes of MPICH over TCP, unless the user sets them: with its defaults of 8 and 64 KiB, a
+rank that polls now and then gets 75 to 90 MB/s over a link of 1 Gbit/s, with these 119."""
 
 
 def _load() -> Any:
@@ -32,7 +32,7 @@ def _load() -> Any:
         options = importlib.import_module("mpi4py").rc
         options.initialize = options.finalize = False
         return importlib.import_module("mpi4py.MPI")
-    except (ImportError, RuntimeError) as error:  # RuntimeError: no library of MPI
+    except (ImportError, RuntimeError) as error:  # RuntimeError: no MPI library
         raise DistributedError(
             f"init_process_group: MPI cannot be loaded ({error}); "
             'install it with: pip install "weft[mpi]"'
@@ -40,7 +40,7 @@ def _load() -> Any:
 
 
 class MpiTransport(Transport):
-    """The ranks that a launcher of MPI has started.
+    """The ranks that an MPI launcher has started.
 
     Raises:
         DistributedError: there is no MPI; says how to install it.
@@ -64,7 +64,7 @@ class MpiTransport(Transport):
             self._world = mpi.COMM_WORLD.Dup()
             self._beside = mpi.COMM_WORLD.Dup()  # for notes
         self._noted: list[Any] = []
-        self._noting = threading.Lock()  # of this thread and the monitor's
+        self._noting = threading.Lock()  # shared by this thread and the monitor's
         super().__init__(self._world.Get_rank(), self._world.Get_size())
         self.crowded, self.single_core = is_crowded(), core_count() == 1
 
@@ -114,6 +114,6 @@ class MpiTransport(Transport):
         """End MPI for this process; waits for the other ranks to do so, too."""
         if not self._mpi.Is_finalized():
             with expected("destroy_process_group", self._timeout):
-                for request, _ in self._noted:  # MPI's end does not send what is left
+                for request, _ in self._noted:  # MPI_Finalize does not send what is left
                     request.Wait()
                 finalize(self._mpi)

@@ -1,7 +1,7 @@
-"""What native code and Python share of messages, and of memory that ranks share.
+"""Structures that native code and Python share for messages and for memory that ranks share.
 
-`weft.codegen.driver.message` and `weft.codegen.all_reduce` read the layouts; see the latter for who
-does what in an all-reduce.
+`weft.codegen.driver.message` and `weft.codegen.all_reduce` read the layouts; the latter says which
+side does what in an all-reduce.
 """
 
 from __future__ import annotations
@@ -11,26 +11,27 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 BUSY, TRACED, CALLS, SENT, FAILED = range(5)
-"""Of `Words`: whether the communication thread may be at work, whether Python makes all calls, as
-it traces them, how many native code has made, with how many bytes sent, and whether the job cannot
-go on."""
+"""Indices of `Words`: whether the communication thread may be at work; whether Python makes all
+calls, because it traces them; how many calls native code has made, and the bytes it has sent;
+whether the job cannot continue."""
 Words = ctypes.c_int64 * 5
 
 SHOWN: Final = 1
-"""The stage of a call that has raised its flag, when others take long with theirs."""
+"""The stage of a call that has raised its flag and waits for slow members."""
 DONE: Final = 2
-"""The stage of a call that is done. One of which nothing is done has 0."""
+"""The stage of a finished call. A call that has not started has 0."""
 
 
 class Native(NamedTuple):
     """Native functions, which the runtime provides when they are first needed.
 
     Attributes:
-        meet: gives what takes the address of a `Meeting`: 1 if all flags are raised, 0 if not yet.
-        reduction: by the name of a reduction, the type of elements and the number of members, what
-            gives by the address of a `CallTable` what makes an all-reduce of a contiguous array
-            into another; `None` if there is no such function.
-        stream: gives what copies bytes past the caches, from the second address to the first.
+        meet: returns a function of the address of a `Meeting`: 1 if all flags are raised, else 0.
+        reduction: takes the name of a reduction, the element type and the number of members.
+            Returns a function of the address of a `CallTable`, which returns the all-reduce of one
+            contiguous array into another; `None` if native code does not have it.
+        stream: returns a function that copies bytes with non-temporal stores, from its second
+            address to its first.
     """
 
     meet: Callable[[], Any]
@@ -55,12 +56,12 @@ class ExchangeTable(ctypes.Structure):
 
 
 class Meeting(ctypes.Structure):
-    """Flags, of which native code raises one and looks for the others.
+    """Flags: native code raises one and polls the others.
 
     Attributes:
-        count, flags: of the others: how many, and the addresses of theirs.
-        own, value: one's own, and its new value.
-        most, mask: as those of `ExchangeTable`.
+        count, flags: the other flags: how many, and their addresses.
+        own, value: this rank's flag, and its new value.
+        most, mask: as in `ExchangeTable`.
     """
 
     _fields_ = [
@@ -72,8 +73,9 @@ class Meeting(ctypes.Structure):
 class ChannelTable(ctypes.Structure):
     """The state of a channel: see `weft.transport.channel`.
 
-    `number` is of the last flag, `turn` tells which slots were used last, `calls` counts those of
-    native code, `closed` sends it to Python, `slots` points at those of all members, for each turn.
+    `number` is that of the last flag, `turn` the slot used last, `calls` the number of native
+    calls. If `closed` is set, native code calls Python. `slots` points to all members' slots, for
+    each turn.
     """
 
     _fields_ = [
@@ -87,8 +89,9 @@ class ChannelTable(ctypes.Structure):
 class CallTable(ctypes.Structure):
     """An all-reduce that native code makes.
 
-    Of a call in a program: `python` is what is called instead of it (stage 0), or to wait
-    (`SHOWN`), and `mark` is cleared once it has not failed. `error` is the program's error cell.
+    For a call in a program, `python` is the function that native code calls instead (stage 0) or to
+    wait (`SHOWN`), and `mark` is cleared once it has succeeded. `error` is the program's error
+    cell.
     """
 
     _fields_ = [

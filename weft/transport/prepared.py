@@ -1,7 +1,7 @@
-"""Persistent MPI messages: one foreign call starts them and tests for completion.
+"""Persistent MPI messages: one native call starts them and tests for completion.
 
-The call is a native function that calls MPI through the addresses of its functions, so that Python
-adds little to the time of a small message.
+The native function calls MPI through the addresses of its functions, so that Python adds little to
+the time of a small message.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from weft.transport.native import ExchangeTable
 from weft.transport.request import Requests
 
 YIELD_MASK: Final = 15
-"""Every 16th question lets others run, where ranks share cores."""
+"""Every 16th test yields the core, if ranks share cores."""
 MOST_TESTS: Final = 256
-"""How often the native function tests, 100 to 300 ns each; it holds Python's lock."""
+"""How often the native function tests, 100 to 300 ns each; it holds the GIL."""
 
 
 class Prepared(Requests, Exchange):
@@ -39,7 +39,7 @@ class Prepared(Requests, Exchange):
         self, mpi: Any, requests: list[Any], peers: list[int], held: Any,
         native: Callable[[Any], int], crowded: bool,
     ) -> None:  # fmt: skip
-        super().__init__(mpi, requests, peers, held, 0)  # they write to memory of their own
+        super().__init__(mpi, requests, peers, held, 0)  # they write to their own memory
         self._native = native
         count, size = len(requests), mpi._sizeof(mpi.Request)
         handles = [ctypes.string_at(mpi._addressof(request), size) for request in requests]

@@ -14,7 +14,7 @@ REDUCTIONS: Final[dict[str, Any]] = {
     "sum": np.add, "mean": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum,
     "band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor,
 }  # fmt: skip
-"""By name, how two become one; a mean is divided afterwards."""
+"""The binary function of each reduction; a mean is divided at the end."""
 
 
 def check_reduction(name: str, dtype: Any) -> None:
@@ -22,7 +22,7 @@ def check_reduction(name: str, dtype: Any) -> None:
 
     Raises:
         ArgumentError: there is no such reduction.
-        DTypeError: the element type does not have it.
+        DTypeError: the element type does not support it.
     """
     if name not in REDUCTIONS:
         raise ArgumentError(f"expected one of {', '.join(REDUCTIONS)}, got {name!r}")
@@ -65,7 +65,7 @@ class Tree:
         divisor = len(rows) if count is None else count
         mean = name == "mean" and divisor != 1
         self._divisor = self._rows[0].dtype.type(divisor) if mean else None
-        # The last sum is the result, where nothing is done with it.
+        # The last sum is the result, unless it is divided or converted.
         plain = bool(self._pairs) and not mean and not self._halves
         self._last = self._pairs.pop() if plain else None
 
@@ -88,7 +88,7 @@ class Tree:
 
 
 def _pairs(rows: list[Array]) -> list[tuple[Array, Array]]:
-    """The pairs that are added, in order."""
+    """The pairs to add, in order."""
     found: list[tuple[Array, Array]] = []
     while len(rows) > 1:
         found += zip(rows[::2], rows[1::2], strict=False)
@@ -97,5 +97,5 @@ def _pairs(rows: list[Array]) -> list[tuple[Array, Array]]:
 
 
 def zeros_for(name: str, dtype: Any, size: int) -> Zeros | None:
-    """What a member without data contributes to a reduction; `None` where zeros would count."""
+    """The contribution of a member without data; `None` if zeros would change the result."""
     return Zeros(name, str(as_dtype(dtype)), size) if name in ("sum", "mean") else None

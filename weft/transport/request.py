@@ -24,7 +24,7 @@ class Requests(Pending):
         receives: how many of them, the first ones, write to it.
 
     Raises:
-        DistributedError: when asked, if one broke off: the rank at its other end has died.
+        DistributedError: by `done`, if a message was lost because the peer has died.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class Requests(Pending):
             self.break_off(error)
 
     def give_up(self) -> None:
-        """See `Pending.give_up`; what has begun to come is let come, if it does so soon."""
+        """See `Pending.give_up`; messages that are already arriving get a little time to finish."""
         until = time.monotonic() + GIVE_UP_SECONDS
-        with contextlib.suppress(self._mpi.Exception):  # broken messages bring nothing any more
+        with contextlib.suppress(self._mpi.Exception):  # lost messages write nothing any more
             for request in self._requests[: self._receives]:
-                if request:  # else it has arrived
+                if request:  # not yet arrived
                     request.Cancel()
             while time.monotonic() < until:
                 if all([request.Test() for request in self._requests[: self._receives]]):
@@ -61,7 +61,7 @@ class Requests(Pending):
                 time.sleep(GIVE_UP_SECONDS / 1000)
 
     def break_off(self, error: Exception) -> NoReturn:
-        """Say whose messages MPI has given up."""
+        """Raise an error that names the peers whose messages are lost."""
         broken: set[int] = set()
         for peer, request in zip(self._peers, self._requests, strict=True):
             try:

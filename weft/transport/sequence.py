@@ -1,7 +1,7 @@
 """The collective calls of programs, compared between ranks when a program first runs.
 
 Each rank numbers the calls of each group as its programs run. When a program runs for the first
-time, the rank announces the digests of its calls and their numbers. A rank with other calls under
+time, the rank announces the digests of its calls and their numbers. A rank with other calls at
 these numbers reports the difference. No rank waits for that; later steps exchange nothing.
 """
 
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 EPOCH: Final = 1 << 40
 """More calls than a job makes."""
 HISTORY: Final = 256
-"""Of a group, how many runs of programs are remembered: others may be late with theirs."""
+"""The number of remembered runs for each group, for ranks that are late."""
 
 
 class Planned(NamedTuple):
@@ -46,7 +46,7 @@ class CallSequence:
         groups = dict.fromkeys([group for group, _ in calls])
         self.of: Final = {g: tuple([c for group, c in calls if group == g]) for g in groups}
         self.digests: Final = {g: [c.digest for c in found] for g, found in self.of.items()}
-        self.told_in: object = None  # the job whose ranks know of it
+        self.told_in: object = None  # the monitor that has announced it
 
 
 class Run(NamedTuple):
@@ -117,7 +117,7 @@ class CallLog:
                 if difference is not None:
                     found.append(difference)
                 elif self._next.get(each.group, self._first) < each.start + len(each.digests):
-                    kept.append(each)  # this rank has not come so far
+                    kept.append(each)  # this rank has not made this call yet
         self._announced = kept
         return found
 
@@ -131,7 +131,7 @@ class CallLog:
         return None
 
     def call(self, group: int, number: int) -> Planned | None:
-        """This rank's call of that number, if it is remembered."""
+        """This rank's call with that number, if remembered."""
         with self._lock:
             for run in self._runs.get(group, ()):
                 if run.start <= number < run.start + len(run.calls):
@@ -140,6 +140,6 @@ class CallLog:
 
 
 def _common(run: Run, told: Announced) -> Iterator[int]:
-    """The numbers that both ranks have calls for."""
+    """The numbers for which both ranks have calls."""
     first = max(run.start, told.start)
     yield from range(first, min(run.start + len(run.digests), told.start + len(told.digests)))

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from weft.errors import DistributedError
 from weft.host.cores import launched
+from weft.ir.hooks import HOOKS
 from weft.ir.node import NOT_THE_USER, at_user_line
 from weft.transport.arrival import note_failure, tell
 from weft.transport.base import Transport, described
@@ -27,9 +28,9 @@ from weft.transport.shared_memory import share
 from weft.transport.supervisor import JOINED, LEFT
 
 LOCAL: Final = 1 << 24
-"""Numbers from here on are of groups that their members alone have made."""
+"""Group numbers from here on belong to groups that only their members created."""
 FAREWELL_SECONDS: Final = 2.0
-"""How long a rank that has failed waits for the others to say so, too."""
+"""How long a failed rank waits for the others to end."""
 
 
 class Session:
@@ -54,16 +55,16 @@ class Session:
         self._join_memory(self.world)
 
     def _join_memory(self, group: Group) -> None:
-        """Let a group use shared memory, if all members have it."""
+        """Let a group use shared memory if all members have it."""
         group.channel = None if self.memory is None else self.memory.channel(group)
 
     def new_group(
         self, ranks: Sequence[int], timeout: float | None = None, local: bool = False
     ) -> Group:
-        """A group of these ranks; all ranks of the job make it, members or not.
+        """A group of these ranks; all ranks of the job call it, members or not.
 
         Args:
-            local: whether its members alone make it; its number follows from them then.
+            local: whether only its members call it; its number is then derived from their ranks.
 
         Raises:
             DistributedError: a rank is out of range, or occurs twice.
@@ -81,7 +82,7 @@ class Session:
         return group
 
     def _local_number(self, ranks: tuple[int, ...]) -> int:
-        """A number that all members find by themselves, beyond those of other groups."""
+        """A number that all members compute without communication, from `LOCAL` on."""
         count = self._made.setdefault(ranks, itertools.count())
         return LOCAL + (zlib.crc32(repr((ranks, next(count))).encode()) >> 8)
 
@@ -95,7 +96,7 @@ class Session:
         """Leave the job together with all other ranks.
 
         Raises:
-            DistributedError: ranks do not end.
+            DistributedError: other ranks do not end in time.
         """
         monitor = self.monitor
         for group in self.groups.values():
@@ -109,7 +110,7 @@ class Session:
             monitor.end(FAREWELL_SECONDS)
             sys.stdout.flush()
             sys.stderr.flush()
-            os._exit(1)  # MPI's own end would wait for ranks that never come
+            os._exit(1)  # MPI_Finalize would wait for ranks that never come
         late = monitor.end(self.timeout)
         failure = self.transport.failure
         if late or failure is not None:
@@ -123,30 +124,28 @@ class Session:
 
 _current: Final[list[Session]] = []
 monitors: Final[list[Monitor]] = []
-"""The monitor of the job of several ranks that this process is part of; empty in other processes.
+"""The monitor of this process's job; empty if there is none or the job has one rank.
 
-Every step asks whether there is one, so it is a list to look at and not a function to call.
+Every step checks it, so it is a list to read and not a function to call.
 """
-before_end: Final[list[Callable[[], None]]] = []
-"""What has to be done before this process leaves the job."""
 
 
 def current() -> Session | None:
-    """The job of this process, if it has begun."""
+    """The job of this process, if there is one."""
     return _current[-1] if _current else None
 
 
 def enter(sequence: CallSequence) -> None:
-    """Record a run of a program with these calls, which other ranks compare with theirs."""
+    """Record a run of a program with these calls; other ranks compare them with theirs."""
     for monitor in monitors:
         monitor.enter(sequence)
 
 
 def step_failed(error: BaseException | None) -> None:
-    """See that nothing goes on working in the memory of a step that has failed.
+    """Stop all work in the memory of a step that has failed.
 
     Args:
-        error: why, if that is known.
+        error: the reason, if known.
     """
     for each in _current:
         if each.transport.tickets:
@@ -157,7 +156,7 @@ def world() -> Group:
     """The group of all ranks.
 
     Raises:
-        DistributedError: no job has begun.
+        DistributedError: there is no job.
     """
     if not _current:
         raise DistributedError(
@@ -170,14 +169,14 @@ def begin(
     timeout: float = TIMEOUT_SECONDS, exchange: Callable[[], Any] | None = None,
     native: Native | None = None,
 ) -> Session:  # fmt: skip
-    """Join the job that a launcher has started, or be alone in one.
+    """Join the job that a launcher has started, or start a world of one.
 
     Args:
-        exchange: gives the native function of prepared messages; see `MpiTransport`.
-        native: those of memory that ranks share.
+        exchange: loads the native function for persistent messages; see `MpiTransport`.
+        native: native functions for shared memory.
 
     Raises:
-        DistributedError: this process is part of one already, or there is no MPI.
+        DistributedError: this process is already in a job, or there is no MPI.
     """
     if _current:
         raise DistributedError(
@@ -207,9 +206,8 @@ def end() -> None:
 
 
 def _finish(session: Session) -> None:
-    """Do what is left to do: other ranks may wait for it."""
-    for work in before_end:
-        work()
+    """Finish pending communication, for which other ranks may wait."""
+    HOOKS.before_end()
     if session.transport.failure is None:
         session.transport.worker.catch_up()
     for group in session.groups.values():
@@ -245,7 +243,7 @@ def _at_exit() -> None:
 
 
 def _told(rank: int, error: BaseException) -> str:
-    """An exception as other ranks are told of it, with the user's line."""
+    """An exception as other ranks report it, with the user's line."""
     if isinstance(error, DistributedError):
         return str(error)
     place = ""

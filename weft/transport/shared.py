@@ -1,6 +1,6 @@
 """Collectives in shared memory: each member writes a piece at a time and reads the others'.
 
-Sums use the fixed tree of `weft.transport.reduction`, so they have the bits of sums by messages.
+Sums use the fixed tree of `weft.transport.reduction`, so they are bitwise those of messages.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from weft.transport.shared_call import SharedCall
 from weft.transport.shared_reduction import Reduction, ReductionInParts
 
 WHOLE_BYTES: Final = 1 << 15
-"""Up to that, each member of more than two reads what all others have, and meets them once."""
+"""Up to this size, with more than two members, each reads all others' data in one round."""
 MOST_KEPT: Final = 64
-"""Reductions of a group that are prepared: then all are forgotten."""
+"""The number of prepared reductions of a group; beyond it all are dropped."""
 
 
 def all_reduce(
     group: Group, channel: Channel, xs: Sequence[Array], outs: Sequence[Array], name: str,
     what: str,
 ) -> None:  # fmt: skip
-    """Reduce arrays of one type over the members into every `outs`, which may be `xs`."""
+    """Reduce arrays of one type over the members into each member's `outs`, which may be `xs`."""
     x = xs[0]
     key = what, name, x.dtype, x.shape if len(xs) == 1 else tuple([x.shape for x in xs])
     found = group.prepared.get(key)
@@ -43,7 +43,7 @@ def all_reduce(
 def native_call(
     group: Group, sizes: Sequence[int], dtype: Any, name: str, what: str
 ) -> SharedCall | None:
-    """The all-reduce of arrays of so many elements, for native code; `None` if it cannot make it.
+    """The native all-reduce of arrays of these sizes; `None` if native code does not have it.
 
     It has the tag, the rounds and the bits of `all_reduce`.
     """
@@ -57,7 +57,7 @@ def native_call(
 
 
 def _is_read_whole(group: Group, xs: Sequence[Array]) -> bool:
-    """Whether each member reduces everything, instead of a part."""
+    """Whether each member reduces everything instead of a shard."""
     size = sum([x.nbytes for x in xs])
     return size <= WHOLE_BYTES or (group.size == 2 and is_plain(xs[0].dtype))
 
@@ -65,9 +65,9 @@ def _is_read_whole(group: Group, xs: Sequence[Array]) -> bool:
 def all_gather(
     group: Group, channel: Channel, xs: Sequence[Array], outs: Sequence[Sequence[Array]], what: str
 ) -> None:  # fmt: skip
-    """Fill each of `outs` with each member's part of that array, whose lengths may differ.
+    """Fill each of `outs` with the members' shards of that array, whose lengths may differ.
 
-    Of one's own arrays, what fits one's own part is taken.
+    A member's arrays may be longer than its shards; the rest is not sent.
     """
     with group.call(what) as tag:
         channel.call(tag)
@@ -103,7 +103,7 @@ def gather_lists(group: Group, channel: Channel, arrays: Sequence[Sequence[Array
 
 
 def _with_memory(arrays: Sequence[Array], slot: Array) -> Iterator[tuple[Array, Array]]:
-    """The bytes of arrays, each with the part of a slot that it goes through."""
+    """The bytes of arrays, each with its part of a slot."""
     begin = 0
     for data in map(bytes_of, arrays):
         yield data, slot[begin : begin + data.size]

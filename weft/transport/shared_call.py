@@ -19,8 +19,8 @@ class SharedCall:
 
     Args:
         name: of the reduction.
-        what: the call, as it is to be named.
-        sizes: elements of each array, which fit the slots together.
+        what: the call, as errors name it.
+        sizes: the number of elements of each array; together they fit a slot.
         neutral: see `Group.call`.
     """
 
@@ -40,11 +40,11 @@ class SharedCall:
 
     @property
     def is_shown(self) -> bool:
-        """Whether it is to be waited for: native code has raised its flag, and others have not."""
+        """Whether it must be waited for: native code has raised its flag, but others have not."""
         return self.table.stage == SHOWN
 
     def wait(self) -> None:
-        """Wait until all have raised their flags; native code adds up then.
+        """Wait until all members have raised their flags; native code then reduces.
 
         Raises:
             DistributedError: a member failed, ended or did not answer.

@@ -22,11 +22,11 @@ from weft.transport.group import Group
 from weft.transport.native import Native
 
 MOST_GROUPS: Final = 64
-"""Later ones send messages. Memory that no group has written to is not there."""
+"""The most groups with shared memory; later ones send messages. Unused memory is not resident."""
 
 START: Final = (1 << 32) - 1
-"""The number of the group in which ranks meet at the start: its calls are not the job's own, and a
-rank that is late may still be told of them when the job makes its first."""
+"""The number of the group that ranks use at the start. It differs from the job's groups, because a
+late rank may still receive notes about its calls when the job makes its first call."""
 
 
 class SharedMemory:

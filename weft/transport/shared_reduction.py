@@ -1,6 +1,6 @@
 """All-reduce of arrays of given shapes in shared memory, prepared once.
 
-The concatenated arrays of a call pass through the slots in rounds.
+The concatenated arrays of a call go through the slots in rounds.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from weft.transport.reduction import REDUCTIONS, Tree, is_plain, zeros_for
 from weft.transport.shared_call import SharedCall
 
 ROUND_BYTES: Final = 1 << 19
-"""What passes in a round, if more than fits a slot: 131 MB of two ranks take 17 ms, and 19 with
-1 MiB, as the input, the other's slot and the result share a cache of 1 MiB."""
+"""The size of a round, for data that does not fit a slot: with two ranks 131 MB take 17 ms, and 19
+with 1 MiB, because the input, the other's slot and the result share a cache of 1 MiB."""
 RUNS: Final = 3
-"""After so many runs a call is worth a native function, which may have to be compiled."""
+"""The number of runs after which a native function, which may need compiling, pays off."""
 
 
 class _Segment(NamedTuple):
@@ -39,7 +39,7 @@ class _Round(NamedTuple):
     Attributes:
         size: the number of elements.
         rows: each member's memory, for each slot.
-        parts: the same, by segments.
+        parts: the same memory, divided into segments.
     """
 
     segments: list[_Segment]
@@ -77,7 +77,7 @@ class Reduction:
 
         self._dtype, self._size, self._runs = dtype, whole.size, 0
 
-        # One array in one round: what takes microseconds is not to wait for loops of Python.
+        # One array in one round takes microseconds, so it avoids Python loops.
         alone = self._single and self._function is not None and len(xs) == 1 and xs[0].size
         self._alone = [
             [row.reshape(xs[0].shape) for row in self._rounds[0].rows[turn]] for turn in (0, 1)
@@ -92,7 +92,7 @@ class Reduction:
         return _Round(segments, size, rows, parts)
 
     def run(self, xs: Sequence[Array], outs: Sequence[Array]) -> None:
-        """Reduce `xs` over the members into every `outs`, which may be `xs`."""
+        """Reduce `xs` over the members into each member's `outs`, which may be `xs`."""
         group, transport = self._group, self._group.transport
         if self._alone is not None:
             self._run_alone(self._alone, xs[0], outs[0])
@@ -130,7 +130,7 @@ class Reduction:
             self._combine(a, b, out)
 
     def _load(self, shape: tuple[int, ...]) -> None:
-        """Have native code make the call from now on, which is made again and again."""
+        """Let native code make the call from now on, because it is repeated."""
         self._runs += 1
         group, channel, dtype = self._group, self._channel, self._dtype
         if self._runs == RUNS:
@@ -144,7 +144,7 @@ class Reduction:
     def _made_by(
         self, native: Callable[[Array, Array], None], call: SharedCall
     ) -> Callable[[Array, Array], bool]:
-        """What has native code make the call; gives whether it has: else nothing has happened."""
+        """A function that runs the native call; returns whether it ran, else nothing changed."""
         table, channel, slots = call.table, self._channel, self._alone
         assert slots is not None
 
@@ -162,13 +162,13 @@ class Reduction:
         return made
 
     def _combine(self, a: Array, b: Array, out: Array) -> None:
-        """What one array of two members becomes."""
+        """Reduce one array of two members."""
         self._function(a, b, out=out)
         if self._mean:
-            np.multiply(out, 0.5, out)  # the bits of a division by 2, in less time
+            np.multiply(out, 0.5, out)  # bitwise a division by 2, but faster
 
     def _show(self, each: _Round, xs: Sequence[Array]) -> int:
-        """Write this member's elements to its slot."""
+        """Write this member's elements of a round to its slot."""
         turn, own = self._channel.next_turn(), self._index
         for segment, part in zip(each.segments, each.parts[turn], strict=True):
             self._channel.write(part[own], xs[segment.array][segment.begin : segment.end])
@@ -177,21 +177,21 @@ class Reduction:
     def _reduce(
         self, each: _Round, turn: int, xs: Sequence[Array], outs: Sequence[Array]
     ) -> None:  # fmt: skip
-        """Reduce what all members have written."""
+        """Reduce what all members have written in a round."""
         if self._function is None:
-            rows = [row.copy() for row in each.rows[turn]]  # others read them, too
+            rows = [row.copy() for row in each.rows[turn]]  # other members read them, too
             Tree(rows, self._name).into(rows[0])
             for array, begin, end, place in each.segments:
                 np.copyto(outs[array][begin:end], rows[0][place : place + end - begin])
             return
         for (array, begin, end, _), rows in zip(each.segments, each.parts[turn], strict=True):
-            own = xs[array][begin:end]  # in this core's cache; the slot may not be
+            own = xs[array][begin:end]  # in this core's cache, unlike perhaps the slot
             a, b = (own, rows[1]) if self._index == 0 else (rows[0], own)
             self._combine(a, b, outs[array][begin:end])
 
 
 class ReductionInParts(Reduction):
-    """All-reduce in which each member reduces a part in the slots, then all read the parts."""
+    """All-reduce in which each member reduces a shard in the slots, then all read the shards."""
 
     def _reduce(
         self, each: _Round, turn: int, xs: Sequence[Array], outs: Sequence[Array]

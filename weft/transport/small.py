@@ -11,9 +11,9 @@ from weft.transport.group import Group
 from weft.transport.reduction import Tree, zeros_for
 
 MOST_BYTES: Final = 1 << 20
-"""Of the memory of one, for all members' elements."""
+"""The most memory of one reduction, for all members' elements."""
 MOST_KEPT: Final = 64
-"""Of a group: then all are forgotten."""
+"""The number of prepared reductions of a group; beyond it all are dropped."""
 
 
 class SmallReduction:
@@ -40,7 +40,7 @@ class SmallReduction:
             np.copyto(self._own, x)
             try:
                 self._group.repeat(self._what, self.exchange, self._neutral)
-            except BaseException:  # messages are under way that nobody waits for any more
+            except BaseException:  # nobody waits any more for messages in flight
                 self._group.prepared.clear()
                 raise
             transport.tally.sent += self._sent
@@ -61,5 +61,5 @@ def small_reduction(group: Group, x: Array, name: str, what: str) -> SmallReduct
 
 
 def is_small(group: Group, size: int, most: int) -> bool:
-    """Whether arrays of so many bytes use it."""
+    """Whether arrays of `size` bytes use it."""
     return size <= most and size * group.size <= MOST_BYTES

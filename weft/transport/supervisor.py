@@ -1,8 +1,8 @@
-"""Starts one rank and watches over it: tells how it ended, and removes what it left behind.
+"""Starts and supervises one rank: reports how it ended, and removes what it left behind.
 
-MPI's launcher runs this file in place of each rank, on every host. It imports the standard library
-alone, as it starts before each rank. The rank is killed when the launcher is gone; a guard, which
-MPI's launcher does not know, does the same when this process is killed.
+MPI's launcher runs this file in place of each rank, on every host. It imports only the standard
+library, because it starts before each rank. The rank is killed when the launcher is gone; a guard
+process, unknown to MPI's launcher, does the same when this process is killed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 NEWS: Final = b"\x1d"
-"""Begins a line for `weft launch`: an exit code, and a text unless the rank has told why it ended.
-The code of a rank that has just begun is -1."""
+"""Starts a line for `weft launch`: an exit code, and a text unless the rank has reported why it
+ended. The code of a rank that has just started is -1."""
 BEGUN: Final = -1
 TOLD: Final = "TOLD_TO_SUPERVISOR"
-"""Environment variable: the pipe through which a rank tells where it stands, its inode, the
-rank's process. See `weft.transport.arrival`."""
+"""Environment variable: the pipe through which a rank reports its state, the pipe's inode, and the
+rank's process ID. See `weft.transport.arrival`."""
 JOINED, LEFT, FAILED = b"+", b"-", b"!"
 MEMORY: Final = "/dev/shm"
 _NAMES: Final = ("mpich_shm_", "mpich_vci_")
@@ -48,7 +48,7 @@ def main(folder: str, command: list[str]) -> int:
     """Runs a rank; returns its exit code, 128 and more for signals.
 
     Args:
-        folder: of `weft launch`, if that runs on this host.
+        folder: the folder of `weft launch`, if it runs on this host.
     """
     parent = os.getppid()
     die_with_parent(signal.SIGTERM)
@@ -72,13 +72,13 @@ def main(folder: str, command: list[str]) -> int:
 
 
 def _tell(code: int, text: str = "") -> None:
-    """Tell `weft launch`, which reads the rank's errors."""
+    """Report to `weft launch`, which reads the rank's standard error."""
     with contextlib.suppress(OSError):
         os.write(2, NEWS + f"{code} {text}\n".encode())
 
 
 def _note_orphan(folder: str) -> None:
-    """Tell `weft launch` that nothing passes on what ranks on this host write."""
+    """Report to `weft launch` that the output of this host's ranks is no longer forwarded."""
     rank = os.environ.get("PMI_RANK", "0")
     with open(os.path.join(folder, f"failed-{rank}"), "w", encoding="utf-8") as file:
         file.write(
@@ -97,8 +97,8 @@ class _Rank:
     """The rank's process.
 
     Attributes:
-        names: files that MPI has made for memory that ranks share.
-        asked: whether it was told to end by whoever started it.
+        names: files of MPI's shared memory.
+        asked: whether the launcher has asked it to end.
     """
 
     def __init__(self, command: list[str], guard: int) -> None:
@@ -131,8 +131,8 @@ class _Rank:
             os._exit(127)
 
     def send(self, number: int) -> None:
-        """Pass on a signal; a rank that was asked to end has two seconds."""
-        if number in (signal.SIGHUP, signal.SIGINT):  # what `weft launch` asks for
+        """Forward a signal; a rank that was asked to end has two seconds to do so."""
+        if number in (signal.SIGHUP, signal.SIGINT):  # sent by `weft launch`
             self.asked = True
         if number == signal.SIGTERM:
             self._kill_at = time.monotonic() + _TERM_SECONDS
@@ -157,14 +157,14 @@ class _Rank:
                     sources.remove(source)  # the rank's process has become another program
 
     def _end_late(self, parent: int) -> None:
-        """Kill the rank if nobody waits for it, or if it does not end though it was asked to."""
+        """Kill the rank if the launcher is gone, or if it was asked to end and does not."""
         orphan = os.getppid() != parent
         self.asked |= orphan
         if orphan or (self._kill_at is not None and time.monotonic() > self._kill_at):
             os.kill(self.pid, signal.SIGKILL)
 
     def _read(self, source: int) -> bool:
-        """Take what has come; whether more may come."""
+        """Read what has arrived; returns whether more may follow."""
         data = os.read(source, 1 << 16) if select.select([source], [], [], 0)[0] else b""
         if source == self._source:
             self._notes += data
@@ -178,7 +178,7 @@ class _Rank:
             _send(self._guard, f"name {name}")
 
     def told(self, status: int) -> str | None:
-        """Why the job cannot go on; empty if the rank has said so itself, `None` if it can."""
+        """Why the job cannot continue; empty if the rank has reported it, `None` if it can."""
         code, inside = os.waitstatus_to_exitcode(status), self._notes.count(JOINED)
         inside -= self._notes.count(LEFT)
         place = f"(host {socket.gethostname()}, pid {self.pid})"
@@ -205,11 +205,11 @@ def mapped(pid: int) -> set[str]:
             found.update(line[line.find("/") :].rstrip("\n") for line in lines if "/" in line)
     prefixes = tuple(f"{MEMORY}/{name}" for name in _NAMES)
     made = [path for path in found if path.startswith(prefixes) and " " not in path]
-    return {path[len(MEMORY) + 1 :] for path in made}  # with a space: deleted already
+    return {path[len(MEMORY) + 1 :] for path in made}  # a path with a space is of a deleted file
 
 
 def _watch_memory() -> int:
-    """What tells of files that are made or opened in the folder of shared memory; -1 if nothing."""
+    """An inotify descriptor for files in the folder of shared memory; -1 if there is none."""
     if sys.platform != "linux":
         return -1
     libc = ctypes.CDLL(None)
@@ -220,7 +220,7 @@ def _watch_memory() -> int:
 
 
 def clean(pid: int, names: set[str]) -> None:
-    """Kill what a rank that has failed has started, and remove MPI's memory."""
+    """Kill the child processes of a failed rank, and remove MPI's memory."""
     with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
     for name in names:
@@ -238,7 +238,7 @@ def _pass_signals(rank: _Rank) -> None:
 
 
 def _start_guard() -> int:
-    """A process that cleans up once this one was killed; returns the pipe on which it is told."""
+    """Start a process that cleans up if this one is killed; returns the pipe to it."""
     read, write = os.pipe()
     child = os.fork()
     if child:
@@ -247,16 +247,16 @@ def _start_guard() -> int:
         return write
     os.close(write)
     os.setsid()
-    if os.fork() == 0:  # nobody's child: MPI's launcher waits for none of its own
+    if os.fork() == 0:  # an orphan, so that MPI's launcher does not wait for it
         _quietly(lambda: _guard(read), read)
     os._exit(0)
 
 
 def _quietly(work: Callable[[], None], keep: int) -> None:
-    """Do the work with no open file but one."""
+    """Do the work with all files closed but one."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
-        os.dup2(nothing, fd)  # whoever reads the rank's output waits for its end
+        os.dup2(nothing, fd)  # else readers of the rank's output would wait for this process
     os.closerange(max(3, keep + 1), 1 << 16)
     os.closerange(3, keep)
     try:
@@ -266,7 +266,7 @@ def _quietly(work: Callable[[], None], keep: int) -> None:
 
 
 def _guard(read: int) -> None:
-    """Read what is told, to its end."""
+    """Read the supervisor's messages until the pipe closes, then clean up."""
     for number in _PASSED_ON:
         signal.signal(number, signal.SIG_IGN)
     words = [line.split(" ", 1) for line in _lines(read)]

@@ -1,4 +1,4 @@
-"""Counters of a rank's communication, and spans of its calls if asked for."""
+"""Counters of a rank's communication, and optionally the spans of its calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.transport.native import CALLS, SENT, TRACED
 
 
 class Span(NamedTuple):
-    """A call, with its begin and end in nanoseconds of this host's monotonic clock."""
+    """A call, with its start and end in nanoseconds of this host's monotonic clock."""
 
     what: str
     begin: int
@@ -18,17 +18,16 @@ class Span(NamedTuple):
 
 
 class Tally:
-    """Counts since the job began, or since `reset`.
+    """Counters since the job started, or since `reset`.
 
     Args:
-        words: in which native code counts its own calls.
+        words: hold native code's own counters.
 
     Attributes:
-        calls: made together with others, but for those of native code.
-        sent: bytes, in these.
-        seconds: within calls, without those of a few bytes that had not to wait.
-        waited: for how many seconds each other rank was waited for. Several may be waited for at
-            the same time.
+        calls: the number of collectives that Python made; see `all_calls`.
+        sent: the bytes that these sent.
+        seconds: the time in collectives, without small ones that did not wait.
+        waited: the seconds of waiting for each other rank. A call may wait for several at a time.
     """
 
     def __init__(self, words: Any) -> None:
@@ -40,7 +39,7 @@ class Tally:
 
     @property
     def spans(self) -> list[Span] | None:
-        """The calls one by one, while somebody wants to know."""
+        """The calls one by one, while they are recorded; else `None`."""
         return self._spans
 
     @spans.setter
@@ -50,7 +49,7 @@ class Tally:
 
     @contextlib.contextmanager
     def from_python(self) -> Iterator[None]:
-        """Inside, Python makes the calls of programs that native code would make."""
+        """Context in which Python makes the calls that native code would make."""
         before = self._words[TRACED]
         self._words[TRACED] = 1
         try:
@@ -60,12 +59,12 @@ class Tally:
 
     @property
     def all_calls(self) -> int:
-        """Made together with others."""
+        """The number of collectives, including those of native code."""
         return self.calls + self._words[CALLS]
 
     @property
     def all_sent(self) -> int:
-        """Bytes sent to others."""
+        """The bytes sent to other ranks, including those of native code."""
         return self.sent + self._words[SENT]
 
     def wait_for(self, ranks: Sequence[int], seconds: float) -> None:

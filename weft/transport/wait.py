@@ -15,14 +15,14 @@ SPIN_SECONDS: Final = 200e-6
 LEAST_SLEEP: Final = 20e-6
 MOST_SLEEP: Final = 100e-6
 LONG_SLEEP: Final = 500e-6
-"""After `GRACE_SECONDS`."""
+"""The sleep between polls after `GRACE_SECONDS`."""
 BURST: Final = 16
-"""MPI moves a little at each question, 1 us each: so many before a sleep make 105 MB/s of 70 over
-a link of 1 Gbit/s."""
+"""Polls before each sleep. MPI transfers a little at each poll of 1 us; a burst raises the
+throughput over a link of 1 Gbit/s from 70 to 105 MB/s."""
 ATTENTION_SECONDS: Final = 2e-3
-"""After that, and after 4, 16, ... times as long, the monitor looks for news at once."""
+"""After this time, and after 4, 16, ... times as long, the monitor reads notes at once."""
 GRACE_SECONDS: Final = 1.0
-"""What a rank sent before it ended may still be on its way for that long."""
+"""How long messages may still arrive that a rank sent before it ended."""
 
 
 def wait(transport: Transport, pending: Pending, timeout: float) -> None:
@@ -30,7 +30,7 @@ def wait(transport: Transport, pending: Pending, timeout: float) -> None:
 
     Raises:
         DistributedTimeoutError: ranks have not answered for `timeout` seconds.
-        DistributedError: a rank has failed, or one that is waited for has ended.
+        DistributedError: a rank has failed, or a missing one has ended.
     """
     if pending.done():
         return
@@ -38,7 +38,7 @@ def wait(transport: Transport, pending: Pending, timeout: float) -> None:
         _wait(transport, pending, timeout)
     except BaseException as error:
         pending.give_up()
-        if not isinstance(error, DistributedError):  # the others go on as if all had been there
+        if not isinstance(error, DistributedError):  # the other ranks do not know of it
             transport.fail(f"rank {transport.rank} left {transport.waiting}: {described(error)}")
         raise
 
@@ -67,7 +67,7 @@ def _wait(transport: Transport, pending: Pending, timeout: float) -> None:
         tally.wait_for(late, now - last)
         last, late = now, pending.missing()
         if passed > ATTENTIVE_SECONDS:
-            have_effect()  # of Ctrl-C, even in a step
+            have_effect()  # Ctrl-C takes effect, even within a step
         if passed > GRACE_SECONDS:
             _look(transport, pending, passed, timeout)
     tally.wait_for(late, time.monotonic() - last)
@@ -76,18 +76,18 @@ def _wait(transport: Transport, pending: Pending, timeout: float) -> None:
 
 
 def _look(transport: Transport, pending: Pending, passed: float, timeout: float) -> None:
-    """Whether waiting may still help."""
+    """Whether the missing messages may still arrive."""
     if transport.left:
         gone = sorted(transport.left.intersection(pending.missing()))
         if gone and not pending.done():
             text = f"{transport.waiting}: {named(gone)} ended before it"
             raise DistributedError(transport.fail(text).text)
     late = pending.missing() if passed > timeout else []
-    if late:  # not if all came while this process was stopped
+    if late:  # else all arrived while this process was stopped
         text = f"{transport.waiting}: no answer from {named(late)} for {timeout:g} s"
         raise DistributedTimeoutError(transport.fail(text).text)
 
 
 def named(ranks: list[int]) -> str:
-    """Ranks as text, for messages."""
+    """Ranks as text, for error messages."""
     return f"rank{'s' * (len(ranks) != 1)} {', '.join(map(str, ranks))}"

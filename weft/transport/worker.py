@@ -1,8 +1,8 @@
 """The communication thread: runs calls in order while the process computes.
 
-Where a rank computes on its only core, the thread would take turns with the one that computes, and
-two ranks would wait for each other's turns. Calls that need nothing but the core are deferred
-there: whoever waits for one makes it.
+If a rank has a single core, the thread would compete with the one that computes, and two ranks
+would wait for each other. There, calls that only need the core are deferred: a thread that waits
+for such a call makes it.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ Work = tuple[Future[Any], Callable[[], Any]]
 
 
 class Worker:
-    """Does one piece of work after another; its thread starts with the first that is not deferred.
+    """Runs work in order of submission; its thread starts with the first that is not deferred.
 
-    There is one queue. Whoever does the next piece, the thread or a thread that waits, takes it
-    from the queue and does it while holding `_turn`, so that the order is that of submission.
+    There is one queue. The worker's thread, or a thread that waits, takes the next piece of work
+    from the queue and runs it while holding `_turn`, which keeps the order.
 
     Args:
-        words: in which native code is told that work may be left.
+        words: a flag in them tells native code that work may be pending.
     """
 
     def __init__(self, words: Any) -> None:
         self._words = words
         self._queue: deque[Work] = deque()
-        self._deferred = 0  # how many at the queue's end the thread was not told of
-        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()  # one for each it was told of
-        self._lock = threading.Lock()  # of what is queued
-        self._turn = threading.RLock()  # of whoever does it; a handler may come in between
+        self._deferred = 0  # pieces at the queue's end that the thread does not know of
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()  # an item a known piece
+        self._lock = threading.Lock()  # guards the queue
+        self._turn = threading.RLock()  # held while work runs; reentrant for signal handlers
         self._thread: threading.Thread | None = None
-        self._doing: threading.Thread | None = None  # who has the turn
-        self._last: Future[Any] | None = None  # that the thread was told of
-        self.busy = False  # whether anything may not be done yet
+        self._doing: threading.Thread | None = None  # the thread that holds the turn
+        self._last: Future[Any] | None = None  # the last piece that the thread knows of
+        self.busy = False  # whether work may be pending
 
     def submit(self, work: Callable[[], Any], deferred: bool = False) -> Future[Any]:
-        """Queue work, behind all that was queued before.
+        """Queue work.
 
         Args:
-            deferred: whether to do it only when it is waited for.
+            deferred: whether to run it only when it is waited for.
         """
         future = Future[Any]()
         with self._lock:
@@ -58,7 +58,7 @@ class Worker:
         return future
 
     def _tell(self) -> None:
-        """Tell the thread of all that is queued."""
+        """Wake the thread for everything in the queue."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="weft-exchange", daemon=True)
             self._thread.start()
@@ -68,7 +68,7 @@ class Worker:
         self._deferred = 0
 
     def catch_up(self) -> None:
-        """Do what was deferred; the thread does it, should that be at work."""
+        """Run deferred work; if the thread is at work, it does so."""
         if not self._deferred or self._is_at_work():
             return
         with self._lock:
@@ -79,7 +79,7 @@ class Worker:
             pass
 
     def _do_next(self, deferred: bool) -> bool:
-        """Do the next piece of work, a deferred one only if asked; whether there was one."""
+        """Run the next piece of work, a deferred one only if asked; whether there was one."""
         with self._turn:
             self._doing = threading.current_thread()
             try:
@@ -95,7 +95,7 @@ class Worker:
         return True
 
     def _is_at_work(self) -> bool:
-        """Whether the caller is what does the work: it would wait for itself."""
+        """Whether the caller is inside a piece of work, and so would wait for itself."""
         return threading.current_thread() is self._doing
 
     def drain(self) -> None:
@@ -105,8 +105,8 @@ class Worker:
         self.catch_up()
         last = self._last
         if last is not None:
-            last.exception()  # whoever waits for it raises it
-        with self._turn, self._lock:  # nobody is in the middle of a piece
+            last.exception()  # the thread that waits for the future raises it
+        with self._turn, self._lock:  # no piece of work is running
             if not self._queue:
                 self._last, self.busy = None, False
                 self._words[BUSY] = 0
@@ -118,7 +118,7 @@ class Worker:
 
 
 def _do(future: Future[Any], work: Callable[[], Any]) -> None:
-    """Do a piece of work."""
+    """Run a piece of work."""
     try:
         future.set_result(work())
     except BaseException as error:

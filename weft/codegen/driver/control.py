@@ -15,7 +15,7 @@ from weft.codegen.driver.layout import (
     Target,
     Unit,
 )  # fmt: skip
-from weft.codegen.procedure import Procedure, Ref, Word, i64, pointer, routine
+from weft.codegen.procedure import Procedure, Ref, Word, i64, pointer, routine, u8
 from weft.passes.control.record import Kind
 
 
@@ -47,7 +47,7 @@ def control(f: Procedure, program: Ref, unit: Ref, here: Word, field: Word) -> W
         _begin(f, program, steer, loop)
         f.give(following)
     with f.when(kind.equals(Kind.HOLDS)):
-        condition = args.at(0).load().to(ctypes.c_uint8)
+        condition = args.at(0).load().to(u8)
         with f.when(condition.load().equals(0)):
             f.give(target)
     with f.when(kind.equals(Kind.TEST) | kind.equals(Kind.HOLDS)):
@@ -82,7 +82,7 @@ def _begin(f: Procedure, program: Ref, steer: Ref, loop: Ref) -> None:
 
 def _latch(f: Procedure, program: Ref, steer: Ref, loop: Ref) -> None:
     """The end of an iteration. Returns from the function where the loop does not go on now."""
-    with f.when(program["error"].to(i64).load("seq_cst").has(-1)):
+    with f.when(program["error"].to(i64).load("seq_cst").differs(0)):
         f.give(BEYOND)
     done = loop["iterations"] + 1
     loop["iterations"] = done

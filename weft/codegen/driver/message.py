@@ -22,16 +22,16 @@ def exchange(f: Procedure, messages: Ref) -> int:
     _check(f, messages["start"].call("i32", count, requests))
     flag = f.room(ctypes.c_int32)
     with f.count(messages["most"]) as i:
-        with f.when((i & messages["mask"]).equals(0) & i.has(-1)):
+        with f.when((i & messages["mask"]).equals(0) & i.differs(0)):
             system.give_way(f)
         _check(f, messages["test"].call("i32", count, requests, flag, messages["statuses"]))
-        with f.when(flag.load().has(-1)):
+        with f.when(flag.load().differs(0)):
             f.give(1)
     return 0
 
 
 def _check(f: Procedure, error: Word) -> None:
-    with f.when(error.has(-1)):
+    with f.when(error.differs(0)):
         f.give(-error.wide())
 
 

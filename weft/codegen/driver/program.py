@@ -20,14 +20,14 @@ def run(f: Procedure, program: Ref) -> Word:
     """
     call, segment = program["resume_call"], program["resume_segment"]
     patience = program["patience"]
-    with f.when(patience.has(-1)):
+    with f.when(patience.differs(0)):
         program["deadline"] = system.now(f) + patience
     with f.when(patience.equals(0) | call.equals(0)):
         _patch(f, program)
         program["error"].to(i64).store(0, "seq_cst")
     alone = f.local(f.constant(1, "i1"))
     team = program["team"].to(Team)
-    with f.when(program["segment_count"].has(-1)):
+    with f.when(program["segment_count"].differs(0)):
         with f.when(team.field("size").load("acquire") < program["threads"]):
             f.give(UNDERSTAFFED)
         # If another program has the team, do without.
@@ -38,7 +38,7 @@ def run(f: Procedure, program: Ref) -> Word:
         serial(f, program, call)
     with f.when(~alone):
         _run_with(f, program, team, segment)
-    with f.when(program["resume_call"].has(-1)):
+    with f.when(program["resume_call"].differs(0)):
         f.give(PAUSED)
     return program["error"].to(i64).load("seq_cst")
 
@@ -74,7 +74,7 @@ def _run_with(f: Procedure, program: Ref, team: Ref, segment: Word) -> None:
 @routine(Program, result=i64)
 def land(f: Procedure, program: Ref) -> int:
     """The rest of a step that the caller has left, if it has: done when this returns."""
-    with f.when(program["aloft"].has(-1)):
+    with f.when(program["aloft"].differs(0)):
         team = program["team"].to(Team)
         mode = system.flushing(f)
         work(f, team, 0, team.field("finished"))

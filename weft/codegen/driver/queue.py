@@ -10,7 +10,7 @@ from weft.codegen.procedure import Procedure, Ref, i64, routine
 @routine(Queue)
 def wake(f: Procedure, queue: Ref) -> None:
     """Wakes whoever sleeps in a queue."""
-    with f.when(queue.field("sleeping").load("seq_cst").has(-1)):
+    with f.when(queue.field("sleeping").load("seq_cst").differs(0)):
         queue.field("sleeping").update("xchg", 0)
         queue.field("epoch").update("add", 1)
         system.wake_all(f, queue.field("epoch"))
@@ -34,5 +34,5 @@ def make_room(f: Procedure, team: Ref) -> None:
         others = mask.at(0).load()
         for i in range(1, words):
             others = others | mask.at(i).load()
-        with f.when(others.has(-1)):
+        with f.when(others.differs(0)):
             system.move(f, mask)

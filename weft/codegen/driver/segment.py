@@ -26,7 +26,7 @@ def _check(rounds: Repeat, flags: Word, error: Ref) -> None:
     """Leaves if the error cell is set and a call must not be made then."""
     f = flags.f
     with f.when(flags.has(GUARD)):
-        rounds.leave(error.load("seq_cst").has(-1))
+        rounds.leave(error.load("seq_cst").differs(0))
 
 
 @routine(Program, i64)

@@ -106,7 +106,7 @@ def flush_as(f: Procedure, wanted: Word) -> None:
         return
     mode = _mode(f)
     new = mode & ~bits | wanted & bits
-    with f.when((new ^ mode).has(-1)):
+    with f.when((new ^ mode).differs(0)):
         if f.machine.processor == "aarch64":
             f.invoke("void", "llvm.aarch64.set.fpcr", new)
         else:

@@ -37,7 +37,7 @@ def _execute_with_flags(f: Procedure, program: Ref, unit: Ref, thread: Word) -> 
         # it.
         program["unfinished"] = 1
         _run(f, unit, thread)
-        with f.when(program["unfinished"].has(-1)):
+        with f.when(program["unfinished"].differs(0)):
             program["error"].to(i64).store(2, "seq_cst")
     with f.when(~flags.has(HOST)):
         _run_kernel(f, unit, thread)

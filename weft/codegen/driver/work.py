@@ -30,7 +30,7 @@ def work(f: Procedure, team: Ref, me: Word, told: Word) -> None:
     queue = f.select(is_caller, team.field("callers"), team.field("workers")).to(Queue)
     own = team.field("heads").at(me).field("word")
     with f.repeat() as turns:
-        turns.leave(leave.load("acquire").has(-1))
+        turns.leave(leave.load("acquire").differs(0))
         looks, enlisted, epoch = f.local(0), f.local(f.constant(0, "i1")), f.local(0)
         with f.repeat() as scan:
             seen = own.load("acquire")
@@ -49,13 +49,13 @@ def work(f: Procedure, team: Ref, me: Word, told: Word) -> None:
                         _do(f, team, me, head, thread, word)
                         turns.again()
             with f.when(enlisted):
-                turns.leave(leave.load("acquire").has(-1))
+                turns.leave(leave.load("acquire").differs(0))
                 system.sleep(f, queue.field("epoch"), epoch)
                 _part(f, team, is_caller)
                 turns.again()
             with f.repeat() as idle:
                 looks.set(looks + 1)
-                turns.leave(leave.load("acquire").has(-1))
+                turns.leave(leave.load("acquire").differs(0))
                 with f.when(looks > team.field("turns").load("monotonic")):
                     # Announce the sleep, then look once more: whoever publishes either sees us or
                     # is seen.

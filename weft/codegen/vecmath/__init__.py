@@ -22,7 +22,7 @@ float64 stays below 2.5 (3.5 without fused multiply-add) on samples of some 100 
 are exact.
 """
 
-from weft import exports
+from weft import exports as _exports
 from weft.codegen.vecmath.basic import *
 from weft.codegen.vecmath.division import *
 from weft.codegen.vecmath.error import erf as erf
@@ -31,4 +31,4 @@ from weft.codegen.vecmath.inverse import *
 from weft.codegen.vecmath.power import *
 from weft.codegen.vecmath.trigonometric import *
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -6,10 +6,10 @@ element, so they are the same in any thread or process and after a resume; elsew
 `weft.manual_seed`.
 """
 
-from weft import exports
+from weft import exports as _exports
 from weft.data.transforms.color import *
 from weft.data.transforms.compose import *
 from weft.data.transforms.geometry import *
 from weft.data.transforms.tensor import *
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -22,6 +22,10 @@ class ColorJitter:
 
     A number `x` draws factors from [1 - x, 1 + x] (hue: shifts from [-x, x], at most 0.5 of the
     circle); a pair is the range itself.
+
+    Args:
+        brightness, contrast, saturation: ranges of the factors of each.
+        hue: the range of the shift.
     """
 
     def __init__(
@@ -74,7 +78,11 @@ def _shifted(image: Any, shift: float) -> Any:
 
 
 class Grayscale:
-    """Grayscale, in 1 or 3 channels."""
+    """Grayscale, in 1 or 3 channels.
+
+    Args:
+        num_output_channels: 1, or 3 equal ones.
+    """
 
     def __init__(self, num_output_channels: int = 1) -> None:
         self.channels = num_output_channels

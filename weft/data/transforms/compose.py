@@ -21,6 +21,9 @@ def random() -> np.random.Generator:
 class Compose:
     """Applies transforms one after the other.
 
+    Args:
+        transforms: functions of an image.
+
     >>> Compose([lambda x: x + 1, lambda x: x * 2])(3)
     8
     """
@@ -36,7 +39,12 @@ class Compose:
 
 
 class RandomApply:
-    """Applies all transforms with probability `p`, else none."""
+    """Applies all transforms with probability `p`, else none.
+
+    Args:
+        transforms: functions of an image.
+        p: the probability.
+    """
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]], p: float = 0.5) -> None:
         self.transforms = Compose(transforms)
@@ -48,7 +56,11 @@ class RandomApply:
 
 
 class Lambda:
-    """A function as a transform."""
+    """A function as a transform.
+
+    Args:
+        lambd: the function.
+    """
 
     def __init__(self, lambd: Callable[[Any], Any]) -> None:
         self.lambd = lambd

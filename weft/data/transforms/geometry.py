@@ -56,7 +56,12 @@ def resized(image: Any, height: int, width: int, box: Any = None) -> Any:
 
 
 class Resize:
-    """Resizes to (height, width), or the shorter side to a size, which keeps the aspect ratio."""
+    """Resizes to (height, width), or the shorter side to a size, which keeps the aspect ratio.
+
+    Args:
+        size: (height, width), or the size of the shorter side.
+        max_size: the most that the longer side may have, if `size` is one number.
+    """
 
     def __init__(self, size: Size, max_size: int | None = None) -> None:
         self.size = size
@@ -74,7 +79,12 @@ class Resize:
 
 
 class Pad:
-    """Adds a border of `padding` pixels (all sides; x and y; left, top, right, bottom)."""
+    """Adds a border of `padding` pixels (all sides; x and y; left, top, right, bottom).
+
+    Args:
+        padding: a number for all sides, two for x and y, or four for left, top, right and bottom.
+        fill: the value of the border.
+    """
 
     def __init__(self, padding: int | tuple[int, ...], fill: int = 0) -> None:
         sides = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
@@ -98,7 +108,11 @@ class Pad:
 
 
 class CenterCrop:
-    """Crops the center; smaller images are padded with 0."""
+    """Crops the center; smaller images are padded with 0.
+
+    Args:
+        size: (height, width), or the side of a square.
+    """
 
     def __init__(self, size: Size) -> None:
         self.size = pair(size)
@@ -121,6 +135,12 @@ def _at_least(image: Any, height: int, width: int) -> Any:
 
 class RandomCrop:
     """Crops at a random place, after optional padding.
+
+    Args:
+        size: (height, width), or the side of a square.
+        padding: a border that is added first, as in `Pad`.
+        pad_if_needed: whether smaller images get a border.
+        fill: the value of borders.
 
     Raises:
         ShapeError: the image is smaller, and `pad_if_needed` is not set.
@@ -181,6 +201,11 @@ class RandomVerticalFlip:
 
 class RandomResizedCrop:
     """Crops a random area with a random aspect ratio, and resizes it.
+
+    Args:
+        size: (height, width) of the result, or the side of a square.
+        scale: the least and the largest share of the area.
+        ratio: the least and the largest aspect ratio.
 
     Source: Szegedy et al., "Going deeper with convolutions", 2014.
     """

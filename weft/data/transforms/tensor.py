@@ -73,6 +73,8 @@ class Normalize:
     """`(x - mean) / std` of each channel of tensors or arrays (..., channels, height, width).
 
     Args:
+        mean: what is subtracted from each channel.
+        std: by what each channel is divided.
         inplace: whether to change the image itself, whose numbers are then floating-point.
     """
 
@@ -96,6 +98,10 @@ class RandomErasing:
     Source: Zhong et al., "Random erasing data augmentation", 2017.
 
     Args:
+        p: the probability.
+        scale: the least and the largest share of the area.
+        ratio: the least and the largest aspect ratio.
+        value: a number, one for each channel, or `"random"`.
         inplace: whether to change the image itself.
     """
 
@@ -141,6 +147,11 @@ class MixUp:
     """Mixes each batch with a permutation of itself; labels become shares of `num_classes`.
 
     Use it as a `map` over batches (x, y): `dataset.batch(64).map(MixUp(10))`.
+
+    Args:
+        num_classes: the number of classes.
+        alpha: both parameters of the beta distribution that shares are drawn from; large ones give
+            shares near 1/2.
 
     Source: Zhang et al., "mixup: beyond empirical risk minimization", 2018.
     """

@@ -5,7 +5,7 @@ See docs/CHECKPOINTS.md.
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.distributed.checkpoint import format_utils as format_utils
 from weft.distributed.checkpoint import state_dict as state_dict
 from weft.distributed.checkpoint import stateful as stateful
@@ -17,4 +17,4 @@ from weft.distributed.checkpoint.state_dict_loader import *
 from weft.distributed.checkpoint.state_dict_saver import *
 from weft.distributed.checkpoint.stateful import Stateful as Stateful
 
-exports.gather(globals(), "format_utils", "state_dict", "stateful")
+_exports.gather(globals(), "format_utils", "state_dict", "stateful")

@@ -1,4 +1,4 @@
-"""`CheckpointException`: what went wrong on which ranks, the same on all of them."""
+"""`CheckpointException`: the errors of all ranks, the same on all of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from weft.collectives.elements import settle
+from weft.collectives.elements import compute_pending
 from weft.errors import CheckpointError
 from weft.transport import collective
 from weft.transport.group import Group
@@ -20,8 +20,8 @@ class CheckpointException(CheckpointError):
     """A checkpoint that ranks could not save or load; all of them raise it.
 
     Args:
-        msg: what was tried.
-        failures: the exceptions by rank, with where they were raised. Those of other ranks are
+        msg: what failed.
+        failures: the exceptions by rank, with the places that raised them. Those of other ranks are
             `CheckpointError`s with the same text.
 
     Example:
@@ -39,22 +39,23 @@ class CheckpointException(CheckpointError):
 
     @property
     def failures(self) -> dict[int, Failure]:
-        """The exceptions by rank, each with where it was raised."""
+        """The exceptions by rank, each with the place that raised it."""
         return self._failures
 
 
 def together(
     group: Group | None, name: str, work: Callable[[], T], tell: Callable[[T], Any] = lambda _: None
 ) -> tuple[T, list[Any]]:
-    """Does some work on all ranks; if it fails on any, all raise.
+    """Do some work on all ranks; if it fails on any, all raise.
 
     Args:
         group: the ranks; `None` for this process alone.
-        name: the caller's, for messages.
-        tell: what other ranks are told of a result, as JSON has it.
+        name: the caller, for error messages.
+        work: what each rank does.
+        tell: what to send to other ranks about a result, as JSON.
 
     Returns:
-        The result here, and what each rank tells.
+        The result on this rank, and what each rank sent.
 
     Raises:
         CheckpointException: it failed on a rank.
@@ -68,7 +69,7 @@ def together(
     own = {"error": _told(error), "told": told}
     every: list[Any] = [own]
     if group is not None:
-        settle()
+        compute_pending()
         data = json.dumps(own).encode()
         every = [json.loads(d) for d in collective.all_gather_bytes(group, data, f"{name}: ranks")]
     failures = {rank: one["error"] for rank, one in enumerate(every) if one["error"]}
@@ -83,7 +84,7 @@ def together(
 
 
 def _told(error: Exception | None) -> Any:
-    """The text of an error and where it was raised."""
+    """The text of an error and the place that raised it."""
     if error is None:
         return None
     frames = traceback.extract_tb(error.__traceback__)
@@ -97,7 +98,7 @@ def _failure(told: Any, error: Exception | None) -> Failure:
 
 
 def _text(failures: Mapping[int, Any], ranks: int) -> str:
-    """The errors, each once, with the ranks that had it unless all did."""
+    """The distinct errors, each with its ranks unless all had it."""
     by_text: dict[str, list[int]] = {}
     for rank, (text, _) in failures.items():
         by_text.setdefault(text, []).append(rank)

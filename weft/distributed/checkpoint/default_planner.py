@@ -1,4 +1,4 @@
-"""Planners: options of saving and loading. The plans themselves are Weft's."""
+"""Planners: options of saving and loading. They do not change Weft's plans."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner"]
 
 @dataclass
 class DefaultSavePlanner:
-    """Accepted by `save`; what its options choose does not change what is saved."""
+    """Accepted by `save`; its options do not change what is saved.
+
+    Args:
+        flatten_state_dict, flatten_sharded_tensors: have no effect.
+        dedup_replicated_tensors, dedup_save_to_lowest_rank: have no effect.
+        enable_plan_caching: has no effect.
+    """
 
     flatten_state_dict: bool = True
     flatten_sharded_tensors: bool = True
@@ -23,7 +29,8 @@ class DefaultLoadPlanner:
     """Options of `load`.
 
     Args:
-        allow_partial_load: keys that the checkpoint does not have keep their values.
+        flatten_state_dict, flatten_sharded_tensors: have no effect.
+        allow_partial_load: whether keys that the checkpoint does not have keep their values.
 
     Example:
         >>> import tempfile, weft as wf, weft.distributed.checkpoint as dcp

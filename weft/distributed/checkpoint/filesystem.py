@@ -1,4 +1,4 @@
-"""`FileSystemWriter` and `FileSystemReader`: the folder of a checkpoint, and what is in it."""
+"""`FileSystemWriter` and `FileSystemReader`: the folder of a checkpoint, and its contents."""
 
 from __future__ import annotations
 
@@ -42,13 +42,21 @@ class _Storage:
         return self.path
 
     def reset(self, checkpoint_id: Where | None = None) -> None:
-        """Take another folder."""
+        """Use another folder.
+
+        Args:
+            checkpoint_id: the folder.
+        """
         if checkpoint_id:
             self.path = Path(checkpoint_id)
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: Where) -> bool:
-        """Whether something may be the path of a checkpoint: no address of a remote store."""
+        """Whether a path may be that of a checkpoint: not an address of remote storage.
+
+        Args:
+            checkpoint_id: the path.
+        """
         return "://" not in os.fspath(checkpoint_id)
 
 
@@ -57,9 +65,9 @@ class FileSystemWriter(_Storage):
 
     Args:
         path: the folder; created if it does not exist.
-        overwrite: whether an older checkpoint there is replaced; if not, `save` raises.
-
-    The other arguments are accepted and change nothing: each rank writes one file, which is synced.
+        single_file_per_rank, sync_files: have no effect: each rank writes one file and syncs it.
+        thread_count, per_thread_copy_ahead, cache_staged_state_dict: have no effect.
+        overwrite: whether an older checkpoint there is replaced; if not, `save` raises an error.
     """
 
     def __init__(
@@ -72,10 +80,14 @@ class FileSystemWriter(_Storage):
 
 
 class FileSystemReader(_Storage):
-    """The folder that `load` reads: of `save`, of a `Checkpointer`, or one of its checkpoints."""
+    """The folder that `load` reads: of `save`, of a `Checkpointer`, or one of its checkpoints.
+
+    Args:
+        path: the folder.
+    """
 
     def read_metadata(self) -> Metadata:
-        """What the checkpoint contains, from the headers of its files.
+        """The contents of the checkpoint, from the headers of its files.
 
         Raises:
             DataError: there is no checkpoint, or it is damaged.
@@ -84,8 +96,8 @@ class FileSystemReader(_Storage):
             >>> import tempfile, weft as wf, weft.distributed.checkpoint as dcp
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     _ = dcp.save({"w": wf.ones(2, 3)}, checkpoint_id=folder)
-            ...     found = dcp.FileSystemReader(folder).read_metadata()
-            >>> found.state_dict_metadata["w"].size
+            ...     metadata = dcp.FileSystemReader(folder).read_metadata()
+            >>> metadata.state_dict_metadata["w"].size
             (2, 3)
         """
         path, manifest = checkpoint_at(self.path)
@@ -96,10 +108,10 @@ class FileSystemReader(_Storage):
 def folder_of(
     name: str, checkpoint_id: Where | None, storage: _Storage | None, kind: type[_Storage]
 ) -> Path:
-    """The folder that `checkpoint_id` or a reader or writer names; the first counts.
+    """The folder that `checkpoint_id`, or else a reader or writer, names.
 
     Raises:
-        ArgumentError: neither is given, or what is no folder.
+        ArgumentError: neither is given, or it is not a folder.
     """
     if storage is not None and not isinstance(storage, kind):
         raise ArgumentError(
@@ -123,7 +135,7 @@ def folder_of(
 
 
 def checkpoint_at(path: Path) -> tuple[Path, Manifest]:
-    """The checkpoint in a folder, the latest of several, or the one that the folder is.
+    """The checkpoint in a folder, the latest of several, or the folder itself.
 
     Raises:
         DataError: there is none, or it is damaged.
@@ -151,7 +163,7 @@ def opened_checkpoint(path: Path, rank: int = 0, ranks: int = 1) -> Iterator[tup
     """The state in a folder, with a `Stored` for each tensor, and the checkpoint's own folder.
 
     Args:
-        rank: the rank, of `ranks`, whose own values are read.
+        rank: the rank, of `ranks`, whose `PerRank` values are read.
 
     Raises:
         DataError: there is no checkpoint, or it is damaged.
@@ -168,7 +180,7 @@ def opened_checkpoint(path: Path, rank: int = 0, ranks: int = 1) -> Iterator[tup
 
 
 def _outline(path: Path, digest: str) -> Any:
-    """A rank's state with arrays that have types and shapes and no memory."""
+    """A rank's state with arrays that have types and shapes but no memory."""
     with opened_arrays(path, digest) as file:
         arrays = {
             name: np.broadcast_to(np.zeros((), entry.dtype.numpy), entry.shape)
@@ -178,7 +190,7 @@ def _outline(path: Path, digest: str) -> Any:
 
 
 def _sliced(state: Any) -> Any:
-    """A stored structure with `Slice` and `PerRank` for what stands for them."""
+    """A stored structure with its encoded `Slice` and `PerRank` values decoded."""
     if isinstance(state, Mapping):
         if SLICE in state:
             shape, start = state[SLICE]

@@ -1,7 +1,7 @@
-"""State dicts as leaves by path: tensors, pieces of tensors, and values.
+"""State dicts as leaves by path: tensors, shards, and other values.
 
-A path is the keys to a leaf, joined by dots, as PyTorch names it. Dicts are inner nodes, and so are
-lists and tuples that contain tensors or dicts; `[1, 2]` is a leaf.
+A path consists of the keys to a leaf, joined by dots, as in PyTorch. Dicts are inner nodes, and so
+are lists and tuples that contain tensors or dicts; `[1, 2]` is a leaf.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from weft.ir.node import at_user_line
 
 
 class Left:
-    """What replaces a leaf that is left out."""
+    """Replaces an omitted leaf."""
 
 
 LEFT: Final = Left()
 
 
 def is_inner(x: Any) -> bool:
-    """Whether something is a node with leaves below."""
+    """Whether a value is an inner node."""
     if isinstance(x, Mapping):
         return True
     return isinstance(x, list | tuple) and any([_is_tensorlike(one) or is_inner(one) for one in x])
@@ -39,7 +39,7 @@ def _is_tensorlike(x: Any) -> bool:
 
 
 def nodes(state: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The inner nodes and the leaves of a state, by path; a node comes before what is below it."""
+    """The inner nodes and the leaves of a state, by path; parents come first."""
     for key, item in _items(state):
         where = f"{path}.{key}" if path else str(key)
         yield where, item
@@ -70,8 +70,8 @@ def replaced(state: Any, change: Callable[[str, Any], Any], path: str = "") -> A
     """A copy of a state with other leaves.
 
     Args:
-        change: what replaces a leaf, by its path; `LEFT` leaves it out of a dict, and makes it
-            `None` in a list.
+        change: returns the new leaf for a path and a leaf; `LEFT` omits it from a dict, and
+            becomes `None` in a list.
     """
     found: dict[Any, Any] = {}
     for key, item in _items(state):
@@ -84,7 +84,7 @@ def replaced(state: Any, change: Callable[[str, Any], Any], path: str = "") -> A
 
 
 def put(state: Any, values: Mapping[str, Any], path: str = "") -> Any:
-    """Replaces the leaves that `values` has, in dicts and lists in place; tuples are new ones."""
+    """Replace the leaves in `values`; dicts and lists are changed in place, tuples copied."""
     tuples = isinstance(state, tuple)
     into = list(state) if tuples else state
     for key, item in list(_items(into)):
@@ -100,10 +100,10 @@ def _items(state: Any) -> Any:
 
 
 def as_piece(path: str, x: Any) -> Any:
-    """A `DTensor` as the `Slice` that this rank has of it, `LEFT` outside its mesh; others as is.
+    """A `DTensor` as this rank's `Slice`, or `LEFT` outside its mesh; other leaves unchanged.
 
     Raises:
-        ArgumentError: a `DTensor` of summands.
+        ArgumentError: a `DTensor` of partial sums.
         DTypeError: an object with a state of its own.
     """
     if not isinstance(x, DTensor):

@@ -1,4 +1,4 @@
-"""Checkpoints of several ranks as one file, and the other way around."""
+"""Conversion of checkpoints of several ranks to one file, and back."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from weft.serialization import save as save_file
 def dcp_to_torch_save(dcp_checkpoint_dir: Where, torch_save_path: Where) -> None:
     """Write the state in a checkpoint's folder to one file, which `weft.load` reads.
 
-    The file is of safetensors, not pickle. One process calls it.
+    The file is a safetensors file, not pickle. One process calls this.
+
+    Args:
+        dcp_checkpoint_dir: the folder of the checkpoint.
+        torch_save_path: the file.
 
     Raises:
         DataError: there is no checkpoint, or it is damaged.
-        OSError: the file may not be written.
+        OSError: the file cannot be written.
 
     Example:
         >>> import tempfile, weft as wf, weft.distributed.checkpoint as dcp
@@ -36,11 +40,15 @@ def dcp_to_torch_save(dcp_checkpoint_dir: Where, torch_save_path: Where) -> None
 def torch_save_to_dcp(torch_save_path: Where, dcp_checkpoint_dir: Where) -> None:
     """Write the dict in a file of `weft.save` or `torch.save` to a folder, which `load` reads.
 
-    Pickle in the file is parsed as data and never run. One process calls it.
+    Pickle in the file is parsed as data and never run. One process calls this.
+
+    Args:
+        torch_save_path: the file.
+        dcp_checkpoint_dir: the folder of the new checkpoint.
 
     Raises:
-        DataError: the file is damaged, or has other objects.
-        CheckpointException: the folder may not be written to.
+        DataError: the file is damaged, or contains other objects.
+        CheckpointException: the folder cannot be written.
 
     Example:
         >>> import tempfile, weft as wf, weft.distributed.checkpoint as dcp

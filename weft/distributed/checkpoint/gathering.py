@@ -1,4 +1,4 @@
-"""Whole tensors from the pieces of ranks, and rank 0's state on all ranks."""
+"""Whole tensors from the shards of ranks, and rank 0's state on all ranks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from weft.transport.division import Division, division_of
 
 
 def whole(value: Any, like: Any) -> Any:
-    """A tensor that ranks have pieces of, on all of them; other values as they are.
+    """Gather a sharded tensor on all ranks; other values are returned unchanged.
 
     Args:
-        like: the parameter that the value belongs to, which says who has the other pieces.
+        like: the parameter of the value, which tells which ranks have the other shards.
     """
     if isinstance(value, DTensor):
         return value.full_tensor()
@@ -41,10 +41,10 @@ def is_first() -> bool:
 
 
 def from_first(state: Mapping[str, Any], keep: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """Rank 0's entries on all ranks, sent one by one.
+    """Broadcast rank 0's entries, one by one.
 
     Args:
-        keep: what a rank keeps of an entry.
+        keep: returns the part of an entry that this rank keeps.
 
     Raises:
         DistributedError: there is no process group.
@@ -60,7 +60,7 @@ def from_first(state: Mapping[str, Any], keep: Callable[[str, Any], Any]) -> dic
 
 
 def kept_part(value: Any, like: Any) -> Any:
-    """A rank's part of a whole tensor, in memory of its own; other values as they are."""
+    """A copy of this rank's shard of a whole tensor; other values are returned unchanged."""
     if isinstance(value, Mapping):
         return {key: kept_part(one, like) for key, one in value.items()}
     part = own_part(value, like)

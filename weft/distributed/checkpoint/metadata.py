@@ -1,4 +1,4 @@
-"""What a checkpoint contains: names, types and shapes of tensors, and the pieces of each."""
+"""The contents of a checkpoint: names, types and shapes of tensors, and their shards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class ChunkStorageMetadata:
-    """A piece of a tensor: its offset and its size in each dimension."""
+    """A shard of a tensor.
+
+    Attributes:
+        offsets: in each dimension of the whole tensor.
+        sizes: in each dimension.
+    """
 
     offsets: Sizes
     sizes: Sizes
@@ -21,14 +26,24 @@ class ChunkStorageMetadata:
 
 @dataclass(frozen=True)
 class TensorProperties:
-    """The element type of a tensor."""
+    """The properties of a tensor.
+
+    Attributes:
+        dtype: its element type.
+    """
 
     dtype: DType
 
 
 @dataclass(frozen=True)
 class TensorStorageMetadata:
-    """A tensor: the shape of the whole, and the pieces that it is saved in."""
+    """A tensor.
+
+    Attributes:
+        properties: its element type.
+        size: the shape of the whole tensor.
+        chunks: the shards in which it is saved.
+    """
 
     properties: TensorProperties
     size: Sizes
@@ -37,7 +52,7 @@ class TensorStorageMetadata:
 
 @dataclass(frozen=True)
 class BytesStorageMetadata:
-    """A number, a string or another value that is no tensor."""
+    """A number, a string or another value that is not a tensor."""
 
 
 @dataclass
@@ -45,7 +60,7 @@ class Metadata:
     """What `save` returns and `FileSystemReader.read_metadata` reads.
 
     Attributes:
-        state_dict_metadata: by the path of keys, joined by dots.
+        state_dict_metadata: by path: the keys, joined by dots.
     """
 
     state_dict_metadata: dict[str, TensorStorageMetadata | BytesStorageMetadata]

@@ -1,4 +1,4 @@
-"""Names of parameters as they are without `DistributedDataParallel`."""
+"""Names of parameters without the prefixes of `DistributedDataParallel`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _WRAPPED = "module."
 
 
 def wrappers(model: Module) -> list[str]:
-    """The paths before the names that `DistributedDataParallel` adds, the longest first."""
+    """The paths of `DistributedDataParallel` wrappers in a model, the longest first."""
     named = model.named_modules(remove_duplicate=False)
     paths = [path for path, module in named if isinstance(module, DistributedDataParallel)]
     return sorted([f"{path}." if path else "" for path in paths], key=len, reverse=True)
 
 
 def canonical(key: str, places: Sequence[str]) -> str:
-    """A name without what wrappers at these places add."""
+    """A name without the prefixes that wrappers at these paths add."""
     for place in places:
         if key.startswith(place + _WRAPPED):
             key = place + key[len(place) + len(_WRAPPED) :]
@@ -27,7 +27,7 @@ def canonical(key: str, places: Sequence[str]) -> str:
 
 
 def parameter_names(model: Module) -> dict[int, list[str]]:
-    """The names of each parameter, by its identity; several if it has several places."""
+    """The names of each parameter, by identity; several if it is shared."""
     places = wrappers(model)
     found: dict[int, list[str]] = {}
     for path, p in model.named_parameters(remove_duplicate=False):
@@ -43,7 +43,7 @@ def parameters(model: Module) -> dict[str, Any]:
 
 
 def below(model: Module, submodules: Iterable[Module]) -> list[str]:
-    """What the names of the parameters of some modules begin with."""
+    """The prefixes of the names of some modules' parameters."""
     places, wanted = wrappers(model), {id(module) for module in submodules}
     named = model.named_modules(remove_duplicate=False)
     return [f"{canonical(path, places)}." for path, module in named if id(module) in wanted]

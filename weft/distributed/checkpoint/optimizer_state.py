@@ -1,4 +1,4 @@
-"""State dicts of optimizers by the names of parameters: nested as theirs, or flat."""
+"""State dicts of optimizers by the names of parameters: nested, or flat."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PARAMS: Final = "params"
 
 
 def combined(model: Module, optimizers: Iterable[Optimizer], full: bool) -> dict[str, Any]:
-    """The states of optimizers in one, by names.
+    """The merged states of optimizers, by names.
 
     Args:
-        full: whether pieces are gathered.
+        full: whether shards are gathered.
 
     Raises:
-        ArgumentError: an optimizer has a parameter that the model has not.
+        ArgumentError: an optimizer has a parameter that the model does not have.
     """
     names = parameter_names(model)
     found: dict[str, Any] = {STATE: {}, GROUPS: []}
@@ -60,10 +60,10 @@ def _names(
 
 
 def flattened(state: Mapping[str, Any]) -> dict[str, Any]:
-    """A state by one key for each value: `state.NAME.exp_avg`, `param_groups.NAME.lr`.
+    """A state with one key for each value: `state.NAME.exp_avg`, `param_groups.NAME.lr`.
 
     Raises:
-        DTypeError: a parameter's state has other values than tensors and numbers.
+        DTypeError: a parameter's state contains values other than tensors and numbers.
     """
     found: dict[str, Any] = {}
     for name, entries in state[STATE].items():
@@ -93,10 +93,10 @@ def nested(flat: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """A flat state as a nested one, with a group for each parameter.
 
     Args:
-        names: of all parameters. The longest that a key fits is the one it belongs to.
+        names: of all parameters. A key belongs to the longest name that matches.
 
     Raises:
-        StateError: a key of no parameter.
+        StateError: a key that matches no parameter.
     """
     found: dict[str, Any] = {STATE: {}, GROUPS: []}
     groups: dict[str, dict[str, Any]] = {}
@@ -126,13 +126,13 @@ def _put(entries: dict[str, Any], keys: Sequence[str], value: Any) -> None:
 def own_groups(
     model: Module, optimizer: Optimizer, state: Mapping[str, Any], strict: bool
 ) -> dict[str, Any]:
-    """The state of one optimizer in that of several, in the order of its parameters.
+    """One optimizer's part of the state of several, in the order of its parameters.
 
     Args:
-        strict: whether the state of a parameter that requires a gradient may not be missing.
+        strict: whether the state of every parameter that requires a gradient must exist.
 
     Raises:
-        ArgumentError: the optimizer has a parameter that the model has not.
+        ArgumentError: the optimizer has a parameter that the model does not have.
         StateError: the state of a parameter is missing, or the options of a group.
     """
     if state[STATE] and all([isinstance(key, int) for key in state[STATE]]):
@@ -165,7 +165,7 @@ def _take(into: dict[str, Any], state: Mapping[str, Any], name: str, needed: boo
 def _options(
     groups: Sequence[Mapping[str, Any]], places: Mapping[str, int], own: Sequence[str]
 ) -> dict[str, Any]:
-    """The options of a group: of those groups of the state that have its parameters."""
+    """The options of a group, from the groups of the state that have its parameters."""
     found = list(dict.fromkeys([places[name] for name in own if name in places]))
     if not own:
         found = [i for i, group in enumerate(groups) if not group[_PARAMS]]

@@ -1,4 +1,4 @@
-"""What the arguments of `save` and `load` choose: the ranks, and what does not exist."""
+"""Arguments of `save` and `load`: the ranks, and options that are not supported."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from weft.ir.node import at_user_line
 from weft.transport.group import Group
 
 pending = Background()
-"""The write that `async_save` has begun; the next call of any function waits for it."""
+"""The write that `async_save` has started; the next call of any function waits for it."""
 
 
 def group_of(name: str, process_group: Group | None, no_dist: bool) -> Group | None:
     """The ranks that save or load together; `None` for this process alone.
 
     Raises:
-        DistributedError: this process is no member of the group.
+        DistributedError: this process is not a member of the group.
     """
     if no_dist:
         return None
@@ -36,7 +36,7 @@ def group_of(name: str, process_group: Group | None, no_dist: bool) -> Group | N
 
 
 def check_planner(name: str, planner: Any, kind: type) -> None:
-    """Refuses planners that are not Weft's.
+    """Raise for planners that are not Weft's.
 
     Raises:
         ArgumentError: another planner, or a class derived from one.
@@ -49,7 +49,7 @@ def check_planner(name: str, planner: Any, kind: type) -> None:
 
 
 def refuse(name: str, option: str, given: Any, expected: Any) -> None:
-    """Refuses an option that asks for what does not exist.
+    """Raise for an option that is not supported.
 
     Raises:
         ArgumentError: the option is not the expected value.

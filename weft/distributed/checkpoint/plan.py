@@ -1,4 +1,4 @@
-"""Who saves what: each rank tells what it has, and the lowest rank with a piece saves it."""
+"""Which rank saves what: ranks exchange inventories, and the lowest with a shard saves it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Plan(NamedTuple):
     """How ranks save a state together.
 
     Attributes:
-        savers: the rank that saves a piece, by path, offsets and sizes; of values these are empty.
-        cut: the paths of tensors that are saved in pieces.
-        metadata: of the whole.
+        savers: the rank that saves a shard, by path, offsets and sizes (empty for other values).
+        cut: the paths of sharded tensors.
+        metadata: of the whole checkpoint.
     """
 
     savers: dict[tuple[str, tuple[int, ...], tuple[int, ...]], int]
@@ -46,7 +46,7 @@ def pieces_of(state: Any) -> Any:
 
     Raises:
         TreeError: two leaves have the same path.
-        ArgumentError: a `DTensor` of summands.
+        ArgumentError: a `DTensor` of partial sums.
         DTypeError: an object with a state of its own below the top.
     """
     leaves(state)
@@ -54,10 +54,10 @@ def pieces_of(state: Any) -> Any:
 
 
 def inventory(state: Any) -> dict[str, Told]:
-    """What a rank has of a state, as JSON has it.
+    """The parts of a state that a rank has, as JSON.
 
     Raises:
-        DTypeError: an array of a type that cannot be saved.
+        DTypeError: an array whose type cannot be saved.
     """
     return {path: _told(path, item) for path, item in nodes(state)}
 
@@ -79,10 +79,10 @@ def _dtype(path: str, x: Any) -> str:
 
 
 def plan_of(inventories: Sequence[Inventory]) -> Plan:
-    """How ranks with these inventories save.
+    """The plan of ranks with these inventories.
 
     Raises:
-        CheckpointError: ranks have different things at a path, or pieces are missing.
+        CheckpointError: ranks have different values at a path, or shards are missing.
     """
     plan = Plan({}, set(), Metadata({}))
     for path in dict.fromkeys([path for one in inventories for path in one]):
@@ -133,10 +133,10 @@ def _plan_tensor(
 
 
 def metadata_of(inventories: Sequence[Inventory]) -> Metadata:
-    """The metadata of stored states, where `None` may stand for what another rank has saved.
+    """The metadata of stored states, in which `None` may replace what another rank has saved.
 
     Raises:
-        CheckpointError: ranks have different things at a path, or pieces are missing.
+        CheckpointError: ranks have different values at a path, or shards are missing.
     """
     there = {path for one in inventories for path, told in one.items() if told[0] != _VALUE}
     found = [
@@ -147,7 +147,7 @@ def metadata_of(inventories: Sequence[Inventory]) -> Metadata:
 
 
 def own_share(state: Any, plan: Plan, rank: int) -> Any:
-    """What a rank saves of a state: pieces as a `Slice`, without what other ranks save."""
+    """The part of a state that a rank saves: shards as `Slice`s, without other ranks' values."""
 
     def chosen(path: str, x: Any) -> Any:
         if isinstance(x, PerRank):

@@ -1,4 +1,4 @@
-"""State dicts of models and optimizers by names that do not depend on how ranks divide them."""
+"""State dicts of models and optimizers by names that do not depend on sharding."""
 
 from __future__ import annotations
 
@@ -22,24 +22,29 @@ from weft.nn.module.module import Module
 from weft.nn.module.state_dict import IncompatibleKeys
 from weft.optim.optimizer import Optimizer
 
+__all__ = [
+    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict",
+    "set_model_state_dict", "set_optimizer_state_dict", "set_state_dict",
+]  # fmt: skip
+
 Optimizers = Optimizer | Iterable[Optimizer] | None
 
 
 @dataclass
 class StateDictOptions:
-    """How states are made and loaded.
+    """How states are created and loaded.
 
     Args:
-        full_state_dict: whole tensors on all ranks, instead of pieces.
-        cpu_offload: with `full_state_dict`, rank 0 alone gets the state and the others get `{}`.
-            Otherwise it changes nothing: tensors are in the host's memory.
-        ignore_frozen_params: leave out parameters that require no gradient.
-        keep_submodule_prefixes: whether names begin with the path of a submodule, if some are
+        full_state_dict: whole tensors on all ranks, instead of shards.
+        cpu_offload: with `full_state_dict`, only rank 0 gets the state, and the others get `{}`.
+            Otherwise it has no effect: tensors are in the host's memory.
+        ignore_frozen_params: whether to omit parameters that require no gradient.
+        keep_submodule_prefixes: whether names include the path of a submodule, if submodules are
             given.
-        strict: whether missing and unexpected keys raise.
-        broadcast_from_rank0: load rank 0's full state on all ranks, which may give `{}`.
+        strict: whether missing and unexpected keys raise an error.
+        broadcast_from_rank0: load rank 0's full state on all ranks; the others may pass `{}`.
         flatten_optimizer_state_dict: a flat dict, `"state.0.weight.exp_avg"`, for the optimizers.
-        dsd_fqn_modifiers: the default.
+        dsd_fqn_modifiers: must be the default.
     """
 
     full_state_dict: bool = False
@@ -58,11 +63,13 @@ def get_model_state_dict(
 ) -> dict[str, Any]:  # fmt: skip
     """The parameters and buffers of a model, by the names of the model without wrappers.
 
-    Sharded parameters are `Slice`s, which `save` writes and `load` fills.
+    Shards are `Slice`s, which `save` writes and `load` fills.
 
     Args:
-        model: as `fully_shard`, `parallelize_module` or `DistributedDataParallel` has made it.
-        submodules: deprecated; only what belongs to these.
+        model: any module, also of `fully_shard`, `parallelize_module` or
+            `DistributedDataParallel`.
+        submodules: deprecated; only their parameters and buffers.
+        options: see `StateDictOptions`.
 
     Raises:
         ArgumentError: options that contradict each other.
@@ -94,19 +101,20 @@ def get_optimizer_state_dict(
     An optimizer without state gets that of its first step, so that `load` can fill it.
 
     Args:
-        model: has the parameters.
-        optimizers: one or several, whose states are put together.
+        model: the model with the parameters.
+        optimizers: one or several, whose states are merged.
         submodules: deprecated; has no effect here.
+        options: see `StateDictOptions`.
 
     Raises:
-        ArgumentError: no optimizer, one that is not of `weft.optim`, or one of other parameters.
+        ArgumentError: no optimizer, one not from `weft.optim`, or one with other parameters.
 
     Example:
         >>> import weft as wf
         >>> from weft.distributed.checkpoint.state_dict import get_optimizer_state_dict
         >>> model = wf.nn.Linear(2, 1)
-        >>> found = get_optimizer_state_dict(model, wf.optim.Adam(model.parameters()))
-        >>> list(found["state"]), found["param_groups"][0]["params"]
+        >>> state = get_optimizer_state_dict(model, wf.optim.Adam(model.parameters()))
+        >>> list(state["state"]), state["param_groups"][0]["params"]
         (['weight', 'bias'], ['weight', 'bias'])
     """
     chosen = _checked("get_optimizer_state_dict", options)
@@ -123,13 +131,16 @@ def get_state_dict(
     model: Module, optimizers: Optimizers, *, submodules: set[Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """What `get_model_state_dict` and `get_optimizer_state_dict` return.
+    """The results of `get_model_state_dict` and `get_optimizer_state_dict`.
 
     Args:
-        optimizers: `{}` is returned for none.
+        model: the model.
+        optimizers: one or several; for none, their state is `{}`.
+        submodules: deprecated; only their parameters and buffers.
+        options: see `StateDictOptions`.
 
     Raises:
-        ArgumentError: as these do.
+        ArgumentError: see these functions.
 
     Example:
         >>> import weft as wf
@@ -147,7 +158,12 @@ def get_state_dict(
 def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> IncompatibleKeys:
-    """Load a state that `get_model_state_dict` returned, whole or in pieces, into a model.
+    """Load a state that `get_model_state_dict` returned, whole or sharded, into a model.
+
+    Args:
+        model: the model.
+        model_state_dict: the state; `{}` on other ranks than 0 with `broadcast_from_rank0`.
+        options: see `StateDictOptions`.
 
     Raises:
         StateError: keys are missing or unexpected (if strict), or shapes differ.
@@ -180,11 +196,17 @@ def set_optimizer_state_dict(
     model: Module, optimizers: Optimizers, optim_state_dict: dict[str, Any], *,
     options: StateDictOptions | None = None,
 ) -> None:  # fmt: skip
-    """Load a state that `get_optimizer_state_dict` returned, whole or in pieces, into optimizers.
+    """Load a state that `get_optimizer_state_dict` returned, whole or sharded, into optimizers.
+
+    Args:
+        model: the model with the parameters.
+        optimizers: one or several.
+        optim_state_dict: the state; `{}` on other ranks than 0 with `broadcast_from_rank0`.
+        options: see `StateDictOptions`.
 
     Raises:
-        ArgumentError: no optimizer, one that is not of `weft.optim`, one of other parameters, or an
-            empty state.
+        ArgumentError: no optimizer, one that is not from `weft.optim`, one with other parameters,
+            or an empty state.
         StateError: the state of a parameter is missing (if strict), or the options of a group.
 
     Example:
@@ -212,10 +234,17 @@ def set_state_dict(
     model: Module, optimizers: Optimizers, *, model_state_dict: dict[str, Any],
     optim_state_dict: dict[str, Any], options: StateDictOptions | None = None,
 ) -> IncompatibleKeys:  # fmt: skip
-    """What `set_optimizer_state_dict` and `set_model_state_dict` do.
+    """Load states into optimizers and a model.
+
+    Args:
+        model: see `set_model_state_dict`.
+        optimizers: see `set_optimizer_state_dict`.
+        model_state_dict: see `set_model_state_dict`.
+        optim_state_dict: see `set_optimizer_state_dict`.
+        options: see `StateDictOptions`.
 
     Raises:
-        ArgumentError, StateError: as these do.
+        ArgumentError, StateError: see these functions.
 
     Returns:
         The missing and unexpected keys of the model.
@@ -284,12 +313,12 @@ def _checked(name: str, options: StateDictOptions | None) -> StateDictOptions:
 
 
 def _for_rank(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
-    """What this rank gets of a state: nothing if rank 0 alone is to have it."""
+    """This rank's result: `{}` if only rank 0 gets the state."""
     return state if not (options.full_state_dict and options.cpu_offload) or is_first() else {}
 
 
 def _nothing(name: str, options: StateDictOptions) -> IncompatibleKeys:
-    """The result of loading an empty state, if that may be."""
+    """The result of loading an empty state, if that is allowed."""
     if options.strict and not (options.full_state_dict and options.cpu_offload):
         raise ArgumentError(f"{name}: expected a state, got an empty one{at_user_line()}")
     return IncompatibleKeys([], [])

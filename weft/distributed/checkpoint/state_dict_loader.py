@@ -20,7 +20,7 @@ from weft.checkpoint.restoring import (
     mismatches,
 )
 from weft.checkpoint.slices import PerRank, Slice
-from weft.collectives.elements import settle
+from weft.collectives.elements import compute_pending
 from weft.distributed.checkpoint.api import together
 from weft.distributed.checkpoint.default_planner import DefaultLoadPlanner
 from weft.distributed.checkpoint.filesystem import (
@@ -51,25 +51,25 @@ def load(
 ) -> None:  # fmt: skip
     """Load a checkpoint into a state dict, in place, on any number of ranks.
 
-    Tensors are filled: whole ones, and the pieces of `Slice`s and `DTensor`s, whatever they were
-    saved as; values are converted to their types. Numbers, strings and other values are replaced in
-    the dict. `Stateful` objects load what their `state_dict` was filled with. Keys that the dict
-    does not have are not loaded. A rank reads the arrays that its pieces overlap, one by one. If a
-    rank cannot load, all raise. Names and shapes are compared before anything changes; a damaged
-    array is found when it is read.
+    Tensors are filled: whole ones and the shards of `Slice`s and `DTensor`s, however they were
+    sharded when saved; values are converted to their types. Numbers, strings and other values are
+    replaced in the dict. `Stateful` objects load their filled `state_dict`. Keys that the dict does
+    not have are not loaded. A rank reads the arrays that overlap its shards, one by one. If a rank
+    cannot load, all raise. Names and shapes are checked before anything changes; a damaged array is
+    detected when it is read.
 
     Args:
-        state_dict: as given to `save`; nesting counts by the path of keys alone.
-        checkpoint_id: the folder; that of a `Checkpointer` or one of its checkpoints, too.
-        storage_reader: names the folder, too.
-        planner: `DefaultLoadPlanner(allow_partial_load=True)` leaves out what is not there.
-        process_group: the ranks that load together; all by default.
+        state_dict: as passed to `save`; only paths must match, not nesting.
+        checkpoint_id: the folder: of `save`, of a `Checkpointer`, or one of its checkpoints.
+        storage_reader: names the folder instead of `checkpoint_id`.
+        planner: `DefaultLoadPlanner(allow_partial_load=True)` skips keys that are not saved.
+        process_group: the ranks that load together; by default all.
         no_dist: whether this process loads alone, as it does without a process group.
 
     Raises:
         CheckpointException: there is no checkpoint, it is damaged, keys are missing, or shapes
             differ; on all ranks.
-        ArgumentError: no folder is given, or an option asks for what does not exist.
+        ArgumentError: no folder is given, or an option is not supported.
 
     Example:
         >>> import tempfile, weft as wf, weft.distributed.checkpoint as dcp
@@ -97,7 +97,12 @@ def load_state_dict(
     process_group: Group | None = None, coordinator_rank: int = 0, no_dist: bool = False,
     planner: DefaultLoadPlanner | None = None,
 ) -> None:  # fmt: skip
-    """`load` under its older name; `coordinator_rank` changes nothing."""
+    """`load` under its deprecated name.
+
+    Args:
+        state_dict, storage_reader, process_group, no_dist, planner: see `load`.
+        coordinator_rank: has no effect.
+    """
     warnings.warn("load_state_dict is deprecated; use load", FutureWarning, stacklevel=2)
     load(
         state_dict, storage_reader=storage_reader, planner=planner, process_group=process_group,
@@ -106,13 +111,13 @@ def load_state_dict(
 
 
 class _Found(NamedTuple):
-    """What is to be loaded.
+    """What to load.
 
     Attributes:
         state: by the keys of the state dict, without optimizers.
         targets: the leaves that the checkpoint has, by path, with a `Slice` for each `DTensor`.
             Optimizers are leaves: their state does not exist before the first step.
-        saved: what the checkpoint has for each.
+        saved: the checkpoint's value for each.
     """
 
     state: dict[str, Any]
@@ -124,9 +129,9 @@ def _found(
     files: contextlib.ExitStack, state_dict: dict[str, Any], folder: Path, group: Group | None,
     partial: bool,
 ) -> _Found:  # fmt: skip
-    """Opens the checkpoint's files, and compares them with the state dict."""
+    """Open the checkpoint's files, and compare them with the state dict."""
     rank, ranks = (0, 1) if group is None else (group.index, group.size)
-    keys = sorted(state_dict, key=str)  # ranks call methods of objects in the same order
+    keys = sorted(state_dict, key=str)  # all ranks call objects' methods in the same order
     optimizers = {str(k): state_dict[k] for k in keys if isinstance(state_dict[k], Optimizer)}
     state = {
         key: state_dict[key].state_dict() if has_state(state_dict[key]) else state_dict[key]
@@ -173,12 +178,12 @@ def _mismatched(targets: dict[str, Any], saved: dict[str, Any]) -> Iterator[Faul
 
 
 def _kind(found: Any) -> str:
-    """What a checkpoint has, for messages."""
+    """A description of a checkpoint's value, for error messages."""
     return f"{found.dtype}{show(found.shape)}" if isinstance(found, Stored) else kind_of(found)
 
 
 def _read(saved: Any, like: Any = None) -> Any:
-    """What a checkpoint has at a place, with whole tensors, or a `Slice` where `like` is a part."""
+    """A checkpoint's value, with whole tensors, or a `Slice` if `like` is a shard."""
     if is_inner(saved):
         return replaced(saved, lambda _, x: _read(x, like))
     if not isinstance(saved, Stored):
@@ -191,7 +196,7 @@ def _read(saved: Any, like: Any = None) -> Any:
 
 
 def _read_optimizer(saved: Any, optimizer: Optimizer) -> Any:
-    """The state that an optimizer loads, with its parts of what belongs to divided parameters."""
+    """The state that an optimizer loads, with its shards for sharded parameters."""
     groups = saved["param_groups"]
     params = [p for group in optimizer.param_groups for p in group["params"]]
     numbers = [number for group in groups for number in group["params"]]
@@ -218,7 +223,7 @@ def _fill(state_dict: dict[str, Any], found: _Found) -> None:
         else:
             values[path] = saved
     put(found.state, values)
-    settle()
+    compute_pending()
     for key, state in found.state.items():
         if has_state(state_dict[key]):
             state_dict[key].load_state_dict(state)

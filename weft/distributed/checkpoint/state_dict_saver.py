@@ -51,33 +51,33 @@ def save(
 ) -> Metadata:  # fmt: skip
     """Save a state dict of all ranks, which call it together, to a folder.
 
-    Each rank writes the pieces that it has of `Slice`s and `DTensor`s. Of what several ranks have,
-    the lowest writes it. Keys may be on some ranks alone. The checkpoint is complete when this
-    returns, and replaces the folder's previous one.
+    Each rank writes its shards of `Slice`s and `DTensor`s. Of replicated values, the lowest rank's
+    is written. Keys may exist on some ranks only. The checkpoint is complete when this returns, and
+    replaces the folder's previous one.
 
     Args:
         state_dict: tensors, arrays, numbers, strings and `None`, in nested dicts and lists, and
-            `Stateful` objects at the top.
+            `Stateful` objects at the top level.
         checkpoint_id: the folder.
-        storage_writer: names the folder, too.
-        planner: accepted; its options change nothing.
-        process_group: the ranks; all by default.
+        storage_writer: names the folder instead of `checkpoint_id`.
+        planner: accepted; its options have no effect.
+        process_group: the ranks; by default all.
         no_dist: whether this process saves alone, as it does without a process group.
-        use_collectives: True.
+        use_collectives: must be True.
 
     Returns:
-        The names, types, shapes and pieces of what was saved.
+        The names, types, shapes and shards of the saved values.
 
     Raises:
         CheckpointException: a rank could not save; on all ranks.
-        ArgumentError: no folder is given, or an option asks for what does not exist.
+        ArgumentError: no folder is given, or an option is not supported.
 
     Example:
         >>> import tempfile, weft as wf, weft.distributed.checkpoint as dcp
         >>> model = wf.nn.Linear(2, 1)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     found = dcp.save({"model": model, "step": 7}, checkpoint_id=folder)
-        >>> list(found.state_dict_metadata)
+        ...     metadata = dcp.save({"model": model, "step": 7}, checkpoint_id=folder)
+        >>> list(metadata.state_dict_metadata)
         ['model.weight', 'model.bias', 'step']
     """
     refuse("save", "use_collectives", use_collectives, True)
@@ -103,16 +103,17 @@ def async_save(
     thread writes them. The next `save`, `load` or `async_save` waits until it is done.
 
     Args:
-        state_dict: and the following: as those of `save`.
-        async_checkpointer_type: `THREAD`.
-        async_stager: None.
+        state_dict, checkpoint_id, storage_writer, planner: see `save`.
+        process_group, no_dist, use_collectives: see `save`.
+        async_checkpointer_type: must be `THREAD`.
+        async_stager: must be `None`.
 
     Returns:
         A future whose `result()` is what `save` returns, or raises what it would raise.
 
     Raises:
-        CheckpointException: a rank has what cannot be saved; on all ranks.
-        ArgumentError: no folder is given, or an option asks for what does not exist.
+        CheckpointException: a rank has values that cannot be saved; on all ranks.
+        ArgumentError: no folder is given, or an option is not supported.
 
     Example:
         >>> import tempfile, weft as wf, weft.distributed.checkpoint as dcp
@@ -146,7 +147,12 @@ def save_state_dict(
     process_group: Group | None = None, coordinator_rank: int = 0, no_dist: bool = False,
     planner: DefaultSavePlanner | None = None,
 ) -> Metadata:  # fmt: skip
-    """`save` under its older name; `coordinator_rank` changes nothing."""
+    """`save` under its deprecated name.
+
+    Args:
+        state_dict, storage_writer, process_group, no_dist, planner: see `save`.
+        coordinator_rank: has no effect.
+    """
     warnings.warn("save_state_dict is deprecated; use save", FutureWarning, stacklevel=2)
     return save(
         state_dict, storage_writer=storage_writer, planner=planner, process_group=process_group,
@@ -155,7 +161,7 @@ def save_state_dict(
 
 
 class _Begun(NamedTuple):
-    """A save that only has to be written: what this rank writes, and the open folder."""
+    """A planned save: what this rank writes, and the open folder."""
 
     group: Group | None
     writer: FolderWriter
@@ -172,7 +178,7 @@ def _begin(
     storage_writer: FileSystemWriter | None, planner: DefaultSavePlanner | None,
     group: Group | None,
 ) -> _Begun:  # fmt: skip
-    """Agrees with the other ranks on who saves what, and opens the folder."""
+    """Agree with the other ranks on who saves what, and open the folder."""
     check_planner(name, planner, DefaultSavePlanner)
     folder = folder_of(name, checkpoint_id, storage_writer, FileSystemWriter)
     pending.wait()
@@ -211,7 +217,7 @@ def _open(writer: FolderWriter, folder: Path, replaces: bool) -> None:
 
 
 def _write(begun: _Begun, future: Future[Metadata]) -> None:
-    """Writes in the background, where other ranks are told of errors by files."""
+    """Write in the background, where ranks report errors by files."""
     try:
         together(None, "async_save", begun.write)
     except BaseException as error:

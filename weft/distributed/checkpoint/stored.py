@@ -1,4 +1,4 @@
-"""Tensors in a checkpoint, of which a rank reads what it needs."""
+"""Tensors in a checkpoint; a rank reads only the shards that it needs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Stored:
-    """A tensor in open files: its pieces, by their offsets."""
+    """A tensor in open files: its shards, by their offsets."""
 
     dtype: DType
     shape: Sizes
     pieces: list[tuple[Sizes, StoredArray]]
 
     def whole(self) -> Array:
-        """All of it.
+        """The whole tensor.
 
         Raises:
             DataError: it is damaged.
@@ -35,7 +35,7 @@ class Stored:
         return self.part((0,) * len(self.shape), self.shape)
 
     def part(self, start: Sizes, sizes: Sizes) -> Array:
-        """A part; pieces that it does not overlap are not read.
+        """A part of the tensor; only shards that overlap it are read.
 
         Raises:
             DataError: it is damaged.
@@ -62,20 +62,20 @@ class Stored:
 
 
 def _within(low: Sequence[int], high: Sequence[int], start: Sizes) -> tuple[slice, ...]:
-    """A region as an index of what begins at `start`."""
+    """A region as slices of an array that starts at `start`."""
     return tuple([slice(a - s, b - s) for a, b, s in zip(low, high, start, strict=True)])
 
 
 def stored(array: StoredArray) -> Stored:
-    """A tensor that was saved as a whole."""
+    """A tensor that was saved whole."""
     return Stored(array.dtype, array.shape, [((0,) * len(array.shape), array)])
 
 
 def joined(states: Sequence[Mapping[str, Any]]) -> Stored:
-    """A tensor of pieces `{SLICE: [shape, start], PIECE: array}`.
+    """A tensor of shards `{SLICE: [shape, start], PIECE: array}`.
 
     Raises:
-        ValueError: pieces of different tensors.
+        ValueError: shards of different tensors.
     """
     shape, _ = states[0][SLICE]
     dtype: DType = states[0][PIECE].dtype

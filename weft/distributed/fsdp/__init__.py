@@ -1,10 +1,10 @@
-"""Modules whose parameters, gradients and optimizer state are divided among ranks (ZeRO)."""
+"""Modules whose parameters, gradients and optimizer state are sharded over ranks (ZeRO)."""
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.distributed.fsdp.fully_shard import fully_shard as fully_shard
 from weft.distributed.fsdp.module import *
 from weft.distributed.fsdp.policy import *
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -1,4 +1,4 @@
-"""Gradients that add up on a rank until they are reduced."""
+"""Gradients that accumulate on a rank until they are reduced."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from weft.eager.record.lazy import Lazy
 
 
 class Accumulation:
-    """Tensors that stand for parameters: gradients flow to them instead.
+    """Leaves that replace parameters in calls and receive their gradients.
 
-    A parameter has another one only when it has changed: gradients of earlier calls, whose backward
-    passes may be yet to come, are not lost.
+    A parameter gets a new leaf only when it has changed, so the gradients of earlier calls, whose
+    backward passes may follow later, are not lost.
     """
 
     def __init__(self) -> None:
@@ -21,18 +21,18 @@ class Accumulation:
         return bool(self._made)
 
     def leaf(self, number: int, value: Any, source: Lazy) -> Any:
-        """What stands for a parameter, of this value as long as the parameter has `source`."""
+        """The leaf of a parameter; it has this value while the parameter's value is `source`."""
         made = self._made.setdefault(number, [])
         if not made or made[-1][0] is not source:
             made.append((source, value.detach().requires_grad_()))
         return made[-1][1]
 
     def leaves(self) -> list[Any]:
-        """All that stand for parameters."""
+        """All leaves that replace parameters."""
         return [x for made in self._made.values() for _, x in made]
 
     def gradients(self) -> dict[int, Any]:
-        """The sums of gradients by the parameter's number; zeros where there are none."""
+        """The accumulated gradients by the parameter's number; zeros if there are none."""
         found: dict[int, Any] = {}
         for number, made in self._made.items():
             first, *others = [x.grad for _, x in made if x.grad is not None] or [

@@ -1,4 +1,4 @@
-"""`fully_shard`: parameters, their gradients and optimizer state divided among ranks."""
+"""`fully_shard`: parameters, their gradients and optimizer state sharded over ranks."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ def fully_shard(
     mp_policy: MixedPrecisionPolicy | None = None, offload_policy: OffloadPolicy | None = None,
     ignored_params: Iterable[Any] | None = None,
 ) -> M:  # fmt: skip
-    """Divide a module's parameters among ranks; a call gathers them, and its gradients are divided.
+    """Shard a module's parameters over ranks; calls gather them and reduce-scatter gradients.
 
-    Each rank keeps its part of every parameter, of its gradient and of the optimizer's state (ZeRO,
-    stage 3). Call it for the parts of a model that compute one after another, such as blocks, then
-    for the model itself, which takes what is left. Parameters stay the same objects, of fewer rows:
-    ordinary tensors for optimizers. All ranks begin with the first one's values, and gradients are
-    means over ranks, as those of `DistributedDataParallel`, bit by bit.
+    Each rank keeps its shard of every parameter, of its gradient and of the optimizer's state
+    (ZeRO, stage 3). Call it for modules that compute one after another, such as blocks, then for
+    the model itself, which shards the remaining parameters. Parameters stay the same objects, with
+    fewer rows: ordinary tensors for optimizers. All ranks start with the first rank's values.
+    Gradients are means over ranks, bitwise those of `DistributedDataParallel`.
 
     Args:
-        module: becomes an instance of `FSDPModule`, too. Several in a list or a tuple are one unit,
-            whose parameters are gathered together: layers that compute one after another, or share
-            a parameter.
-        mesh: of one dimension; of two, parameters are divided along the second, and gradients
-            averaged along the first, too. All ranks if left out.
-        reshard_after_forward: whether the backward pass gathers parameters once more, instead of
-            keeping them (ZeRO, stage 2). If left out, all but the outermost unit do. A number:
-            so many neighboring ranks keep parts of what they have gathered, and gather from each
-            other once more, as those of one host.
-        shard_placement_fn: gives for a parameter along which dimension it is divided, as
-            `Shard(1)`, or `None` for rows; the same on all ranks.
-        mp_policy: element types of computation and traffic.
-        offload_policy: taken for programs that give one: shards are in the host's memory.
-        ignored_params: parameters that stay whole, and whose gradients stay this rank's.
+        module: also becomes an instance of `FSDPModule`. Several modules in a list or tuple are one
+            unit, whose parameters are gathered together: layers that compute one after another, or
+            that share a parameter.
+        mesh: with one dimension; with two, parameters are sharded along the second and replicated
+            along the first. By default all ranks.
+        reshard_after_forward: whether whole parameters are freed after the forward pass and
+            gathered again in the backward pass; if not, they are kept (ZeRO, stage 2). By default
+            all units but the outermost do. With an integer n, they are resharded over groups of n
+            consecutive ranks, for example those of a host, and gathered within the group.
+        shard_placement_fn: returns the dimension along which a parameter is sharded, as `Shard(1)`,
+            or `None` for rows; the same on all ranks.
+        mp_policy: the element types of computation and communication.
+        offload_policy: accepted without effect: shards are in the host's memory.
+        ignored_params: parameters that stay whole and whose gradients are not reduced.
 
     Raises:
-        DistributedError: a module that is sharded already, a parameter that another unit has, or
-            ranks with models of other shapes or placements.
-        ArgumentError: a mesh of more dimensions, scalar parameters, or such without a shape; a
-            number of ranks that does not divide theirs; a placement that a parameter cannot have.
+        DistributedError: a module that is already sharded, a parameter of another unit, or ranks
+            with models of different shapes or placements.
+        ArgumentError: a mesh with more dimensions, parameters without dimensions or without a
+            shape, an n that does not divide the number of ranks, or an impossible placement.
 
     Source: Rajbhandari et al., "ZeRO" (2020).
 
@@ -110,7 +110,7 @@ def _tensors(
 
 
 def _check(module: Module) -> None:
-    """Refuse what is no module, or is sharded already."""
+    """Raise for what is not a module or is already sharded."""
     if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(
             f"fully_shard: expected a module, got {type(module).__name__}{at_user_line()}"
@@ -122,7 +122,7 @@ def _check(module: Module) -> None:
 
 
 def _join(module: Module, unit: Unit, place: str) -> None:
-    """Make a module one of a unit, in which its parameters' paths begin with `place`."""
+    """Add a module to a unit, in which its parameters' paths start with `place`."""
     unit.modules.append(module)
     module._sharded_unit, module._sharded_place = unit, place  # type: ignore[attr-defined]
     module.__class__ = _sharded_class(type(module))
@@ -132,7 +132,7 @@ def _join(module: Module, unit: Unit, place: str) -> None:
 
 
 def _groups(mesh: DeviceMesh | None) -> tuple[Group, Group | None]:
-    """The ranks that parameters are divided among, and those that have the same part."""
+    """The ranks over which parameters are sharded, and the ranks with the same shards."""
     if mesh is None:
         return member(None, "fully_shard"), None
     if mesh.ndim > 2:
@@ -145,7 +145,7 @@ def _groups(mesh: DeviceMesh | None) -> tuple[Group, Group | None]:
 
 
 def _paths(module: Module, below: tuple[str, ...], ignored: set[int]) -> Mapping[str, Parameter]:
-    """The parameters that no unit has, of those at the paths `below`, by path."""
+    """The parameters at the paths `below` that are in no unit yet, by path."""
     taken: dict[int, str] = {}
     found: dict[str, Parameter] = {}
     for path, p in module.named_parameters(remove_duplicate=False):
@@ -177,7 +177,7 @@ def _paths(module: Module, below: tuple[str, ...], ignored: set[int]) -> Mapping
 def _dims(
     paths: Mapping[str, Parameter], placement_of: Callable[[Any], Shard | None], group: Group
 ) -> dict[int, int]:
-    """Along which dimension parameters are divided, by their identity."""
+    """The dimension along which each parameter is sharded, by identity."""
     found: dict[int, int] = {}
     for path, p in paths.items():
         if id(p) not in found:

@@ -1,4 +1,4 @@
-"""A module that is sharded: what it can do besides."""
+"""The methods of sharded modules."""
 
 from __future__ import annotations
 
@@ -19,38 +19,41 @@ __all__ = ["FSDPModule", "UnshardHandle", "register_fsdp_forward_method"]
 
 
 class FSDPModule(Module):
-    """A module that `fully_shard` has made a unit: what it can do besides.
+    """A module that `fully_shard` has made a unit.
 
-    Its class is a subclass of this one and of what it was before.
+    Its class is a subclass of this class and of its original class.
     """
 
     _sharded_unit: Unit
-    _sharded_place: str  # before the paths of its parameters in the unit
+    _sharded_place: str  # prefix of its parameters' paths in the unit
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """A module of its class before: what a slice of a `Sequential` makes."""
-        if not args and not kwargs:  # a copy
+        """A module of the original class, as a slice of a `Sequential` needs."""
+        if not args and not kwargs:  # a copy of this module
             return super().__new__(cls)
         before = cls.__mro__[2]
         return before(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the module with whole parameters."""
+        """Call the module with gathered parameters."""
         return self.call_whole(super().__call__, args, kwargs)
 
     def call_whole(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """The result of a function that computes with this module's parameters."""
+        """The result of a function that uses this module's gathered parameters."""
         unit = self._sharded_unit
         args, kwargs = unit.cast_inputs(args, kwargs)
         with unit.called() as values, self._swapped(values):
             return unit.cast_output(function(*args, **kwargs))
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Have whole parameters in their places until `reshard`, or until gradients are there.
+        """Gather whole parameters, until `reshard` or the end of a backward pass.
 
-        All ranks of the group call it. What is there is not to be changed. Units below stay as they
-        are. With `async_op` it is only on its way: the module's next call takes it, or `wait()` of
-        the handle that is returned puts it in its place.
+        All ranks of the group call it. The gathered parameters must not be changed. Units inside
+        this one are not gathered.
+
+        Args:
+            async_op: whether to only start the gather. The module's next call then uses it, or
+                `wait()` of the returned handle.
         """
         unit = self._sharded_unit
         if async_op:
@@ -63,13 +66,13 @@ class FSDPModule(Module):
         return None
 
     def reshard(self) -> None:
-        """Keep whole parameters no longer."""
+        """Free whole parameters; each rank keeps its shards."""
         unit = self._sharded_unit
         unit.release()
         unit.close()
 
     def _swapped(self, values: Mapping[str, Any]) -> contextlib.AbstractContextManager[Any]:
-        """Inside, the unit's values stand for this module's parameters."""
+        """Context in which the unit's values replace this module's parameters."""
         place = self._sharded_place
         own = {k[len(place) :]: x for k, x in values.items() if k.startswith(place)}
         return self.swapped(own, tie_weights=False)
@@ -77,27 +80,35 @@ class FSDPModule(Module):
     def set_requires_gradient_sync(
         self, requires_gradient_sync: bool, *, recurse: bool = True
     ) -> None:
-        """Whether backward passes reduce gradients; if not, whole ones add up on each rank.
+        """Set whether backward passes reduce gradients; if not, whole ones accumulate on each rank.
 
         The next backward pass that reduces gradients reduces those, too.
+
+        Args:
+            requires_gradient_sync: whether they reduce gradients.
+            recurse: whether this applies to units inside this one, too.
         """
         for unit in self._units(recurse):
             unit.syncs = unit.all_reduces = requires_gradient_sync
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Whether backward passes reduce gradients along the first dimension of a mesh of two.
+        """Set whether backward passes also reduce gradients along a mesh's first of two dimensions.
 
-        If not, this rank's parts of them add up, averaged along the second alone, and are not in
-        `.grad`; the next backward pass that reduces them along both adds them.
+        If not, this rank's shards accumulate, averaged along the second dimension only, and are not
+        in `.grad`; the next backward pass that reduces along both adds them.
+
+        Args:
+            requires_all_reduce: whether they reduce along the first dimension.
+            recurse: whether this applies to units inside this one, too.
         """
         for unit in self._units(recurse):
             unit.all_reduces = requires_all_reduce
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """Have this unit's gradients be sums over ranks divided by a number other than of ranks.
+        """Divide this unit's summed gradients by `factor` instead of the number of ranks.
 
         Raises:
-            ArgumentError: it is no positive number.
+            ArgumentError: it is not a positive number.
         """
         if not isinstance(factor, int | float) or not 0 < factor < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(
@@ -108,13 +119,17 @@ class FSDPModule(Module):
             unit.divisor = float(factor)
 
     def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
-        """Taken for programs that call it: sums and means go the same way here."""
+        """Accepted without effect: sums and means are reduced in the same way."""
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether the backward pass gathers parameters once more, from all ranks.
+        """Set whether the backward pass gathers parameters again, from all ranks.
+
+        Args:
+            reshard_after_forward: whether it gathers them.
+            recurse: whether this applies to units inside this one, too.
 
         Raises:
-            ArgumentError: a number, which `fully_shard` alone takes.
+            ArgumentError: an integer, which only `fully_shard` accepts.
         """
         if not isinstance(reshard_after_forward, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError(
@@ -127,20 +142,27 @@ class FSDPModule(Module):
     def set_reshard_after_backward(
         self, reshard_after_backward: bool, *, recurse: bool = True
     ) -> None:
-        """Whether whole parameters go after a backward pass; if not, the next call needs no gather.
+        """Set whether whole parameters are freed after a backward pass.
 
-        They stay until they change: through the backward passes whose gradients add up.
+        If not, they stay until they change, for backward passes whose gradients accumulate.
+
+        Args:
+            reshard_after_backward: whether they are freed.
+            recurse: whether this applies to units inside this one, too.
         """
         for unit in self._units(recurse):
             unit.kept = not reshard_after_backward
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Taken for programs that call it: nothing is left over after any backward pass."""
+        """Accepted without effect: no backward pass leaves anything to do."""
 
     def set_modules_to_forward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
-        """Say which units' gathers begin when this one's has ended, in a call.
+        """Set the units to gather next when this unit is gathered in a forward pass.
 
-        By default it is the one that followed in the last call; more take more memory.
+        By default it is the unit that followed in the previous call; more units need more memory.
+
+        Args:
+            modules: the units.
 
         Raises:
             ArgumentError: a module that is not sharded.
@@ -148,9 +170,12 @@ class FSDPModule(Module):
         self._sharded_unit.ahead = self._units_of(modules, "set_modules_to_forward_prefetch")
 
     def set_modules_to_backward_prefetch(self, modules: Sequence[FSDPModule]) -> None:
-        """Say how many units' gathers begin when this one's has ended, in a backward pass.
+        """Set how many units to gather next when this unit is gathered in a backward pass.
 
-        By default it is one. They are those that follow there, in the reverse order of the call.
+        By default it is one. The units are those that follow in the backward pass.
+
+        Args:
+            modules: as many units; which ones is ignored.
 
         Raises:
             ArgumentError: a module that is not sharded.
@@ -178,22 +203,28 @@ class FSDPModule(Module):
 
 @dataclass(frozen=True)
 class UnshardHandle:
-    """What `unshard(async_op=True)` returns."""
+    """A gather that `unshard(async_op=True)` has started.
+
+    Attributes:
+        module: the unit whose parameters are gathered.
+    """
 
     module: FSDPModule
 
     def wait(self) -> None:
-        """Have whole parameters in their places."""
+        """Wait until the module has whole parameters."""
         self.module.unshard()
 
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:
-    """Have whole parameters in a method besides `forward`, as in `model.generate(x)`.
+    """Gather whole parameters for a method other than `forward`, as in `model.generate(x)`.
 
-    A module that is not sharded stays as it is.
+    Args:
+        module: any module; without effect unless it is sharded.
+        method_name: the name of the method.
 
     Raises:
-        ArgumentError: there is no such method.
+        ArgumentError: the module does not have the method.
     """
     if not isinstance(module, FSDPModule):
         return

@@ -1,4 +1,4 @@
-"""Groups of neighboring ranks, which gather from each other what they have gathered before."""
+"""Groups of consecutive ranks, over which gathered parameters are resharded."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _made: Final[weakref.WeakKeyDictionary[Group, dict[int, Group]]] = weakref.WeakK
 
 
 def neighbors(group: Group, count: int) -> Group:
-    """The `count` ranks of a group, one behind another, that this one is among; all ranks call it.
+    """This rank's group of `count` consecutive ranks; all ranks call it.
 
     Raises:
-        ArgumentError: a number that does not divide that of the group's ranks.
+        ArgumentError: `count` does not divide the size of the group.
     """
     if count < 1 or group.size % count:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""How sharded modules compute: element types of arithmetic and of traffic; where shards lie."""
+"""Policies of sharded modules: element types, and where shards are stored."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"]
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """In which element types a unit computes; its shards and their gradients keep their own.
+    """The element types in which a unit computes; its shards and their gradients keep their own.
 
     Args:
-        param_dtype: of gathered parameters, and so of the module's arithmetic; half the traffic
-            with `bfloat16`.
-        reduce_dtype: of gradients while they are reduced; that of gathered parameters if left out.
-            Sums are taken in float32 and rounded once in any case.
+        param_dtype: of gathered parameters, and so of the module's arithmetic; `bfloat16` halves
+            the communication.
+        reduce_dtype: of gradients while they are reduced; by default `param_dtype`. In any case,
+            sums are taken in float32 and rounded once.
         output_dtype: floating results of the module's call are converted to it.
         cast_forward_inputs: whether floating arguments of the call are converted to `param_dtype`.
     """
@@ -30,15 +30,15 @@ class MixedPrecisionPolicy:
 
 @dataclass(frozen=True)
 class OffloadPolicy:
-    """Where shards lie between calls: in the host's memory, as everything."""
+    """Where shards are stored between calls: in the host's memory."""
 
 
 @dataclass(frozen=True)
 class CPUOffloadPolicy(OffloadPolicy):
-    """The same.
+    """Shards in the host's memory, where they are anyway.
 
     Args:
-        pin_memory: nothing copies from pinned memory here.
+        pin_memory: has no effect.
     """
 
     pin_memory: bool = True

@@ -1,4 +1,4 @@
-"""Parameters that are gathered together while a module computes: the unit of `fully_shard`."""
+"""The unit of `fully_shard`: parameters that are gathered together while a module computes."""
 
 from __future__ import annotations
 
@@ -43,28 +43,28 @@ _END: Final = Recorded(end_shards, False, False, Autocast.KEPT)
 _SCATTER: Final = Recorded(scatter_mean, False, False, Autocast.KEPT)
 _MEAN: Final = Recorded(mean_of_parts, False, False, Autocast.KEPT)
 _calls: Final[list[Unit]] = []
-"""Units whose modules compute at the moment, the outermost first."""
+"""Units whose modules are being called, the outermost first."""
 _order: Final[list[Unit]] = []
-"""Units that were gathered since the outermost began, in order."""
+"""Units gathered since the outermost call started, in order."""
 
 
 class Unit:
-    """The parameters of a module, of which each rank keeps its part.
+    """The parameters of a module, of which each rank keeps its shards.
 
     Args:
         paths: parameters by their paths in the module; one may have several.
-        dims: along which each is cut, by its identity; rows if it is not there.
-        group: the ranks that have the parts.
-        replicas: the ranks that have the same part as this one, if others do.
-        again: whether the backward pass gathers once more; `None` for all but the outermost unit.
-        within: the ranks that it gathers from, where they keep parts of what was gathered.
+        dims: the dimension along which each is sharded, by identity; rows by default.
+        group: the ranks that have the shards.
+        replicas: the ranks that have the same shards as this one, if others do.
+        again: whether the backward pass gathers again; `None` for all but the outermost unit.
+        within: the group from which the backward pass gathers, if it is smaller than `group`.
 
     Attributes:
-        modules: those whose parameters they are.
+        modules: those with the parameters.
         whole: the shape of each whole parameter.
-        ahead: which units begin to gather when this one has gathered; if `None`, the one that did
-            so next in the last call.
-        ahead_backward: how many units begin to gather again when this one has, in a backward pass.
+        ahead: the units to gather next in a forward pass; `None` for the one that followed in the
+            previous call.
+        ahead_backward: the number of units to gather next in a backward pass.
     """
 
     def __init__(
@@ -80,27 +80,27 @@ class Unit:
         self.kept = False  # whether whole parameters stay after a backward pass
         self.policy = policy
         self.syncs = self.all_reduces = True
-        self.divisor: float | None = None  # of sums of gradients, instead of the number of ranks
+        self.divisor: float | None = None  # of summed gradients; `None` for the number of ranks
         self.modules: list[Any] = []
         self.params: list[Any] = list({id(p): p for p in paths.values()}.values())
         self.whole: list[Sizes] = [tuple(p.shape) for p in self.params]
         self.dims = tuple([dims.get(id(p), 0) for p in self.params])
         self._coming: tuple[list[Lazy], Any] | None = None  # shards, and the ticket of their gather
-        self._held: tuple[list[Lazy], list[Any]] | None = None  # shards, and what they give
-        self._unused = False  # whether no call has asked for what was gathered
-        self.following: list[Unit] = []  # what gathered next in the last call
+        self._held: tuple[list[Lazy], list[Any]] | None = None  # shards, and the whole parameters
+        self._unused = False  # whether no call has used the gathered parameters yet
+        self.following: list[Unit] = []  # units that were gathered next in the previous call
         self.ahead: list[Unit] | None = None
         self.ahead_backward = 1
         self._local = Accumulation()  # of whole gradients
-        self._parts = Accumulation()  # of gradients that are not reduced over replicas
-        self.opened: Any = None  # while `unshard` has put whole ones in their place
+        self._parts = Accumulation()  # of sharded gradients not yet reduced over replicas
+        self.opened: Any = None  # the context of `unshard`, while it is active
         for p, dim in zip(self.params, self.dims, strict=True):
             self._divide(p, dim)
-        memory_pool.empty_cache()  # whole parameters fit nothing that comes
+        memory_pool.empty_cache()  # memory of whole parameters fits no later tensor
         watch_backward(self)
 
     def _divide(self, p: Tensor, dim: int) -> None:
-        """Keep this rank's part alone; the parameter stays the same object."""
+        """Keep only this rank's shard; the parameter stays the same object."""
         whole = array(p)
         begin, end = rows_of(whole.shape[dim], self.group.size, self.group.index)
         before = (slice(None),) * dim
@@ -109,7 +109,7 @@ class Unit:
         outer = division_of(p)
         start = tuple([begin if i == dim else 0 for i in range(whole.ndim)])
         shape, groups = whole.shape, (self.group,)
-        if outer is not None:  # it was a part already, as of tensor parallelism
+        if outer is not None:  # already a shard, as with tensor parallelism
             start = tuple([a + b for a, b in zip(outer.start, start, strict=True)])
             shape, groups = outer.shape, (*outer.groups, self.group)
         divide(p, Division(shape, start, groups))
@@ -117,7 +117,7 @@ class Unit:
     # -- gathering
 
     def begin(self) -> None:
-        """Begin to gather whole parameters, unless they are there or on their way."""
+        """Start to gather whole parameters, unless they are there or being gathered."""
         shards = [p.lazy for p in self.params]
         there = self._coming or self._held
         if not shards or (there is not None and _are_same(there[0], shards)):
@@ -132,7 +132,7 @@ class Unit:
         trace.now.unfinished.append(self.finish)
 
     def finish(self) -> None:
-        """End a gather that has begun: before what is recorded is computed, or anybody needs it."""
+        """Finish a started gather, before recorded operations run or the parameters are used."""
         if self._coming is None:
             return
         (shards, ticket), self._coming = self._coming, None
@@ -146,7 +146,7 @@ class Unit:
         self._held, self._unused = (shards, [wrap(x) for x in found]), True
 
     def gathered(self) -> list[Any]:
-        """The whole parameters, which nobody may change and no gradient flows to."""
+        """The whole parameters; read-only and without gradients."""
         if not self.params:
             return []
         self.begin()
@@ -160,24 +160,24 @@ class Unit:
         return self._held[1]
 
     def release(self) -> None:
-        """Keep whole parameters no longer."""
+        """Free the whole parameters."""
         self.finish()
         self._held, self._unused = None, False
 
     def close(self) -> None:
-        """Take whole parameters from where `unshard` has put them."""
+        """End `unshard`: put the shards back."""
         if self.opened is not None:
             opened, self.opened = self.opened, None
             opened.close()
 
     def release_unused(self) -> None:
-        """The same, if no call has asked for them."""
+        """Free the whole parameters if no call has used them."""
         self.finish()
         if self._unused:
             self.release()
 
     def values(self, again: bool) -> dict[str, Any]:
-        """The whole parameters by path, such that gradients reach the shards."""
+        """The whole parameters by path; their gradients flow to the shards."""
         trained = [i for i, p in enumerate(self.params) if p.requires_grad]
         found = list(self.gathered())
         if is_grad_enabled() and trained:
@@ -199,7 +199,7 @@ class Unit:
         return list(map(wrap, record(REGISTRY["unshard"], lazies, attrs)))
 
     def _leaves(self, found: Sequence[Any], trained: list[int], _: bool) -> list[Any]:
-        """Whole parameters whose gradients add up on this rank."""
+        """Whole parameters whose gradients accumulate on this rank."""
         pairs = zip(trained, found, strict=True)
         leaves = [self._local.leaf(i, x, self.params[i].lazy) for i, x in pairs]
         self.release()
@@ -207,7 +207,7 @@ class Unit:
 
     @contextmanager
     def called(self) -> Iterator[dict[str, Any]]:
-        """Inside, the module computes: gives what is to stand for its parameters."""
+        """Context of a call of the module; yields the replacements of its parameters."""
         again = not self.kept and (bool(_calls) if self.again is None else self.again)
         _calls.append(self)
         try:
@@ -222,7 +222,7 @@ class Unit:
     # -- gradients
 
     def after_backward(self, leaves: Sequence[Lazy]) -> None:
-        """Let go of whole parameters once a backward pass needs them no longer."""
+        """Free whole parameters once a backward pass no longer needs them."""
         own = {id(x) for x in (*self.params, *self._parts.leaves())}
         if not any([x.leaf is not None and id(x.leaf()) in own for x in leaves]):
             return
@@ -236,25 +236,25 @@ class Unit:
         receivers = (*self.params, *self._parts.leaves())
         for g in [x.grad for x in receivers if x.grad is not None][:1]:
             with no_grad():
-                await_result(g.reshape(-1)[:1].lazy)  # though this rank may forget its gradients
+                await_result(g.reshape(-1)[:1].lazy)  # even if this rank drops its gradients
 
     def _receivers(self, numbers: Sequence[int]) -> list[Any]:
-        """What gradients of parameters are added to."""
+        """The tensors to whose gradients those of parameters are added."""
         params = [self.params[i] for i in numbers]
         if not self._holds_parts():
             return params
         return [self._parts.leaf(i, p, p.lazy) for i, p in zip(numbers, params, strict=True)]
 
     def _holds_parts(self) -> bool:
-        """Whether gradients are not reduced over replicas at once."""
+        """Whether sharded gradients accumulate before they are reduced over replicas."""
         return self.replicas is not None and (bool(self._parts) or not self.all_reduces)
 
     def _replicas(self) -> int:
-        """The number of the group over which gradients are reduced at once, besides the parts'."""
+        """The group number of the replicas over which gradients are reduced now."""
         return -1 if self.replicas is None or self._holds_parts() else self.replicas.number
 
     def _add_local(self) -> None:
-        """Reduce gradients that have added up on this rank."""
+        """Reduce gradients that have accumulated on this rank."""
         sums, self._local = self._local.gradients(), Accumulation()
         receivers, dims = self._receivers(list(sums)), tuple([self.dims[i] for i in sums])
         static = {
@@ -266,7 +266,7 @@ class Unit:
         _add(receivers, _SCATTER.record(list(sums.values()), static))
 
     def _add_parts(self) -> None:
-        """Reduce gradients of parts over replicas; in their own type, which holds sums of many."""
+        """Reduce sharded gradients over replicas, in their own type: sums of many passes."""
         assert self.replicas is not None
         sums, self._parts = self._parts.gradients(), Accumulation()
         static = {
@@ -278,14 +278,14 @@ class Unit:
     # -- element types
 
     def cast_inputs(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """The arguments of a call in the type that the module computes in."""
+        """The arguments of a call in the module's compute type."""
         to = self.policy.param_dtype
         if to is None or not self.policy.cast_forward_inputs:
             return args, kwargs
         return map_structure(lambda x: _cast(x, to), (args, kwargs))
 
     def cast_output(self, y: Any) -> Any:
-        """The result of a call in the type that it is to have."""
+        """The result of a call in the output type."""
         to = self.policy.output_dtype
         return y if to is None else map_structure(lambda x: _cast(x, to), y)
 
@@ -311,7 +311,7 @@ def _add(receivers: Sequence[Any], gradients: Sequence[Lazy]) -> None:
 
 
 def _end_call() -> None:
-    """Remember the order of a call for the next one, and end what was begun in vain."""
+    """Remember the order of units for the next call, and free unused gathers."""
     begun = [unit for each in _order for unit in (each.ahead or each.following)]
     for unit in dict.fromkeys(begun):
         unit.release_unused()

@@ -1,13 +1,13 @@
-"""A model cut into stages, one after another on the ranks: PyTorch's names.
+"""Pipeline parallelism, with PyTorch's names: a model's stages on different ranks.
 
-A batch goes through in micro-batches, so that all ranks have something to do.
+A batch is split into micro-batches, so that all ranks compute at the same time.
 """
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.distributed.pipelining.schedule import *
 from weft.distributed.pipelining.split import *
 from weft.distributed.pipelining.stage import PipelineStage as PipelineStage
 
-exports.gather(globals())
+_exports.gather(globals())

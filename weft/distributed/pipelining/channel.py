@@ -1,4 +1,4 @@
-"""What stages send to each other: the tensors of micro-batches, forward and back."""
+"""Messages between stages: activations forward, and gradients backward."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _POLL_SECONDS: Final = 50e-6
 
 
 class Kind(NamedTuple):
-    """What a receiver has to know of a tensor before it comes."""
+    """What a receiver must know about a tensor in advance."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -32,12 +32,12 @@ class Kind(NamedTuple):
 
 
 class Channel:
-    """Messages from one stage to another, in order; within one rank they are handed over.
+    """Messages from one stage to another, in order; within one rank, without copies.
 
-    Sends are asynchronous: the communication thread drives them on while this process computes.
+    Sends are asynchronous: the communication thread polls them while this process computes.
 
     Args:
-        number: tells the channel from others between the same ranks.
+        number: distinguishes the channel from others between the same ranks.
     """
 
     def __init__(self, group: Group, source: int, target: int, number: int) -> None:
@@ -49,7 +49,7 @@ class Channel:
         self._known: deque[list[Kind]] = deque()
 
     def announce(self, kinds: Sequence[Kind]) -> None:
-        """Tell the receiver of what tensors each message will consist."""
+        """Tell the receiver which tensors each message contains."""
         if self._source == self._target:
             self._known.append(list(kinds))
             return
@@ -58,7 +58,7 @@ class Channel:
         self._post(text, "a description")
 
     def expect(self) -> list[Kind]:
-        """What was announced."""
+        """Receive the announcement."""
         if self._source == self._target:
             return self._known.popleft()
         length = np.zeros(1, np.int64)
@@ -68,7 +68,7 @@ class Channel:
         return [Kind(d, tuple(s), bool(r)) for d, s, r in json.loads(text.tobytes())]
 
     def send(self, tensors: Sequence[Tensor], what: str) -> None:
-        """Begin to send the tensors of one message."""
+        """Start to send the tensors of one message."""
         arrays = [array(x).copy() for x in tensors]
         if self._source == self._target:
             self._handed.append(arrays)
@@ -85,8 +85,8 @@ class Channel:
             self._wait(x, what)
         return [wrap(leaf(x)) for x in arrays]
 
-    def settle(self) -> None:
-        """Wait until all that was sent has arrived."""
+    def wait_for_sends(self) -> None:
+        """Wait until all sent messages have arrived."""
         for driven, sent in self._sent:
             driven.result()
             sent.result()
@@ -97,7 +97,7 @@ class Channel:
         sent = send_to(self._group, x, self._target, self._tag, text)
         transport, until = self._group.transport, time.monotonic() + self._group.timeout
 
-        def drive() -> None:  # who waits for `sent` says what is wrong
+        def drive() -> None:  # whoever waits for `sent` raises the error
             while not sent.done() and transport.failure is None and time.monotonic() < until:
                 time.sleep(_POLL_SECONDS)
 
@@ -110,12 +110,12 @@ class Channel:
 
 
 def kinds_of(tensors: Sequence[Tensor]) -> list[Kind]:
-    """What a receiver has to know of these."""
+    """What a receiver must know about these tensors."""
     return [Kind(str(as_dtype(x.dtype)), tuple(x.shape), x.requires_grad) for x in tensors]
 
 
 def channels(group: Group, stages: int) -> tuple[list[Channel], list[Channel]]:
-    """Between each stage and the next: those forward, and those back."""
+    """The channels between consecutive stages: forward, and backward."""
     ranks = [i % group.size for i in range(stages)]
     pairs = list(enumerate(itertools.pairwise(ranks)))
     forward = [Channel(group, a, b, 2 * i) for i, (a, b) in pairs]

@@ -1,4 +1,4 @@
-"""A batch in micro-batches, and their results put together."""
+"""Splitting a batch into micro-batches, and merging their results."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from weft.ir.node import at_user_line
 
 
 def split(x: Any, count: int, what: str) -> list[Any]:
-    """`count` equal parts of all tensors in a structure; all parts share what is no tensor.
+    """Split all tensors in a structure into `count` equal parts; other values are shared.
 
     Raises:
-        ShapeError: a tensor has no rows, or their number is not divided by `count`.
+        ShapeError: a tensor has no rows, or `count` does not divide their number.
     """
     leaves, tree = flatten(x)
     columns = [_parts(leaf, count, what) for leaf in leaves]
@@ -39,7 +39,7 @@ def _parts(x: Any, count: int, what: str) -> list[Any]:
 
 
 def merge(parts: Sequence[Any]) -> Any:
-    """Structures of tensors, joined along their first dimension; of scalars, their list."""
+    """Concatenate structures of tensors along the first dimension; scalars become a list."""
     columns = [flatten(part)[0] for part in parts]
     tree = flatten(parts[0])[1]
     rows = zip(*columns, strict=True)

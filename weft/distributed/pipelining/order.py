@@ -1,6 +1,6 @@
-"""In which order a rank computes the forward and backward passes of its stages' micro-batches.
+"""The order in which a rank computes the forward and backward passes of its micro-batches.
 
-In all orders, a stage meets the micro-batches one after another: gradients add up in that order.
+In all schedules, a stage computes the micro-batches in order, and gradients accumulate in it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def all_then_all(stage: int, micro_batches: int) -> list[Pass]:
 
 
 def one_by_one(stage: int, stages: int, micro_batches: int) -> list[Pass]:
-    """One forward, one backward pass (PipeDream-flush, Narayanan et al. 2021, section 2.2.1).
+    """One forward pass, one backward pass (PipeDream-flush, Narayanan et al. 2021, section 2.2.1).
 
-    A stage begins with so many forward passes as there are stages from it on. So many activations
-    are alive at most.
+    A stage starts with as many forward passes as there are stages from it to the last. That is the
+    most activations that it keeps.
 
     Example:
         >>> order = one_by_one(0, 2, 3)
@@ -53,10 +53,10 @@ def one_by_one(stage: int, stages: int, micro_batches: int) -> list[Pass]:
 
 
 def interleaved(rank: int, ranks: int, chunks: int, micro_batches: int) -> list[Pass]:
-    """One forward, one backward pass, of ranks that have several stages each (section 2.2.2).
+    """One forward pass, one backward pass, with several stages per rank (section 2.2.2).
 
-    Rank r has the stages r, r + ranks, r + 2 ranks, ... Micro-batches go in rounds: those of a
-    round pass through one stage of a rank, then through its next.
+    Rank r has the stages r, r + ranks, r + 2 ranks, ... Micro-batches are divided into rounds: all
+    those of a round go through one stage of a rank, then through its next.
     """
     in_round = micro_batches // max(1, micro_batches // ranks)
     total = chunks * micro_batches

@@ -21,7 +21,7 @@ Loss = Callable[[Any, Any], Any]
 
 
 class _Step:
-    """What one call of `step` is given, and what comes of it."""
+    """The arguments and results of one call of `step`."""
 
     def __init__(self, schedule: _Schedule, args: Any, kwargs: Any, target: Any) -> None:
         count, stages = schedule.n_microbatches, schedule.stages
@@ -30,13 +30,13 @@ class _Step:
         self.args = split(args, count, "arguments") if first else [()] * count
         self.kwargs = split(kwargs, count, "keyword arguments")
         self.targets = split(target, count, "target") if last else [None] * count
-        self.asked = target is not None  # for losses, also where there is no backward pass
+        self.asked = target is not None  # whether losses are computed, even without a backward pass
         self.outputs: list[Any] = []
         self.losses: list[Any] = []
 
 
 class _Schedule(abc.ABC):
-    """What all schedules share."""
+    """The base of all schedules."""
 
     def __init__(
         self, stages: Sequence[PipelineStage], n_microbatches: int, loss_fn: Loss | None,
@@ -67,22 +67,22 @@ class _Schedule(abc.ABC):
     ) -> Any:  # fmt: skip
         """Compute a batch's gradients, in micro-batches; each rank of the pipeline calls it.
 
-        Gradients add up in `.grad`, as after one backward pass of the mean of the micro-batches'
-        losses.
+        Gradients accumulate in `.grad`, as after one backward pass of the mean of the
+        micro-batches' losses.
 
         Args:
-            args: of the first stage; other ranks' are ignored.
-            target: the loss function's second argument; other ranks' than the last are ignored.
+            args: of the first stage; ignored on other ranks.
+            target: the loss function's second argument; ignored on all ranks but the last.
             losses: filled with each micro-batch's loss, on the last rank.
-            return_outputs: whether the last rank gives the outputs.
+            return_outputs: whether the last rank returns the outputs.
             kwargs: of this rank's stages.
 
         Returns:
-            The last stage's outputs, put together, on its rank; `None` on the others.
+            The last stage's outputs, concatenated, on its rank; `None` on the others.
 
         Raises:
             ShapeError: the micro-batches do not divide the first dimension of a tensor.
-            ArgumentError: no loss is computed, or it is no scalar.
+            ArgumentError: no loss is computed, or it is not a scalar.
         """
         passes = self._order() if self._loss_fn is not None else self._forward_order()
         return self._run(passes, args, kwargs, target, losses, return_outputs)
@@ -91,7 +91,7 @@ class _Schedule(abc.ABC):
         self, *args: Any, target: Any = None, losses: list[Any] | None = None,
         return_outputs: bool = True, **kwargs: Any,
     ) -> Any:  # fmt: skip
-        """As `step`, without gradients; losses are computed if there is a target."""
+        """Like `step`, without gradients; losses are computed if there is a target."""
         with no_grad():
             return self._run(self._forward_order(), args, kwargs, target, losses, return_outputs)
 
@@ -108,7 +108,7 @@ class _Schedule(abc.ABC):
             for each in passes:
                 (self._backward_pass if each.backward else self._forward_pass)(each, step, trains)
             for channel in (*self._forward, *self._back):
-                channel.settle()
+                channel.wait_for_sends()
         finally:
             for stage in self.stages:
                 stage.forget()
@@ -154,7 +154,7 @@ def _detached(y: Any) -> Any:
 
 
 class _Single(_Schedule):
-    """A schedule of ranks that have one stage each."""
+    """A schedule with one stage per rank."""
 
     def __init__(
         self, stage: PipelineStage, n_microbatches: int, loss_fn: Loss | None = None,
@@ -173,8 +173,8 @@ class ScheduleGPipe(_Single):
     """All forward passes, then all backward passes; all micro-batches' activations are kept.
 
     Args:
-        stage: this rank's.
-        n_microbatches: into how many parts a batch is cut.
+        stage: this rank's stage.
+        n_microbatches: the number of micro-batches of a batch.
         loss_fn: called with the last stage's output and the target; without one, `step` computes
             no gradients.
         scale_grads: whether gradients are those of the mean of the micro-batches' losses; else of
@@ -198,9 +198,10 @@ class ScheduleGPipe(_Single):
 
 
 class Schedule1F1B(_Single):
-    """One forward, one backward pass; a rank keeps activations of at most (stages - rank).
+    """One forward pass, one backward pass; a rank keeps at most (stages - rank) activations.
 
-    Arguments are those of `ScheduleGPipe`.
+    Args:
+        stage, n_microbatches, loss_fn, scale_grads: see `ScheduleGPipe`.
 
     Raises:
         ArgumentError: fewer micro-batches than stages.
@@ -223,15 +224,18 @@ class Schedule1F1B(_Single):
 
 
 class ScheduleInterleaved1F1B(_Schedule):
-    """One forward, one backward pass, of ranks that have several stages each.
+    """One forward pass, one backward pass, with several stages per rank.
 
-    Rank r has the stages r, r + ranks, r + 2 ranks, ...: while the first micro-batches come and
-    the last go, a rank waits for less. Arguments are those of `ScheduleGPipe`, with a list of
-    stages.
+    Rank r has the stages r, r + ranks, r + 2 ranks, ..., so that ranks wait less while the pipeline
+    fills and drains.
+
+    Args:
+        stages: all stages of this rank.
+        n_microbatches, loss_fn, scale_grads: see `ScheduleGPipe`.
 
     Raises:
-        ArgumentError: stages that are not this rank's, or micro-batches that cannot go in rounds
-            of about as many as there are ranks.
+        ArgumentError: stages of other ranks, or a number of micro-batches that cannot be divided
+            into rounds of about as many as there are ranks.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""`pipeline`: a model whose modules are called one after another, cut into stages."""
+"""`pipeline`: splits a model whose modules are called one after another into stages."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Pipe", "SplitPoint", "pipeline"]
 
 
 class SplitPoint(Enum):
-    """Where a stage begins: before a module, or behind it."""
+    """Where a stage starts: before a module, or after it."""
 
     BEGINNING = 1
     END = 2
 
 
 class _Link(NamedTuple):
-    """A module that is called once, with what the one before it returned."""
+    """A module that is called once, with the result of the previous one."""
 
     path: str
     module: Module
@@ -32,7 +32,7 @@ class _Link(NamedTuple):
 
 
 class _Chain(Module):
-    """Modules called one after another, under the names that they have in the whole model."""
+    """Modules called one after another, with their names in the whole model."""
 
     def __init__(self, links: list[_Link]) -> None:
         super().__init__()
@@ -59,8 +59,11 @@ class _Chain(Module):
 class Pipe:
     """A model in stages; see `pipeline`.
 
+    Args:
+        stages: the modules of the stages.
+
     Attributes:
-        num_stages: how many there are.
+        num_stages: the number of stages.
     """
 
     def __init__(self, stages: list[Module]) -> None:
@@ -83,7 +86,13 @@ class Pipe:
     def build_stage(
         self, stage_index: int, device: Any = None, group: Group | None = None
     ) -> PipelineStage:
-        """One stage, for the rank that calls this."""
+        """One stage, for the calling rank.
+
+        Args:
+            stage_index: from 0.
+            device: has no effect.
+            group: the ranks of the pipeline; by default all.
+        """
         module = self.get_stage_module(stage_index)
         return PipelineStage(module, stage_index, self.num_stages, device, group)
 
@@ -92,18 +101,19 @@ def pipeline(
     module: Module, mb_args: tuple[Any, ...], mb_kwargs: Mapping[str, Any] | None = None,
     split_spec: Mapping[str, SplitPoint] | None = None,
 ) -> Pipe:  # fmt: skip
-    """A model in stages, cut before or behind the modules that `split_spec` names.
+    """Split a model into stages, before or after the modules that `split_spec` names.
 
-    Modules are those of the model itself. On the way to a cut they have to be called one after
-    another, each once and with nothing done in between; this is found out by a call.
+    Stages have the model's own modules. Up to each split, modules must be called one after another,
+    each once and with no computation in between; this function calls the model once to check it.
 
     Args:
+        module: the model.
         mb_args, mb_kwargs: arguments like those of one micro-batch.
-        split_spec: where to cut, by the names of `named_modules()`; nowhere if left out.
+        split_spec: where to split, by the names of `named_modules()`; by default nowhere.
 
     Raises:
-        ArgumentError: there is no module of a name, or the model does something else than calling
-            modules one after another.
+        ArgumentError: a name of no module, or a model that does not just call modules one after
+            another.
 
     Example:
         >>> import weft as wf
@@ -133,7 +143,7 @@ def pipeline(
 
 
 def _check_untied(stages: list[Module]) -> None:
-    """No two stages have a parameter together, whose gradient neither would have whole.
+    """Check that no two stages share a parameter, of whose gradient each would have a part.
 
     Raises:
         ArgumentError: names it.
@@ -154,7 +164,7 @@ def _links(
     prefix: str, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any],
     spec: Mapping[str, SplitPoint],
 ) -> list[_Link]:  # fmt: skip
-    """The modules that are called one after another; those in which a cut lies, taken apart."""
+    """The modules that are called one after another, down to the split points."""
     found: list[_Link] = []
     chain = _called(prefix, module, args, kwargs)
     names = {link.path for link in chain}
@@ -181,7 +191,7 @@ def _called(
     """The children of a module in the order in which it calls them.
 
     Raises:
-        ArgumentError: it does more than that.
+        ArgumentError: it does more than call them one after another.
     """
     found: list[_Link] = []
     outputs: list[Any] = []

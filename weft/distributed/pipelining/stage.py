@@ -1,4 +1,4 @@
-"""`PipelineStage`: a part of a model on one rank, between its neighbors."""
+"""`PipelineStage`: consecutive layers of a model on one rank."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ class _Alive:
 
 
 class PipelineStage:
-    """A module that is one of the stages of a pipeline; stage i is on rank i modulo the ranks.
+    """A stage of a pipeline; stage i is on rank i modulo the number of ranks.
 
-    The first stage is called with the arguments of `step`, each other with what the one before it
-    returned: a tensor, or a tuple of tensors. Keyword arguments of `step` are those of this rank.
+    The first stage is called with the arguments of `step`, every other with the previous stage's
+    result: a tensor, or a tuple of tensors. Each rank passes its own keyword arguments to `step`.
 
     Args:
-        submodule: this stage's part of the model. Within `DistributedDataParallel`, its gradients
-            are averaged once a step, in the last micro-batch's backward pass.
+        submodule: this stage's layers. Within `DistributedDataParallel`, their gradients are
+            averaged once per step, in the last micro-batch's backward pass.
         stage_index: from 0.
-        num_stages: of all ranks.
-        device: of no influence.
-        group: the ranks of the pipeline; all if left out.
+        num_stages: the number of stages on all ranks.
+        device: has no effect.
+        group: the ranks of the pipeline; by default all.
 
     Raises:
         ArgumentError: there is no such stage, or it belongs on another rank.
 
     Attributes:
         submod: the module.
-        alive: of how many micro-batches activations are kept at the moment.
+        alive: the number of micro-batches whose activations are kept now.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class PipelineStage:
 
     @property
     def alive(self) -> int:
-        """See above."""
+        """The number of micro-batches whose activations are kept now."""
         return len(self._alive)
 
     def inputs(self, micro_batch: int, before: Channel) -> list[Tensor]:
-        """What the stage before sends."""
+        """Receive the previous stage's result."""
         if micro_batch == 0:
             self._kinds = before.expect()
         found = before.receive(self._kinds, f"the output of stage {self.stage_index - 1}")
@@ -99,14 +99,14 @@ class PipelineStage:
         self._alive[micro_batch] = _Alive(inputs, tensors_of(y, "PipelineStage"), loss)
 
     def forget(self) -> None:
-        """Drop all that is kept."""
+        """Drop all kept micro-batches."""
         self._alive.clear()
 
     def send(self, y: Any, micro_batch: int, after: Channel) -> None:
-        """Send a result to the next stage, which is told first of what kind all results are.
+        """Send a result to the next stage; the types and shapes of results are announced first.
 
         Raises:
-            ShapeError: it is of another kind than that of the first micro-batch.
+            ShapeError: its types or shapes differ from those of the first micro-batch.
         """
         outputs = tensors_of(y, "PipelineStage")
         kinds = kinds_of(outputs)
@@ -123,7 +123,7 @@ class PipelineStage:
     def backward(
         self, micro_batch: int, after: Channel | None, before: Channel | None, last: bool
     ) -> None:
-        """Pull a micro-batch's gradient back through this stage."""
+        """Run a micro-batch's backward pass through this stage."""
         kept = self._alive.pop(micro_batch)
         ys = [y for y in kept.outputs if y.requires_grad]
         with self._reducing(last):
@@ -142,7 +142,7 @@ class PipelineStage:
         flush()  # frees the activations
 
     def _reducing(self, last: bool) -> contextlib.AbstractContextManager[Any]:
-        """Ranks beside this one are given gradients in the last backward pass alone."""
+        """Context in which gradients are reduced only in the last backward pass."""
         no_sync: Callable[[], Any] | None = getattr(self.submod, "no_sync", None)
         return contextlib.nullcontext() if last or no_sync is None else no_sync()
 

@@ -1,4 +1,4 @@
-"""Operators and methods of divided tensors: each says how its dimensions go together."""
+"""Operators and methods of distributed tensors, with the labels of their dimensions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 
 from weft.distributed.device_mesh import DeviceMesh
 from weft.distributed.tensor.placement import Shard
+from weft.distributed.tensor.pointwise import Arithmetic, of_one, of_two
 from weft.distributed.tensor.propagation import Labels, Operand, Rule, applied
-from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.node import at_user_line
 
@@ -17,28 +17,8 @@ Dims = int | Sequence[int] | None
 _FIRST, _INNER, _LAST = 1 << 20, (1 << 20) + 1, (1 << 20) + 2  # labels of a product's matrices
 
 
-def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function as a method, with the name and the description of that of tensors."""
-    function.__name__, function.__doc__ = name, getattr(Tensor, name).__doc__
-    return function
-
-
-def _unary(name: str) -> Callable[..., Any]:
-    def method(self: Arithmetic, *args: Any, **kwargs: Any) -> Any:
-        return self.by_element(name, *args, **kwargs)
-
-    return _method(name, method)
-
-
-def _binary(name: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
-    def method(self: Arithmetic, other: Any) -> Any:
-        return self.with_other(name, other, swapped)
-
-    return _method(name, method)
-
-
-class Arithmetic(abc.ABC):
-    """What a divided tensor computes."""
+class Operations(Arithmetic):
+    """The arithmetic of distributed tensors."""
 
     __slots__ = ()
     device_mesh: DeviceMesh
@@ -51,17 +31,17 @@ class Arithmetic(abc.ABC):
     @property
     @abc.abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """Of the whole tensor."""
+        """The shape of the whole tensor."""
 
     @abc.abstractmethod
     def operand(self) -> Operand:
-        """What this rank has, with the placements."""
+        """This rank's local tensor, with its placements."""
 
     @abc.abstractmethod
     def of(self, found: Operand) -> Self:
         """A result on the same mesh."""
 
-    def _applied(self, rule: Rule, function: Callable[..., Any], *others: Arithmetic) -> Self:
+    def _applied(self, rule: Rule, function: Callable[..., Any], *others: Operations) -> Self:
         for x in others:
             if x.device_mesh != self.device_mesh:
                 raise ArgumentError(
@@ -75,7 +55,7 @@ class Arithmetic(abc.ABC):
         return tuple(range(self.ndim))
 
     def _dims(self, name: str, dim: Dims) -> tuple[int, ...]:
-        """Dimensions that are told, all if none is."""
+        """The given dimensions, or all if none is given."""
         found = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
         if any([not -self.ndim <= d < self.ndim for d in found]):
             raise ShapeError(
@@ -87,12 +67,12 @@ class Arithmetic(abc.ABC):
     # -- by element
 
     def with_other(self, name: str, other: Any, swapped: bool = False) -> Self:
-        """A method of tensors that goes element by element through two; or with a number."""
+        """Apply an elementwise method of tensors to two operands, or to one and a number."""
 
         def function(x: Any, y: Any) -> Any:
             return getattr(x, name)(y)
 
-        if not isinstance(other, Arithmetic):
+        if not isinstance(other, Operations):
             if not isinstance(other, int | float):
                 raise DTypeError(
                     f"{name.strip('_')}: expected a DTensor or a number, got a "
@@ -110,7 +90,7 @@ class Arithmetic(abc.ABC):
         return self._applied(rule, function, other)
 
     def by_element(self, name: str, *args: Any, **kwargs: Any) -> Self:
-        """A method of tensors that goes element by element."""
+        """Apply an elementwise method of tensors."""
         rule = Rule(name, (self._labels(),), self._labels(), additive=name in _LINEAR)
         return self._applied(rule, lambda x: getattr(x, name)(*args, **kwargs))
 
@@ -118,7 +98,7 @@ class Arithmetic(abc.ABC):
 
     def matmul(self, other: Any) -> Self:
         """The matrix product, with batch dimensions as those of `Tensor.matmul`."""
-        if not isinstance(other, Arithmetic):
+        if not isinstance(other, Operations):
             raise DTypeError(
                 f"matmul: expected a DTensor, got a {type(other).__name__}; distribute_tensor() "
                 f"makes one{at_user_line()}"
@@ -143,7 +123,7 @@ class Arithmetic(abc.ABC):
     # -- reductions
 
     def sum(self, dim: Dims = None, keepdim: bool = False) -> Self:
-        """The sum over dimensions; ranks that have parts of them have summands afterwards."""
+        """The sum over dimensions; partial sums if one of them is sharded."""
         dims = self._dims("sum", dim)
         result = _without(self._labels(), dims, keepdim)
         rule = Rule("sum", (self._labels(),), result, additive=True)
@@ -159,7 +139,7 @@ class Arithmetic(abc.ABC):
         return self.sum(dim, keepdim).with_other("__truediv__", count)
 
     def _along(self, name: str, dim: Dims, keepdim: bool | None) -> Self:
-        """What looks at all positions of dimensions, which lie on each rank."""
+        """A reduction along dimensions that cannot be sharded."""
         dims, result, options = self._dims(name, dim), self._labels(), {}
         if keepdim is not None:
             options["keepdim"] = keepdim
@@ -169,23 +149,23 @@ class Arithmetic(abc.ABC):
         return self._applied(rule, lambda x: getattr(x, name)(dim=chosen, **options))
 
     def amax(self, dim: Dims = None, keepdim: bool = False) -> Self:
-        """The largest elements along dimensions, which have to lie on each rank."""
+        """The largest elements along dimensions, which must not be sharded."""
         return self._along("amax", dim, keepdim)
 
     def amin(self, dim: Dims = None, keepdim: bool = False) -> Self:
-        """The smallest elements along dimensions, which have to lie on each rank."""
+        """The smallest elements along dimensions, which must not be sharded."""
         return self._along("amin", dim, keepdim)
 
     def argmax(self, dim: int, keepdim: bool = False) -> Self:
-        """Where the largest elements are along a dimension, which has to lie on each rank."""
+        """The indices of the largest elements along a dimension, which must not be sharded."""
         return self._along("argmax", dim, keepdim)
 
     def softmax(self, dim: int) -> Self:
-        """The softmax along a dimension, which has to lie on each rank."""
+        """The softmax along a dimension, which must not be sharded."""
         return self._along("softmax", dim, None)
 
     def log_softmax(self, dim: int) -> Self:
-        """The logarithm of the softmax along a dimension, which has to lie on each rank."""
+        """The logarithm of the softmax along a dimension, which must not be sharded."""
         return self._along("log_softmax", dim, None)
 
     # -- movement
@@ -232,10 +212,10 @@ class Arithmetic(abc.ABC):
         return self._applied(rule, lambda x: x.unsqueeze(place))
 
     def reshape(self, *shape: int) -> Self:
-        """Another shape, of what is cut along no dimension.
+        """The tensor in another shape; it must not be sharded.
 
         Raises:
-            ArgumentError: it is cut along one.
+            ArgumentError: it is sharded.
         """
         if any([isinstance(p, Shard) for p in self.operand().placements]):
             raise ArgumentError(
@@ -246,71 +226,45 @@ class Arithmetic(abc.ABC):
         local = found.local.reshape(*shape)
         return self.of(Operand(local, found.placements, tuple(local.shape)))
 
-    __add__ = add = _binary("__add__")
-    __sub__ = sub = _binary("__sub__")
-    __mul__ = mul = _binary("__mul__")
-    __truediv__ = div = _binary("__truediv__")
-    __pow__ = pow = _binary("__pow__")
-    __radd__ = _binary("__add__", swapped=True)
-    __rsub__ = _binary("__sub__", swapped=True)
-    __rmul__ = _binary("__mul__", swapped=True)
-    __rtruediv__ = _binary("__truediv__", swapped=True)
-    __rpow__ = _binary("__pow__", swapped=True)
-    __eq__ = _binary("__eq__")
-    __ne__ = _binary("__ne__")
-    __lt__ = _binary("__lt__")
-    __le__ = _binary("__le__")
-    __gt__ = _binary("__gt__")
-    __ge__ = _binary("__ge__")
+    __add__ = add = of_two("__add__")
+    __sub__ = sub = of_two("__sub__")
+    __mul__ = mul = of_two("__mul__")
+    __truediv__ = div = of_two("__truediv__")
+    __pow__ = pow = of_two("__pow__")
+    __radd__ = of_two("__add__", swapped=True)
+    __rsub__ = of_two("__sub__", swapped=True)
+    __rmul__ = of_two("__mul__", swapped=True)
+    __rtruediv__ = of_two("__truediv__", swapped=True)
+    __rpow__ = of_two("__pow__", swapped=True)
+    __eq__ = of_two("__eq__")
+    __ne__ = of_two("__ne__")
+    __lt__ = of_two("__lt__")
+    __le__ = of_two("__le__")
+    __gt__ = of_two("__gt__")
+    __ge__ = of_two("__ge__")
     __hash__ = object.__hash__
-    __and__ = _binary("__and__")
-    __or__ = _binary("__or__")
-    maximum = _binary("maximum")
-    minimum = _binary("minimum")
-    __neg__ = _unary("__neg__")
-    __invert__ = _unary("__invert__")
-    abs = _unary("abs")
-    ceil = _unary("ceil")
-    clamp = _unary("clamp")
-    clone = _unary("clone")
-    cos = _unary("cos")
-    detach = _unary("detach")
-    double = _unary("double")
-    erf = _unary("erf")
-    exp = _unary("exp")
-    expm1 = _unary("expm1")
-    float = _unary("float")
-    floor = _unary("floor")
-    isfinite = _unary("isfinite")
-    isnan = _unary("isnan")
-    log = _unary("log")
-    log1p = _unary("log1p")
-    log2 = _unary("log2")
-    logical_not = _unary("logical_not")
-    reciprocal = _unary("reciprocal")
-    relu = _unary("relu")
-    round = _unary("round")
-    rsqrt = _unary("rsqrt")
-    sigmoid = _unary("sigmoid")
-    sign = _unary("sign")
-    sin = _unary("sin")
-    sqrt = _unary("sqrt")
-    square = _unary("square")
-    tan = _unary("tan")
-    tanh = _unary("tanh")
-    to = _unary("to")
+    __and__ = of_two("__and__")
+    __or__ = of_two("__or__")
+    __neg__ = of_one("__neg__")
+    __invert__ = of_one("__invert__")
+    clamp = of_one("clamp")
+    clone = of_one("clone")
+    detach = of_one("detach")
+    double = of_one("double")
+    float = of_one("float")
+    to = of_one("to")
 
 
 _LINEAR: Final = frozenset({"__neg__", "clone", "detach"})
 
 
 def _without(labels: Labels, dims: Sequence[int], keepdim: bool) -> Labels:
-    """The labels of what is reduced over dimensions."""
+    """The labels of the result of a reduction over dimensions."""
     return tuple([None if i in dims else i for i in labels if keepdim or i not in dims])
 
 
 def _aligned(name: str, x: Sequence[int], y: Sequence[int]) -> tuple[Labels, Labels]:
-    """Labels of dimensions that are broadcast together: the place in the result."""
+    """Labels for broadcasting: the dimensions' positions in the result."""
     rank = max(len(x), len(y))
     padded = [(1,) * (rank - len(z)) + tuple(z) for z in (x, y)]
     sizes = [b if a == 1 else a for a, b in zip(*padded, strict=True)]

@@ -1,4 +1,4 @@
-"""Divided tensors made of whole ones, or of numbers."""
+"""Creation of distributed tensors from whole tensors or numbers."""
 
 from __future__ import annotations
 
@@ -25,18 +25,19 @@ def distribute_tensor(
     tensor: Tensor, device_mesh: DeviceMesh | None = None,
     placements: Iterable[Placement] | None = None, *, src_data_rank: int | None = 0,
 ) -> DTensor:  # fmt: skip
-    """Divide a tensor among the ranks of a mesh; all of them call it. The result is a leaf.
+    """Distribute a tensor over the ranks of a mesh; all of them call it. The result is a leaf.
+
+    Sizes need not be divisible by the number of ranks: each shard has the quotient rounded up, and
+    the last ranks' shards are smaller or empty.
 
     Args:
-        device_mesh: of one dimension with all ranks if left out.
-        placements: for each dimension of the mesh; `Replicate()` if left out.
-        src_data_rank: 0, so that all take the first rank's values; `None` where they have the same.
-
-    Sizes need not be divisible by the ranks that cut them: each has as much as the first, rounded
-    up, the last ranks less or nothing.
+        tensor: the whole tensor.
+        device_mesh: by default all ranks in one dimension.
+        placements: one for each dimension of the mesh; by default `Replicate()`.
+        src_data_rank: 0 to use the first rank's values; `None` if all ranks have the same.
 
     Raises:
-        ArgumentError: `Partial()`, or placements that are not one for each dimension of the mesh.
+        ArgumentError: `Partial()`, or not one placement for each dimension of the mesh.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
@@ -65,7 +66,7 @@ def distribute_tensor(
 
 
 def _factory(make: Callable[..., Tensor]) -> Callable[..., DTensor]:
-    """`make` as a function of a mesh and placements; drawn numbers are the first rank's."""
+    """`make` with a mesh and placements; random numbers are the first rank's."""
 
     def made(
         *size: Any, dtype: Any = None, requires_grad: bool = False,
@@ -77,9 +78,15 @@ def _factory(make: Callable[..., Tensor]) -> Callable[..., DTensor]:
         return found.requires_grad_(requires_grad)
 
     made.__name__ = make.__name__
-    made.__doc__ = (
-        f"`weft.{make.__name__}`, divided among the ranks of a mesh; see `distribute_tensor`."
-    )
+    made.__doc__ = f"""`weft.{make.__name__}`, distributed over the ranks of a mesh.
+
+    Args:
+        size: the arguments of `weft.{make.__name__}`.
+        dtype: the element type.
+        requires_grad: whether gradients flow to the result.
+        device_mesh: see `distribute_tensor`.
+        placements: see `distribute_tensor`.
+    """
     return made
 
 

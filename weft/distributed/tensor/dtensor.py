@@ -1,4 +1,4 @@
-"""A tensor that is divided among the ranks of a mesh, with the values of the whole one."""
+"""`DTensor`: a tensor distributed over the ranks of a mesh."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.distributed.device_mesh import DeviceMesh
-from weft.distributed.tensor.arithmetic import Arithmetic
+from weft.distributed.tensor.arithmetic import Operations
 from weft.distributed.tensor.layout import (
     Placements,
     Sizes,
@@ -24,16 +24,22 @@ from weft.ir.dtype import DType
 from weft.ir.node import at_user_line
 
 
-class DTensor(Arithmetic):
-    """Parts of a tensor on the ranks of a mesh; arithmetic with it is that with the whole tensor.
+class DTensor(Operations):
+    """A tensor distributed over the ranks of a mesh; arithmetic is that of the whole tensor.
 
-    Operations move parts where they have to (`weft.distributed.tensor.propagation`). All ranks make
-    the same calls. It is no `Tensor`: functions that take tensors take `to_local()` or
-    `full_tensor()` of it, which have gradients.
+    Operations redistribute their operands as needed (`weft.distributed.tensor.propagation`). All
+    ranks make the same calls. It is not a `Tensor`: pass `to_local()` or `full_tensor()`, through
+    which gradients flow, to functions that take tensors.
+
+    Args:
+        local: this rank's shard, replica or partial sum.
+        device_mesh: the ranks.
+        placements: one for each dimension of the mesh.
+        shape: of the whole tensor.
 
     Attributes:
         device_mesh: the ranks.
-        placements: for each dimension of the mesh what ranks have of the tensor.
+        placements: one for each dimension of the mesh.
     """
 
     __slots__ = ("_local", "_shape", "device_mesh", "placements")
@@ -51,18 +57,20 @@ class DTensor(Arithmetic):
         placements: Iterable[Placement] | None = None, *, shape: Sequence[int] | None = None,
         stride: Sequence[int] | None = None,
     ) -> DTensor:  # fmt: skip
-        """The tensor that consists of what each rank has.
+        """Make a distributed tensor of each rank's local tensor.
 
         Args:
-            placements: `Replicate()` along all dimensions of the mesh if left out; that ranks have
-                the same there is not checked.
-            shape: of the whole tensor, the same on all ranks; if left out, ranks have parts of one
-                shape, which is not checked.
-            stride: taken for programs that give it.
+            local_tensor: this rank's shard, replica or partial sum.
+            device_mesh: the ranks.
+            placements: one for each dimension of the mesh; by default `Replicate()`. It is not
+                checked that replicas are equal.
+            shape: of the whole tensor, the same on all ranks; by default shards have equal shapes,
+                which is not checked.
+            stride: has no effect.
 
         Raises:
-            ArgumentError: placements that are not one for each dimension of the mesh.
-            ShapeError: what this rank has is not its part of a tensor of that shape.
+            ArgumentError: not one placement for each dimension of the mesh.
+            ShapeError: the local tensor is not this rank's shard of a tensor of that shape.
 
         Example:
             >>> import weft as wf, weft.distributed as dist
@@ -89,14 +97,14 @@ class DTensor(Arithmetic):
     # -- to tensors, and to other placements
 
     def to_local(self, *, grad_placements: Iterable[Placement] | None = None) -> Tensor:
-        """What this rank has; gradients flow back.
+        """This rank's local tensor; gradients flow back.
 
         Args:
-            grad_placements: how the gradient lies that comes back; as the tensor if left out.
-                `Partial()` where it is `Replicate()`: ranks compute different things of it.
+            grad_placements: of the local tensor's gradient; by default those of the tensor.
+                `Partial()` for a replica from which ranks compute different results.
 
         Raises:
-            ArgumentError: another gradient than that.
+            ArgumentError: other placements than these.
         """
         if grad_placements is None:
             return self._local
@@ -115,10 +123,14 @@ class DTensor(Arithmetic):
     def redistribute(
         self, device_mesh: DeviceMesh | None = None, placements: Iterable[Placement] | None = None
     ) -> DTensor:
-        """The same tensor, of which ranks have something else.
+        """The same tensor with other placements.
+
+        Args:
+            device_mesh: must be the tensor's.
+            placements: one for each dimension of the mesh.
 
         Raises:
-            ArgumentError: another mesh, or summands of what is none.
+            ArgumentError: another mesh, or `Partial()` where the tensor does not have it.
         """
         if device_mesh is not None and device_mesh != self.device_mesh:
             raise ArgumentError(
@@ -134,22 +146,22 @@ class DTensor(Arithmetic):
         return self.redistribute(placements=None)._local
 
     def item(self) -> int | float:
-        """The only element; all ranks ask for it."""
+        """The only element, as a number; all ranks must call it."""
         return self.full_tensor().item()
 
     def __float__(self) -> float:
         return float(self.item())
 
-    # -- what it is
+    # -- attributes
 
     @property
     def shape(self) -> Sizes:
-        """Of the whole tensor."""
+        """The shape of the whole tensor."""
         return self._shape
 
     @property
     def dtype(self) -> DType:
-        """Of its elements."""
+        """The element type."""
         return self._local.dtype
 
     @property
@@ -177,7 +189,7 @@ class DTensor(Arithmetic):
 
     @property
     def grad(self) -> DTensor | None:
-        """What backward passes have added up: as the tensor lies, whole where that is summands."""
+        """The accumulated gradient: placed as the tensor, but replicated for partial sums."""
         if self._local.grad is None:
             return None
         places = [Replicate() if isinstance(p, Partial) else p for p in self.placements]
@@ -203,7 +215,7 @@ class DTensor(Arithmetic):
     # -- for operations
 
     def operand(self) -> Operand:
-        """What this rank has of the tensor."""
+        """This rank's local tensor, with its placements."""
         return Operand(self._local, self.placements, self._shape)
 
     def of(self, found: Operand) -> DTensor:

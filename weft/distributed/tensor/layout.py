@@ -1,7 +1,7 @@
-"""How a tensor lies on a mesh of several dimensions: moved from one way to another, step by step.
+"""Placements on meshes with several dimensions: redistribution, one dimension at a time.
 
-Where several dimensions of a mesh cut the same dimension of a tensor, the first cuts first, and
-each of the others cuts what is left.
+If several dimensions of a mesh shard the same dimension of a tensor, the first shards it, and each
+of the others shards the shards.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def normalized(
     """One placement for each dimension of the mesh, with no negative dimensions.
 
     Raises:
-        ArgumentError: their number is another, or a dimension that the tensor does not have.
+        ArgumentError: another number of placements, or a dimension that the tensor lacks.
     """
     found = (Replicate(),) * mesh.ndim if placements is None else tuple(placements)
     if len(found) != mesh.ndim:
@@ -45,7 +45,7 @@ def normalized(
 
 
 def whole_shape(local: Sequence[int], placements: Placements, mesh: DeviceMesh) -> Sizes:
-    """The shape of the whole tensor whose equal parts have this one."""
+    """The shape of the whole tensor, given that of its equal shards."""
     sizes = list(local)
     for p, count in zip(placements, mesh.shape, strict=True):
         if isinstance(p, Shard):
@@ -54,7 +54,7 @@ def whole_shape(local: Sequence[int], placements: Placements, mesh: DeviceMesh) 
 
 
 def own_place(shape: Sizes, placements: Placements, mesh: DeviceMesh) -> tuple[slice, ...]:
-    """Where this rank's part of a whole tensor is; the last ranks may have less, or nothing."""
+    """The region of this rank's shard in the whole tensor; the last ranks' may be empty."""
     begins, sizes = [0] * len(shape), list(shape)
     for i, (p, count) in enumerate(zip(placements, mesh.shape, strict=False)):  # of the first ones
         if isinstance(p, Shard):
@@ -64,20 +64,20 @@ def own_place(shape: Sizes, placements: Placements, mesh: DeviceMesh) -> tuple[s
 
 
 def own_sizes(shape: Sizes, placements: Placements, mesh: DeviceMesh) -> Sizes:
-    """The shape of this rank's part of a whole tensor."""
+    """The shape of this rank's shard of a whole tensor."""
     return tuple([s.stop - s.start for s in own_place(shape, placements, mesh)])
 
 
 def moved(
     x: Any, shape: Sizes, source: Placements, target: Placements, mesh: DeviceMesh
 ) -> Any:  # fmt: skip
-    """A rank's tensor of some placements as that of others, by recorded collectives.
+    """Redistribute a local tensor, by recorded collectives.
 
     Args:
         shape: of the whole tensor.
 
     Raises:
-        ArgumentError: summands of what is none.
+        ArgumentError: to partial sums from another placement.
     """
     groups, now = mesh.get_all_groups() if source != target else [], list(source)
     again = _to_unwind(source, target)
@@ -95,7 +95,7 @@ def moved(
 
 
 def _to_unwind(source: Placements, target: Placements) -> set[int]:
-    """Dimensions of the mesh that change, or cut what an earlier one cuts otherwise afterwards."""
+    """Dimensions of the mesh that change, or that shard after an earlier one that changes."""
     found = {i for i, (a, b) in enumerate(zip(source, target, strict=True)) if a != b}
     for i in range(len(source)):
         before = {j for j in found if j < i}
@@ -107,10 +107,10 @@ def _to_unwind(source: Placements, target: Placements) -> set[int]:
 
 
 def own_part(whole: np.ndarray[Any, Any], placements: Placements, mesh: DeviceMesh) -> Any:
-    """This rank's part of an array, in memory of its own.
+    """A copy of this rank's shard of an array.
 
     Raises:
-        ArgumentError: summands, which an array is not made of.
+        ArgumentError: partial sums.
     """
     if any([isinstance(p, Partial) for p in placements]):
         raise ArgumentError(

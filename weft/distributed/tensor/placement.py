@@ -1,4 +1,4 @@
-"""What a rank's tensor is of a whole one: all of it, a part, or a summand."""
+"""Placements: a rank's local tensor is a replica, a shard or a partial sum of the whole one."""
 
 from __future__ import annotations
 
@@ -9,26 +9,33 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 @dataclass(frozen=True)
 class Placement:
-    """How a tensor lies on the ranks along a dimension of a mesh."""
+    """The placement of a tensor along a dimension of a mesh."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether each rank has a part, along this dimension if one is given."""
+        """Whether each rank has a shard.
+
+        Args:
+            dim: along this dimension; by default any.
+        """
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
-        """Whether each rank has all of it."""
+        """Whether each rank has a replica."""
         return isinstance(self, Replicate)
 
     def is_partial(self) -> bool:
-        """Whether it is the sum of what ranks have."""
+        """Whether each rank has a partial sum."""
         return isinstance(self, Partial)
 
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Each rank has a part along a dimension; `Shard(-1)` along the last.
+    """Each rank has a shard.
 
-    Of a size that the ranks do not divide, the last have less, or nothing.
+    If the size is not divisible by the number of ranks, the last shards are smaller or empty.
+
+    Args:
+        dim: the sharded dimension; -1 for the last.
 
     >>> Shard(1)
     Shard(dim=1)
@@ -39,9 +46,9 @@ class Shard(Placement):
 
 @dataclass(frozen=True)
 class Replicate(Placement):
-    """Each rank has all of it."""
+    """Each rank has a replica, the whole tensor."""
 
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """It is the sum of what ranks have."""
+    """Each rank has a partial sum: the tensor is the sum over ranks."""

@@ -1,8 +1,8 @@
-"""How operations on divided tensors go: which dimension is cut, and how the result lies.
+"""Sharding propagation: how operations redistribute their operands and place their results.
 
-The dimensions of operands and result have labels, as in `einsum`: equal labels, equal positions.
-Along each dimension of the mesh one label at most is cut, in all operands that have it. What the
-result lacks is summed up, so that ranks have summands.
+The dimensions of operands and result have labels, as in `einsum`: equal labels mean equal indices.
+Along each dimension of the mesh, at most one label is sharded, in all operands that have it. If the
+result does not have it, ranks get partial sums.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Labels = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class Rule:
-    """What is known of an operation.
+    """The sharding rule of an operation.
 
     Attributes:
-        name: for messages.
-        operands: labels of the dimensions of each; `None` for one of size 1 that is stretched.
+        name: for error messages.
+        operands: labels of each operand's dimensions; `None` for one that is broadcast.
         result: labels of its dimensions; `None` for one that no operand has.
-        whole: labels of dimensions that have to lie on each rank, as that of a softmax.
-        additive: whether it is linear in all operands together, as a sum or a transposition.
-        products: operands in each of which alone it is linear, as the factors of a product.
+        whole: labels of dimensions that cannot be sharded, such as that of a softmax.
+        additive: whether it is linear in all operands together, like a sum or a transposition.
+        products: the operands in each of which it is linear, like the factors of a product.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Operand:
-    """A rank's tensor, how it lies, and the shape of the whole one."""
+    """A rank's local tensor, its placements, and the shape of the whole tensor."""
 
     local: Any
     placements: Placements
@@ -54,10 +54,10 @@ class Operand:
 def applied(
     rule: Rule, function: Callable[..., Any], operands: Sequence[Operand], mesh: DeviceMesh
 ) -> Operand:
-    """Call a function on ranks' parts, moved to where they fit together.
+    """Call a function on local tensors, after redistributing them as the rule requires.
 
     Raises:
-        ArgumentError: a dimension is cut that has to lie on each rank.
+        ArgumentError: a dimension is sharded that cannot be.
     """
     wanted: list[list[Placement]] = [[] for _ in operands]
     result: list[Placement] = []
@@ -98,7 +98,7 @@ def _along(rule: Rule, places: Sequence[Placement]) -> tuple[list[Placement], Pl
 
 
 def _unless_stretched(labels: Labels, place: Placement) -> Placement:
-    """A dimension of size 1 that is stretched lies on each rank."""
+    """The placement; a shard of a dimension that is broadcast becomes a replica."""
     stretched = isinstance(place, Shard) and labels[place.dim] is None
     return Replicate() if stretched else place
 
@@ -121,7 +121,7 @@ def _of_result(rule: Rule, label: int | None) -> Placement:
 
 
 def _prepared(x: Operand, wanted: Placements, result: Sequence[Placement], mesh: DeviceMesh) -> Any:
-    """A rank's part as an operation needs it, such that its gradient is whole or a part."""
+    """A local tensor as an operation needs it; its gradient is replicated or sharded."""
     local = moved(x.local, x.shape, x.placements, wanted, mesh)
     for i, (place, found) in enumerate(zip(wanted, result, strict=True)):
         if isinstance(place, Replicate) and not isinstance(found, Replicate):

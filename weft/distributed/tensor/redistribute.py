@@ -1,7 +1,7 @@
-"""Tensors moved from one placement to another, with gradients, by recorded collectives.
+"""Redistribution from one placement to another, with gradients, by recorded collectives.
 
-All ranks compute one loss. The gradient of a part is a part, that of a whole tensor or of a summand
-is whole and the same on all ranks.
+All ranks compute one loss. The gradient of a shard is sharded; that of a replica or of a partial
+sum is replicated.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from weft.transport.group import Group
 def redistribute(
     x: Any, source: Placement, target: Placement, group: Group, size: int | None = None
 ) -> Any:
-    """A rank's tensor of one placement as that of another; itself where they are the same.
+    """A local tensor in another placement; the same tensor if the placements are equal.
 
     Args:
-        size: of the whole along the dimension that is cut before or afterwards, of which the last
-            ranks may have less or nothing; if left out, all have as much of it.
+        size: of the whole tensor along the dimension that is or becomes sharded, if it may not be
+            divisible; by default all shards are equal.
 
     Raises:
-        ShapeError: a size that the number of ranks does not divide.
-        ArgumentError: a whole tensor or a part as summands, which nothing needs.
+        ShapeError: a size that is not divisible by the number of ranks.
+        ArgumentError: a replica or shard to partial sums, which is not supported.
     """
     match source, target:
         case _ if source == target or _same_dim(x, source, target):
@@ -54,7 +54,7 @@ def redistribute(
 
 
 def for_divided_work(x: Any, source: Placement, group: Group) -> Any:
-    """The whole tensor for work that is divided, such that its gradient is a sum over ranks."""
+    """Replicate a tensor for sharded work; its gradient is summed over ranks."""
     if isinstance(source, Shard):
         return _joined(x, source.dim, "all_gather", group)
     return _call("sum_gradients", redistribute(x, source, Replicate(), group), group)
@@ -69,12 +69,12 @@ def _same_dim(x: Any, source: Placement, target: Placement) -> bool:
 def _call(op: str, x: Any, group: Group) -> Any:
     found = wrap(record(REGISTRY[op], [lazy_of(x)], {"group": group.number})[0])
     if not trace.now.grad_mode and found.numel():
-        await_result(found.reshape(-1)[:1].lazy)  # though this rank may not look at the result
+        await_result(found.reshape(-1)[:1].lazy)  # even if this rank does not read the result
     return found
 
 
 def _joined(x: Any, dim: int, op: str, group: Group, size: int | None = None) -> Any:
-    """All ranks' parts, one behind another along a dimension."""
+    """All ranks' shards, concatenated along a dimension."""
     dim %= x.ndim
     part = x.shape[dim] if size is None else part_of(size, group.size)
     rows = _call(op, _padded(x, dim, part), group).movedim(0, dim)
@@ -83,7 +83,7 @@ def _joined(x: Any, dim: int, op: str, group: Group, size: int | None = None) ->
 
 
 def _own_part(x: Any, dim: int, op: str, group: Group, size: int | None) -> Any:
-    """This rank's part along a dimension."""
+    """This rank's shard along a dimension."""
     found = _call(op, _cut(x, dim, group, size), group)
     if size is None:
         return found
@@ -92,7 +92,7 @@ def _own_part(x: Any, dim: int, op: str, group: Group, size: int | None) -> Any:
 
 
 def _cut(x: Any, dim: int, group: Group, size: int | None) -> Any:
-    """Parts along a dimension, along a new first one."""
+    """The shards along a dimension, stacked along a new first one."""
     if not -x.ndim <= dim < x.ndim or (size is None and x.shape[dim] % group.size):
         raise ShapeError(
             f"Shard({dim}): expected a size along that dimension that {group.size} ranks divide, "
@@ -105,7 +105,7 @@ def _cut(x: Any, dim: int, group: Group, size: int | None) -> Any:
 
 
 def _padded(x: Any, dim: int, size: int) -> Any:
-    """As long along a dimension as that, with zeros."""
+    """Pad with zeros to a size along a dimension."""
     missing = size - x.shape[dim]
     if not missing:
         return x

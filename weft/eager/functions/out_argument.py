@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Container
-from enum import Enum, auto
 from types import FunctionType
 from typing import Any, Final, NoReturn, cast
 
@@ -16,6 +15,7 @@ from weft.errors import DTypeError, GradientError, nameless
 from weft.ir.dtype import DType, as_dtype, uint8
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
+from weft.ops.declaration import Out as Out
 from weft.ops.refusal import REFUSABLE, entitled, refuse, refusing
 from weft.ops.warning import warn
 
@@ -27,24 +27,6 @@ PLAIN: Final = frozenset(
 
 RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"))
 """NumPy's parameter names, and PyTorch's."""
-
-
-class Out(Enum):
-    """How a function takes `out=`."""
-
-    SAME_KIND = auto()
-    """Cast, if the tensor's dtype kind allows it; several results without a cast."""
-    CASTABLE = auto()
-    """Several results, each cast to any dtype that can hold it."""
-    OWN_TYPE = auto()
-    """Computed in their own dtype, not in that of `out`.
-
-    Norms of complex numbers are real; integers have no NaN.
-    """
-    ANY_SHAPE = auto()
-    """Reshaped to any shape with as many elements, in row-major order."""
-    EXACT = auto()
-    """Only into a tensor of the same dtype; `all` and `any` also into uint8."""
 
 
 def with_outlet(

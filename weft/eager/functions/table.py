@@ -1,22 +1,24 @@
 """Every public name of eager tensors, once: its module, its forms, and how it takes `out=`.
 
-`weft.NAME`, `Tensor.NAME` and `Tensor.NAME_` come from these rows, and so do the type stubs
-(`python -m tools.stubs`). Methods without a function, or with other arguments, are in the `Methods`
-class of a module.
+`weft.NAME`, `Tensor.NAME` and `Tensor.NAME_` come from the faces of operations and from these rows
+of functions that belong to no single operation; and so do the type stubs (`python -m tools.stubs`).
+Methods without a function, or with other arguments, are in the `Methods` class of a module.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Flag, auto
 from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from weft.eager.functions import compilation, dtype_alias, grad_scaler, setting
 from weft.eager.functions.creation import arange, constructor, shared_memory, typed_tensor, window
+from weft.eager.functions.elementwise import activation as activation  # marks functions of faces
 from weft.eager.functions.elementwise import (
-    activation,
     binary,
     complex_number,
+    declared,
     inplace,
     integer,
     operator,
@@ -24,7 +26,7 @@ from weft.eager.functions.elementwise import (
     selection,
     unary,
 )
-from weft.eager.functions.elementwise.from_op import of_op
+from weft.eager.functions.elementwise.from_op import WRITTEN
 from weft.eager.functions.indexing import gather, scatter, slice_scatter, subscript
 from weft.eager.functions.linalg import factorization, low_rank, product, solve
 from weft.eager.functions.out_argument import Out
@@ -50,7 +52,9 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange import interchange, printing
 from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view import memory_format
-from weft.ops.declaration import REGISTRY, Elementwise, Op, declared
+from weft.ir.hooks import HOOKS
+from weft.ops.declaration import Elementwise, Op
+from weft.ops.declaration.face import FACES
 from weft.ops.refusal import guard_methods, guarded, is_guarded
 
 
@@ -98,32 +102,14 @@ TABLE: Final = (
     ),
     Names(window, "bartlett_window blackman_window hamming_window hann_window kaiser_window"),
     Names(dtype_alias, "bool cdouble cfloat double e float half inf int long nan newaxis pi short"),
-    Names(activation, "celu elu gelu hardshrink leaky_relu relu6 selu silu softplus", BOTH),
-    Names(
-        binary,
-        """
-        allclose equal isclose left_shift logaddexp logaddexp2 maximum minimum power right_shift
-        rsub
-    """,
-        BOTH,
-    ),
-    Names(binary, "heaviside", ALL, Out.EXACT),
-    Names(
-        binary,
-        """
-        add arctan2 atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
-        copysign div divide eq float_power floor_divide fmax fmin fmod ge greater greater_equal gt
-        hypot le less less_equal logical_and logical_or logical_xor lt mul multiply ne nextafter
-        not_equal pow remainder sub subtract true_divide xlogy
-    """,
-        ALL,
-    ),
+    Names(binary, "allclose equal isclose rsub", BOTH),
+    Names(binary, "float_power", ALL),
     Names(complex_number, "complex polar", FUNCTION, Out.EXACT),
     Names(complex_number, "imag real view_as_complex view_as_real"),
     Names(
         complex_number,
         """
-        adjoint angle conj conj_physical is_conj is_neg isreal resolve_conj resolve_neg
+        adjoint conj conj_physical is_conj is_neg isreal resolve_conj resolve_neg
     """,
         BOTH,
     ),
@@ -131,19 +117,8 @@ TABLE: Final = (
     Names(integer, "frexp gcd lcm ldexp", BOTH),
     Names(selection, "addcdiv addcmul clamp clamp_max clamp_min clip lerp masked_fill", ALL),
     Names(unary, "polygamma"),
-    Names(unary, "isneginf isposinf positive", BOTH, Out.EXACT),
-    Names(unary, "cbrt expit invert isfinite isinf isnan signbit", BOTH),
-    Names(unary, "ceil floor neg negative round sgn sign trunc", ALL, Out.EXACT),
-    Names(
-        unary,
-        """
-        abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh
-        bitwise_not cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 fix frac i0 lgamma log
-        log10 log1p log2 logical_not logit nan_to_num rad2deg reciprocal relu rsqrt sigmoid sin
-        sinc sinh sqrt square tan tanh
-    """,
-        ALL,
-    ),
+    Names(unary, "isneginf isposinf", BOTH, Out.EXACT),
+    Names(unary, "fix frac", ALL),
     Names(grad_scaler, "GradScaler"),
     Names(gather, "flatnonzero take_along_axis where"),
     Names(gather, "argwhere nonzero", BOTH, Out.EXACT),
@@ -313,31 +288,51 @@ METHODS: Final = (
 """Modules with a class `Methods`: methods without a function or with other arguments."""
 
 
+class Public(NamedTuple):
+    """A public name: its function, the module and the name in it, its forms and `out=`."""
+
+    name: str
+    function: Any
+    module: str
+    own: str
+    forms: Form
+    out: Out
+
+
+def rows() -> Iterator[Public]:
+    """Every public name."""
+    for own, source in FACES.items():
+        if not source.face.torch:
+            continue
+        function = declared.function_of(source)
+        module = function.__module__ if own in WRITTEN else declared.__name__
+        for word in source.face.torch.split():
+            forms = ALL if word.endswith("_") else BOTH
+            yield Public(word.rstrip("_"), function, module, own, forms, source.face.out)
+    for row in TABLE:
+        for name in row.names.split():
+            function = getattr(row.module, name)
+            yield Public(name, function, row.module.__name__, name, row.forms, row.out)
+
+
 def public() -> tuple[dict[str, Any], dict[str, Out]]:
     """The functions `weft.NAME` by name, and how each takes `out=`."""
-    found: dict[str, Any] = {"Tensor": Tensor}
-    rules: dict[str, Out] = {}
-    for row in TABLE:
-        if Form.FUNCTION in row.forms:
-            for name in row.names.split():
-                found[name] = getattr(row.module, name)
-                rules[name] = row.out
-    return found, rules
+    shown = [row for row in rows() if Form.FUNCTION in row.forms]
+    functions = {row.name: row.function for row in shown}
+    return {"Tensor": Tensor, **functions}, {row.name: row.out for row in shown}
 
 
 def methods() -> dict[str, Any]:
     """The methods of tensors that are defined in this package, by name."""
-    found: dict[str, Any] = {}
-    for row in TABLE:
-        for name in row.names.split():
-            function = getattr(row.module, name)
-            if Form.METHOD in row.forms:
-                found[name] = called(function, name)
-            if Form.IN_PLACE in row.forms:
-                found[f"{name}_"] = inplace.changing(function, f"{name}_")
+    members_: dict[str, Any] = {}
+    for row in rows():
+        if Form.METHOD in row.forms:
+            members_[row.name] = called(row.function, row.name)
+        if Form.IN_PLACE in row.forms:
+            members_[f"{row.name}_"] = inplace.changing(row.function, f"{row.name}_")
     for module in METHODS:
-        found |= members(module.Methods)
-    return found
+        members_ |= members(module.Methods)
+    return members_
 
 
 def called(function: Any, name: str) -> Any:
@@ -363,15 +358,13 @@ _OF_CLASSES: Final = frozenset(vars(type("Methods", (), {}))) | {"__annotations_
 
 
 def _offer(op: Op) -> None:
-    """Add the method of an exported elementwise operation, unless tensors have their own."""
-    by_element = op.facts.exported and isinstance(op.lower, Elementwise)
-    if by_element and not hasattr(Tensor, op.name):
-        setattr(Tensor, op.name, of_op(op))
+    """Add the methods of an operation that a user declares, unless tensors have their own."""
+    for name in op.face.names("torch") if op.face and isinstance(op.lower, Elementwise) else ():
+        if not hasattr(Tensor, name):
+            setattr(Tensor, name, declared.function_of(op))
 
 
 for _name, _method in methods().items():
     setattr(Tensor, _name, _method)
-declared.append(_offer)
-for _op in list(REGISTRY.values()):
-    _offer(_op)
+HOOKS.declared = _offer
 guard_methods(Tensor, Handle)

@@ -15,12 +15,12 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import OutOfMemoryError
+from weft.host.memory import LINE as ALIGNMENT
 from weft.ops.declaration.memory_check import check_room
 from weft.runtime.flight import LEAF, land, new_lock
 from weft.runtime.memory.arena import no_room, refuse_too_much
 
 Array = np.ndarray[Any, Any]
-ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector
 SMALLEST: Final = 16 << 10  # bytes; below, NumPy's own cache is as good
 MOST_KEPT: Final = 1 << 29  # bytes of free blocks
 LARGE: Final = 1 << 28  # bytes; asking the system whether it has them takes no time beside them

@@ -255,6 +255,6 @@ def gradient_plan(
     return remember(key, Plan("gradients", xs, expand, follows=len(ys), kind=kind))
 
 
-def settled(value: Cotangent, plan: Plan) -> Cotangent:
+def accepted_input(value: Cotangent, plan: Plan) -> Cotangent:
     """An input as a plan takes it: row-sparse only if the plan supports that."""
     return value.dense() if isinstance(value, RowSparse) and not plan.takes_rows else value

@@ -14,7 +14,7 @@ from weft.eager.record.pending import Pending
 from weft.eager.record.prepared_program import keeps_changing_shape, prepared
 from weft.eager.record.program_cache import learn, recurring
 from weft.eager.record.recovery import blame, recover, recover_interrupted
-from weft.eager.record.result import settle
+from weft.eager.record.result import assign_arrays
 from weft.eager.record.state import computing, trace
 from weft.eager.record.structure import Structure, needed, structure_of
 from weft.eager.record.traced_call import CapturedState
@@ -151,7 +151,7 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None, partial: 
     if inspect:
         land()
         found = inspect(structure, leaves)
-        settle(structure, found, frozenset(), copies_of_needed(structure))
+        assign_arrays(structure, found, frozenset(), copies_of_needed(structure))
         return
     program = prepared(structure, as_rows)
     if program.collectives is not None:
@@ -164,7 +164,7 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None, partial: 
         if found is None:
             place = program.place_of(wanted, structure.outputs)
             found = program.launch(structure, leaves, place)
-        settle(structure, found, program.rows, copies)
+        assign_arrays(structure, found, program.rows, copies)
     if copies is not None:
         now.interrupted.core.difference_update(structure.records)
 

@@ -20,7 +20,7 @@ from weft.runtime.flight import land
 Array = np.ndarray[Any, Any]
 
 
-def settle(
+def assign_arrays(
     structure: Structure,
     found: Sequence[Array],
     rows: frozenset[int],
@@ -36,7 +36,7 @@ def settle(
     arrays = iter(found)
     for i, (lazy, place) in enumerate(zip(structure.outputs, structure.homes, strict=True)):
         if i in rows:
-            _settle_rows(lazy, next(arrays), next(arrays))
+            _assign_rows(lazy, next(arrays), next(arrays))
         else:
             array = next(arrays)
             if place >= 0:
@@ -93,7 +93,7 @@ def _forget(lazy: Lazy, ends: bool = False) -> None:
         lazy.record = None
 
 
-def _settle_rows(lazy: Lazy, indices: Array, rows: Array) -> None:
+def _assign_rows(lazy: Lazy, indices: Array, rows: Array) -> None:
     """Give a row-sparse value a record that makes it dense, for plans that do not take rows."""
     inputs = (leaf(indices), leaf(rows))
     static = {"shape": known(lazy.type.shape)}

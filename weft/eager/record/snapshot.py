@@ -94,14 +94,14 @@ def recorded_copy(lazy: Lazy) -> Lazy:
     return trace.now.record(op_plan(IDENTITY, (lazy.type,), {}), (lazy,))[0]
 
 
-def settle_readers(array: Array) -> None:
+def compute_readers(array: Array) -> None:
     """Compute what is pending if it reads an array that is about to be shared."""
     now = trace.now
     if not now.depth and any([x.array is array for r in now.pending for x in r.inputs]):
         flush()
 
 
-def settle_late(records: Iterable[Record]) -> None:
+def compute_late_gradients(records: Iterable[Record]) -> None:
     """Compute gradients just recorded if the `records` that they differentiate read such memory."""
     if _Late.met and not trace.now.depth and any([_is_late(x) for r in records for x in r.inputs]):
         flush()

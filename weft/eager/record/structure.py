@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.eager.record.access import refuse
 from weft.eager.record.lazy import Alias, Array, Lazy, Number, Record
-from weft.eager.record.plan import placeholders, settled
+from weft.eager.record.plan import accepted_input, placeholders
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_stack, known, size
@@ -243,7 +243,7 @@ def expand(structure: Structure, as_rows: bool = False) -> Expanded:
         stop = catalogue.stop_gradient
         for record in structure.records:
             begins.append(len(graph.nodes))
-            values = [settled(memory.value(lazy), record.plan) for lazy in record.inputs]
+            values = [accepted_input(memory.value(lazy), record.plan) for lazy in record.inputs]
             with graph.at(record.source):
                 found = record.plan.expand(*values)
                 if record.serial < last and is_cut(record):

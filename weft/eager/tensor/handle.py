@@ -16,7 +16,7 @@ from weft.eager.record.global_mark import changes, inferring
 from weft.eager.record.lazy import Array, Lazy, known
 from weft.eager.record.memory_pool import copied, lease, lend
 from weft.eager.record.pending import Replaced
-from weft.eager.record.snapshot import is_open, loan_of, note_late, recorded_copy, settle_readers
+from weft.eager.record.snapshot import compute_readers, is_open, loan_of, note_late, recorded_copy
 from weft.eager.record.state import computing, trace
 from weft.eager.record.untracked_change import with_history
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
@@ -129,7 +129,7 @@ class Handle:
             return view.base.memory
         array = self.array
         if self.shown.loan is None:
-            settle_readers(array)
+            compute_readers(array)
             if not trace.now.is_alone:
                 self._leave_copy(array)
         found = lease(array)

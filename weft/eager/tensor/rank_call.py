@@ -11,7 +11,7 @@ from typing import Any, Final
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import flush, trace
 from weft.eager.tensor.dispatch import wrap
-from weft.transport import session
+from weft.ir.hooks import HOOKS
 
 _expected: Final[list[Any]] = []
 """Tensors that hold results of collectives, maybe still pending."""
@@ -24,7 +24,7 @@ def await_result(x: Lazy) -> None:
         _expected.append(wrap(x))
 
 
-def settle() -> None:
+def run_pending_collectives() -> None:
     """Run what is recorded, if it contains collectives."""
     if _unfinished():
         flush()
@@ -40,4 +40,4 @@ def _unfinished() -> list[Any]:
     return [x for x, r in records if r is not None and r.serial >= pending[0].serial]
 
 
-session.before_end.append(settle)
+HOOKS.before_end = run_pending_collectives

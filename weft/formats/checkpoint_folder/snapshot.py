@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from weft.formats.safetensors import known_dtype
+from weft.host.memory import LINE
 
 Array = np.ndarray[Any, Any]
-ALIGNMENT: Final = 64  # bytes of a cache line
 
 
 class Snapshot:
@@ -35,7 +35,7 @@ class Snapshot:
         starts, end = dict[str, int](), 0
         for name, array in arrays.items():
             starts[name] = end
-            end += math.ceil(array.nbytes / ALIGNMENT) * ALIGNMENT
+            end += math.ceil(array.nbytes / LINE) * LINE
         if end > self._memory.size:
             self._memory = np.empty(end, np.uint8)
         return {name: self._copy(array, starts[name]) for name, array in arrays.items()}

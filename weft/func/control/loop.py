@@ -41,7 +41,7 @@ __all__ = ["fori_loop", "map", "scan", "while_loop"]
 _SCAN: Final = REGISTRY["scan"]
 _WHILE: Final = REGISTRY["while_loop"]
 MOST_TRACES: Final = 8
-"""How often a body is traced until the types of its carry have settled; two or three do."""
+"""How often a body is traced until the types of its carry no longer change; two or three do."""
 _ITERATION_STRIDE: Final = np.uint64(0x9E3779B97F4A7C15)
 """The distance of the random counters of two iterations: 2**64 over the golden ratio.
 
@@ -105,7 +105,7 @@ def _scan(
     def traced_for(carry: Nest) -> Body:
         return body_of(what, f, [carry.argument, slices], carry.types)
 
-    carry, body = _settled(carry.like(mapped), traced_for)
+    carry, body = _converged(carry.like(mapped), traced_for)
     tree, ys = _pair(what, body)
     count = carry.tree.size
     _keeps(what, carry, tree, body)
@@ -131,7 +131,7 @@ def _scan(
     return last, tensors(ys, found[behind:], kinds)
 
 
-def _settled(carry: Nest, traced_for: Callable[[Nest], Body]) -> tuple[Nest, Body]:
+def _converged(carry: Nest, traced_for: Callable[[Nest], Body]) -> tuple[Nest, Body]:
     """The body for a carry of which Python numbers, and arrays, have become what it returns."""
     body = traced_for(carry)
     for _ in range(MOST_TRACES):
@@ -290,7 +290,7 @@ def _while_loop(
     def traced_for(carry: Nest) -> Body:
         return body_of(what, body_fun, [carry.argument], carry.types)
 
-    carry, body = _settled(carry, traced_for)
+    carry, body = _converged(carry, traced_for)
     condition = body_of(what, cond_fun, [carry.argument])
     _checked(condition)
     _keeps(what, carry, body.tree, body)

@@ -16,21 +16,16 @@
 
 from __future__ import annotations
 
-from weft.horovod import basics, process_set, timeline
-from weft.horovod.basics import *  # noqa: F403
-from weft.horovod.keras import callbacks, collective, elastic
-from weft.horovod.keras.collective import *  # noqa: F403
-from weft.horovod.keras.optimizer import DistributedOptimizer
-from weft.horovod.process_set import *  # noqa: F403
-from weft.horovod.tensorflow.collective import allgather_object, broadcast_object
-from weft.horovod.tensorflow.compression import Compression
-from weft.horovod.timeline import *  # noqa: F403
+from weft import exports as _exports
+from weft.horovod.basics import *
+from weft.horovod.keras import callbacks as callbacks
+from weft.horovod.keras import elastic as elastic
+from weft.horovod.keras.collective import *
+from weft.horovod.keras.optimizer import DistributedOptimizer as DistributedOptimizer
+from weft.horovod.process_set import *
+from weft.horovod.tensorflow.collective import allgather_object as allgather_object
+from weft.horovod.tensorflow.collective import broadcast_object as broadcast_object
+from weft.horovod.tensorflow.compression import Compression as Compression
+from weft.horovod.timeline import *
 
-__all__ = [
-    "Compression", "DistributedOptimizer", "allgather_object", "broadcast_object", "callbacks",
-    "elastic",
-]  # fmt: skip
-__all__ += basics.__all__
-__all__ += collective.__all__
-__all__ += process_set.__all__
-__all__ += timeline.__all__
+_exports.gather(globals(), "callbacks", "elastic")

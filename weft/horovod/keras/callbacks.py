@@ -18,6 +18,11 @@ from weft.tf1.keras import backend
 from weft.tf1.keras.callbacks import Callback
 from weft.transport import session
 
+__all__ = [
+    "BroadcastGlobalVariablesCallback", "LearningRateScheduleCallback",
+    "LearningRateWarmupCallback", "MetricAverageCallback",
+]  # fmt: skip
+
 Logs = dict[str, Any]
 
 
@@ -25,6 +30,7 @@ class BroadcastGlobalVariablesCallback(Callback):
     """Broadcasts one rank's variables to all after the first batch, when all variables exist.
 
     Args:
+        root_rank: the rank in the job that sends.
         device: ignored.
     """
 
@@ -70,7 +76,7 @@ class LearningRateScheduleCallback(Callback):
     """Multiplies the learning rate, per epoch or, without `staircase`, per batch.
 
     Args:
-        initial_lr: the rate that is multiplied.
+        initial_lr: the learning rate before multiplication.
         multiplier: a number, or a function of the epoch (fractional without `staircase`).
         start_epoch, end_epoch: the first epoch, and the one after the last.
         staircase: whether the rate is constant within an epoch.
@@ -91,7 +97,7 @@ class LearningRateScheduleCallback(Callback):
         self._corrects = momentum_correction
         self._steps = steps_per_epoch
         self._epoch = 0
-        self._momentum: float | None = None  # to go back to
+        self._momentum: float | None = None  # to restore after the batch
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         """Determine the number of batches per epoch.

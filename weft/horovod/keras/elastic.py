@@ -105,6 +105,9 @@ class UpdateBatchStateCallback(Callback):
     """Keeps the number of the current batch in `state.batch`; 0 between epochs.
 
     The first epoch after a restart begins at that batch where the number of its batches is known.
+
+    Args:
+        state: the state; has the attributes `batch` and `epoch`.
     """
 
     def __init__(self, state: Any) -> None:
@@ -127,7 +130,11 @@ class UpdateBatchStateCallback(Callback):
 
 
 class UpdateEpochStateCallback(Callback):
-    """Keeps the number of finished epochs, those before a restart included, in `state.epoch`."""
+    """Keeps the number of finished epochs, those before a restart included, in `state.epoch`.
+
+    Args:
+        state: the state; has the attribute `epoch`.
+    """
 
     def __init__(self, state: Any) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ from weft.tf1.keras.optimizers import Optimizer
 
 
 class _Setting(NamedTuple):
-    """How gradients are reduced, and how they are added up over several runs, if they are."""
+    """How gradients are reduced, and how they accumulate over several runs, if they do."""
 
     reduce: Callable[[list[Any]], list[Any]]
     sums: Aggregation | None
@@ -65,23 +65,25 @@ def DistributedOptimizer(
     """Wrap a Keras optimizer so that gradients are reduced over all ranks first.
 
     Args:
+        optimizer: an optimizer of `tf.keras`.
         name, device_dense, device_sparse: ignored.
         compression: `hvd.Compression.fp16` sends gradients as float16.
-        sparse_as_dense: must be true for `IndexedSlices` where `backward_passes_per_step` is above
-            1; all gradients travel as dense ones.
+        sparse_as_dense: must be true for `IndexedSlices` if `backward_passes_per_step` is above 1;
+            all gradients are reduced as dense ones.
         gradient_predivide_factor: an average divides by this factor before the sum, and by
             size / factor after it.
         op: `hvd.Average` or `hvd.Sum`.
-        backward_passes_per_step: the number of batches from one update to the next, whose gradients
-            add up; `iterations` counts all batches.
-        average_aggregated_gradients: whether gradients are averaged over these batches, not summed.
-        num_groups, groups: ignored: all gradients travel together.
+        backward_passes_per_step: the number of batches per update, over which gradients
+            accumulate; `iterations` counts all batches.
+        average_aggregated_gradients: whether gradients are averaged over these batches instead of
+            summed.
+        num_groups, groups: ignored: all gradients are sent together.
         process_set: the ranks that take part.
 
     Raises:
         ArgumentError: it is not a Keras optimizer (pass those of `tf.train` to
-            `weft.horovod.tensorflow.DistributedOptimizer`), the number of passes is not an integer
-            from 1, or a predivide factor without `hvd.Average`.
+            `weft.horovod.tensorflow.DistributedOptimizer`), the number of passes is not a positive
+            integer, or a predivide factor without `hvd.Average`.
     """
     if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(

@@ -19,22 +19,18 @@
 
 from __future__ import annotations
 
-from weft.horovod import basics, process_set, timeline
-from weft.horovod.basics import *  # noqa: F403
-from weft.horovod.basics import Max, Min, Product, is_homogeneous
-from weft.horovod.process_set import *  # noqa: F403
-from weft.horovod.reduction import Adasum
-from weft.horovod.tensorflow import collective, elastic, optimizer
-from weft.horovod.tensorflow.collective import *  # noqa: F403
-from weft.horovod.tensorflow.compression import Compression
-from weft.horovod.tensorflow.optimizer import *  # noqa: F403
-from weft.horovod.timeline import *  # noqa: F403
+from weft import exports as _exports
+from weft.horovod.basics import *
+from weft.horovod.basics import Max as Max
+from weft.horovod.basics import Min as Min
+from weft.horovod.basics import Product as Product
+from weft.horovod.basics import is_homogeneous as is_homogeneous
+from weft.horovod.process_set import *
+from weft.horovod.reduction import Adasum as Adasum
+from weft.horovod.tensorflow import elastic as elastic
+from weft.horovod.tensorflow.collective import *
+from weft.horovod.tensorflow.compression import Compression as Compression
+from weft.horovod.tensorflow.optimizer import *
+from weft.horovod.timeline import *
 
-__all__ = [
-    "Adasum", "Compression", "Max", "Min", "Product", "elastic", "is_homogeneous",
-]  # fmt: skip
-__all__ += basics.__all__
-__all__ += collective.__all__
-__all__ += optimizer.__all__
-__all__ += process_set.__all__
-__all__ += timeline.__all__
+_exports.gather(globals(), "elastic")

@@ -1,4 +1,4 @@
-"""Gradients that are added up over several runs of a graph before ranks reduce them."""
+"""Accumulation of gradients over several runs of a graph, before ranks reduce them."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ Pairs = Sequence[tuple[Any, Any]]
 
 
 class _Call(NamedTuple):
-    """One call of `gradients`: the operation that gives them, and whether this run updates."""
+    """One call of `gradients`: the operation that returns them, and whether this run updates."""
 
     op: Operation
     updates: Tensor
 
 
 class Aggregation:
-    """Adds up gradients in local variables; every so many runs they are reduced and applied.
+    """Accumulates gradients in local variables; every `passes` runs, they are reduced and applied.
 
     Args:
         name: of the optimizer, for names of variables.
-        passes: the number of runs from one update to the next.
+        passes: the number of runs per update.
         average: whether reduced sums are divided by that number.
-        sparse_as_dense: whether `IndexedSlices` are taken, as dense gradients.
+        sparse_as_dense: whether `IndexedSlices` are accepted, as dense gradients.
         register: called with each new variable.
     """
 
@@ -64,7 +64,7 @@ class Aggregation:
             reduce: reduces tensors over ranks.
 
         Raises:
-            ArgumentError: a gradient is `IndexedSlices`, and these are not taken, or a variable's
+            ArgumentError: a gradient is `IndexedSlices` without `sparse_as_dense`, or a variable's
                 shape is unknown.
         """
         given = [(self._dense(g, v), v) for g, v in pairs if g is not None]
@@ -92,13 +92,13 @@ class Aggregation:
         return convert_to_tensor(g)
 
     def _count(self) -> tuple[Tensor, Tensor]:
-        """The number of runs since the last update, without and with this one."""
+        """The number of runs since the last update, before and after this one."""
         counter = self._variable("aggregation_counter", [], int32, [])
         before = counter.read_value()
         return before, counter.assign(floormod(before + 1, self._passes))
 
     def _added(self, g: Tensor, variable: Any, first: Tensor) -> Tensor:
-        """The sum with this gradient; of this one alone in the first run after an update."""
+        """The sum including this gradient; this one alone in the first run after an update."""
         shape = g.shape.merge_with(variable.shape)
         if not shape.is_fully_defined():
             raise ArgumentError(
@@ -126,10 +126,10 @@ class Aggregation:
     def applied(
         self, pairs: Pairs, apply: Callable[[], Operation], step: Variable | None
     ) -> Operation:
-        """An operation that runs `apply()` if a run updates, and else only counts the step.
+        """An operation that runs `apply()` if a run updates, else only increments the step.
 
         Args:
-            pairs: what `gradients` gave, or functions of it.
+            pairs: the result of `gradients`, or functions of it.
             step: the variable that `apply()` increments.
 
         Raises:
@@ -141,12 +141,12 @@ class Aggregation:
 
         present = [(g, v) for g, v in pairs if g is not None]
         if not present:
-            return apply()  # which says what is missing
+            return apply()  # which raises the error
         with present[0][1].graph.as_default():
             return cond_by_selection(self._updates([g for g, _ in present]), apply, count)
 
     def _updates(self, gradients: Sequence[Any]) -> Tensor:
-        """Whether this run updates, according to the call that the gradients come from."""
+        """Whether this run updates, according to the call that made the gradients."""
         tensors = [g.values if isinstance(g, IndexedSlices) else g for g in gradients]
         roots = [convert_to_tensor(g).used.node for g in tensors]
         nodes = set(toposort(get_default_graph().ir, roots, _sources))
@@ -161,7 +161,7 @@ class Aggregation:
 
 
 def _sources(node: Node) -> list[Node]:
-    """The nodes whose values a node reads; not those that it only follows."""
+    """The nodes whose values a node reads, without control dependencies."""
     return [v.node for v in node.inputs]
 
 
@@ -169,7 +169,7 @@ def checked_passes(passes: Any) -> int:
     """`backward_passes_per_step` as an integer.
 
     Raises:
-        ArgumentError: it is not an integer from 1.
+        ArgumentError: it is not a positive integer.
     """
     try:
         found = operator.index(passes)

@@ -191,7 +191,7 @@ allgather, grouped_allgather = _functions("allgather", _gather)
 
 
 def join() -> Any:
-    """A tensor whose evaluation declares that this rank has no more data: the last rank to join.
+    """A tensor whose evaluation declares that this rank has no more data; the last rank to join.
 
     See `weft.horovod.torch.join`.
     """

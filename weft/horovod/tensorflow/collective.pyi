@@ -147,7 +147,7 @@ def alltoall(tensor: Any, splits: Any = ..., name: str | None = ..., process_set
     """
 
 def join() -> Any:
-    """A tensor whose evaluation declares that this rank has no more data: the last rank to join.
+    """A tensor whose evaluation declares that this rank has no more data; the last rank to join.
 
     See `weft.horovod.torch.join`.
     """

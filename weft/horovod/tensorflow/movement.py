@@ -1,4 +1,4 @@
-"""Collectives that move rows in graphs: what they do with arrays, and Horovod's gradients."""
+"""Collectives that move rows in graphs: their work on arrays, and Horovod's gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rule = Callable[..., tuple[Array, ...]]
 
 
 def once(work: Callable[..., Any]) -> Rule:
-    """A collective on arrays, called once while a step is computed several times."""
+    """A collective on arrays that runs once even if a step is computed several times."""
 
     def call(*xs: Array) -> tuple[Array, ...]:
         found = work(*[np.asarray(x, order="C") for x in xs])
@@ -31,9 +31,9 @@ def once(work: Callable[..., Any]) -> Rule:
 
 
 class Movement:
-    """The collectives of a process set; each gradient is built of the others.
+    """The collectives of a process set; the gradient of each uses the others.
 
-    Gradients take and give values of the graph, as `weft.ops.boundary.state.host_call` asks for.
+    Gradients take and return values of the graph, as `weft.ops.boundary.state.host_call` requires.
     """
 
     def __init__(self, process_set: ProcessSet) -> None:
@@ -41,7 +41,7 @@ class Movement:
         self.gather = once(lambda x: reduction.gather(process_set.group, x).whole)
 
     def exchange(self, kind: DType) -> Rule:
-        """Rows by splits; gives the rows and their numbers."""
+        """An exchange of rows by splits; returns the rows and their numbers."""
 
         def work(x: Array, splits: Array | None = None) -> list[Array]:
             shares = None if splits is None else [int(n) for n in splits]
@@ -51,7 +51,7 @@ class Movement:
         return once(work)
 
     def scatter(self, how: Reduction) -> Rule:
-        """This rank's rows of a reduction."""
+        """A reduce-scatter: this rank's rows of a reduction."""
         return once(lambda x: reduction.scatter(self._set.group, x, how))
 
     def gather_vjp(self, g: Any, y: Any, x: Value) -> tuple[Value]:
@@ -68,7 +68,7 @@ class Movement:
         return (ops.gather(mean, rows, axis=0),)
 
     def exchange_vjp(self, g: Any, y: Any, x: Value, *splits: Value) -> tuple[Value | None, ...]:
-        """The rows' gradients, back from where the rows went to."""
+        """The rows' gradients, sent back by the receivers of the rows."""
         back, kind = self.exchange(y[1].dtype), y[1].dtype
         shapes = (x.shape, (self._set.size(),))
         found = _call(back, (x.dtype, kind), shapes, self.exchange_vjp, _first(g), y[1])

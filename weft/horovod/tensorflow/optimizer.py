@@ -33,25 +33,28 @@ class DistributedOptimizer(Optimizer):
     """An optimizer whose gradients are first reduced over all ranks.
 
     Args:
-        device_dense, device_sparse: ignored.
+        optimizer: an optimizer of `tf.train`.
+        name: of the optimizer; by default derived from that of `optimizer`.
+        use_locking, device_dense, device_sparse: ignored.
         compression: `hvd.Compression.fp16` sends gradients as float16.
         sparse_as_dense: whether `IndexedSlices` are reduced as dense gradients. If not, ranks
-            exchange their rows where the graph knows how many there are (the same on all ranks);
-            with a sum or an average, uncompressed and without a predivide factor.
-        backward_passes_per_step: the number of runs from one update to the next. Gradients add up
-            in local variables until then (`tf.local_variables_initializer`), other variables do not
-            change, and ranks exchange nothing; a global step counts all runs. With `hvd.Adasum`,
-            every run updates, and that many updates are combined.
+            exchange their rows if the graph knows their number (the same on all ranks), for a sum
+            or an average without compression and predivide factor.
+        backward_passes_per_step: the number of runs per update. Until then, gradients accumulate in
+            local variables (`tf.local_variables_initializer`), other variables do not change, and
+            ranks exchange nothing; a global step counts all runs. With `hvd.Adasum`, every run
+            updates, and that many updates are combined.
         op: `hvd.Average`, `hvd.Sum`, or `hvd.Adasum`: each rank applies its own update, and the
             changes of each variable are combined.
         gradient_predivide_factor: an average divides by this factor before the sum, and by
             size / factor after it.
-        average_aggregated_gradients: whether gradients are averaged over these runs, not summed.
-        num_groups, groups: ignored: all gradients travel together.
+        average_aggregated_gradients: whether gradients are averaged over these runs instead of
+            summed.
+        num_groups, groups: ignored: all gradients are sent together.
         process_set: the ranks that take part.
 
     Raises:
-        ArgumentError: `backward_passes_per_step` is not an integer from 1, a factor without
+        ArgumentError: `backward_passes_per_step` is not a positive integer, a factor without
             `hvd.Average`, or averages over runs with `hvd.Adasum`.
 
     A session's first update raises `DistributedError` if ranks have different variables; run
@@ -123,7 +126,7 @@ class DistributedOptimizer(Optimizer):
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Operation:
-        """The optimizer's update, in runs that update; with Adasum, changes are combined after it.
+        """The optimizer's update, in runs that update; Adasum then combines the changes.
 
         Raises:
             ArgumentError: `backward_passes_per_step` is above 1, and gradients are not from one
@@ -138,7 +141,7 @@ class DistributedOptimizer(Optimizer):
         if self._how.op is Adasum and self._process_set.included():
             update = self._combined(apply, variables)
         elif self._how.op is not Adasum and self._passes > 1:
-            own = getattr(self._optimizer, "iterations", None)  # of a Keras optimizer
+            own = getattr(self._optimizer, "iterations", None)  # Keras optimizers have it
             update = self._sums.applied(pairs, apply, own if global_step is None else global_step)
         else:
             update = apply()
@@ -146,7 +149,7 @@ class DistributedOptimizer(Optimizer):
         return update
 
     def _combined(self, apply: Callable[[], Operation], variables: Sequence[Any]) -> Operation:
-        """An update, after which ranks combine their changes since they did so before."""
+        """An update, then Adasum of the ranks' changes since the last combination."""
         starts, combines = self._starts(variables)
         with control_dependencies(starts):
             update = apply()
@@ -167,7 +170,7 @@ class DistributedOptimizer(Optimizer):
         return group(*[v.assign(x) for v, x in zip(variables, found, strict=True)])
 
     def _starts(self, variables: Sequence[Any]) -> tuple[list[Any], Any]:
-        """The values since which changes count, and whether this run combines them (or all do)."""
+        """The values at the last combination, and whether this run combines (`None`: every run)."""
         values = [v.read_value() for v in variables]
         if self._passes == 1:
             return [identity(x) for x in values], None
@@ -181,16 +184,16 @@ class DistributedOptimizer(Optimizer):
         return starts, with_dependencies([count.assign_add(1)], last)
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """The optimizer's slot, or with Adasum that of several runs' changes, `delta_start`."""
+        """The optimizer's slot; Adasum over several runs has its own, `delta_start`."""
         own = super().get_slot(var, name)
         return self._optimizer.get_slot(var, name) if own is None else own
 
     def get_slot_names(self) -> list[str]:
-        """Those of the optimizer, and its own."""
+        """The optimizer's slot names, and those of Adasum."""
         return [*super().get_slot_names(), *self._optimizer.get_slot_names()]
 
     def variables(self) -> list[Any]:
-        """Those of the optimizer."""
+        """The optimizer's variables."""
         return self._optimizer.variables()
 
 
@@ -218,10 +221,11 @@ class BroadcastGlobalVariablesHook(SessionRunHook):
     """Broadcasts one rank's variables to all when a session has been created.
 
     For `tf.train.MonitoredTrainingSession(hooks=[hvd.BroadcastGlobalVariablesHook(0)])`. A program
-    with a plain session calls `hook.begin()` before it makes the session, and
+    with a plain session calls `hook.begin()` before it creates the session, and
     `hook.after_create_session(session, None)` after the initializer.
 
     Args:
+        root_rank: the rank in the job that sends.
         device: ignored.
     """
 

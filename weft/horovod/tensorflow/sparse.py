@@ -20,7 +20,7 @@ def reduced_gradients(
     gradients: Sequence[Any], shapes: Sequence[Any], how: Reduction, process_set: ProcessSet,
     sparse_as_dense: bool,
 ) -> list[Any]:  # fmt: skip
-    """Reduce gradients over ranks; `IndexedSlices` stay so where ranks exchange rows.
+    """Reduce gradients over ranks; `IndexedSlices` stay rows if ranks exchange rows.
 
     Args:
         shapes: shapes of the variables.
@@ -39,7 +39,7 @@ def reduced_gradients(
 
 
 def _travels_as_rows(g: Any, shape: Any, how: Reduction, ranks: int) -> bool:
-    """Whether ranks exchange rows: their number is known, and in sum at most the variable's."""
+    """Whether ranks exchange rows: if their total number is known and at most the variable's."""
     if not isinstance(g, IndexedSlices) or how != Reduction(how.op):
         return False  # scaled or compressed
     if how.op not in (ReduceOp.AVG, ReduceOp.SUM):

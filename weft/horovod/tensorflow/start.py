@@ -1,4 +1,4 @@
-"""A check before a graph's first update: do all ranks have the same variables?"""
+"""A check before a graph's first update that all ranks have the same variables."""
 
 from __future__ import annotations
 

@@ -15,25 +15,21 @@
 
 from __future__ import annotations
 
-from weft.horovod import basics, process_set, timeline
-from weft.horovod.basics import *  # noqa: F403
-from weft.horovod.basics import Max, Min, Product, is_homogeneous, join
-from weft.horovod.process_set import *  # noqa: F403
-from weft.horovod.reduction import Adasum
-from weft.horovod.timeline import *  # noqa: F403
-from weft.horovod.torch import collective, elastic, state
-from weft.horovod.torch.collective import *  # noqa: F403
-from weft.horovod.torch.compression import Compression
-from weft.horovod.torch.norm import SyncBatchNorm
-from weft.horovod.torch.optimizer import DistributedOptimizer
-from weft.horovod.torch.state import *  # noqa: F403
+from weft import exports as _exports
+from weft.horovod.basics import *
+from weft.horovod.basics import Max as Max
+from weft.horovod.basics import Min as Min
+from weft.horovod.basics import Product as Product
+from weft.horovod.basics import is_homogeneous as is_homogeneous
+from weft.horovod.basics import join as join
+from weft.horovod.process_set import *
+from weft.horovod.reduction import Adasum as Adasum
+from weft.horovod.timeline import *
+from weft.horovod.torch import elastic as elastic
+from weft.horovod.torch.collective import *
+from weft.horovod.torch.compression import Compression as Compression
+from weft.horovod.torch.norm import SyncBatchNorm as SyncBatchNorm
+from weft.horovod.torch.optimizer import DistributedOptimizer as DistributedOptimizer
+from weft.horovod.torch.state import *
 
-__all__ = [
-    "Adasum", "Compression", "DistributedOptimizer", "Max", "Min", "Product", "SyncBatchNorm",
-    "elastic", "is_homogeneous", "join",
-]  # fmt: skip
-__all__ += basics.__all__
-__all__ += collective.__all__
-__all__ += process_set.__all__
-__all__ += state.__all__
-__all__ += timeline.__all__
+_exports.gather(globals(), "elastic")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, NamedTuple
 
-from weft.collectives.elements import array, put, settle
+from weft.collectives.elements import array, compute_pending, put
 from weft.eager.functions.api import Tensor
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.dispatch import leaf, wrap
@@ -281,7 +281,7 @@ def barrier(process_set: ProcessSet = global_process_set) -> None:
     Args:
         process_set: the ranks that wait.
     """
-    settle()
+    compute_pending()
     collective.barrier(process_set.group)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from weft.collectives.elements import array, put, settle
+from weft.collectives.elements import array, compute_pending, put
 from weft.collectives.recorded import buckets_of, reduce_all
 from weft.collectives.reduce_op import ReduceOp
 from weft.collectives.rows import reduce_rows
@@ -90,7 +90,7 @@ class _Setting:
             self._note([*dense, *[name for p, name in found if id(p) in counts]], grads, tables)
 
     def _rows(self, parameters: Sequence[Any]) -> dict[int, int]:
-        """How many rows of each row-sparse gradient a rank sends, by the parameter's id."""
+        """The number of rows that a rank sends of each row-sparse gradient, by parameter ID."""
         if not self.by_rows:
             return {}
         if self._large is None:
@@ -102,7 +102,7 @@ class _Setting:
         """Record the reductions, as part of the program that computes the gradients."""
         assert isinstance(self.op, ReduceOp)
         group, op, before, behind = self.process_set.group, self.op.value, 1.0, 1.0
-        if self.predivide != 1.0:  # divide before the sum and after it
+        if self.predivide != 1.0:  # divide before and after the sum
             op, before, behind = "sum", 1.0 / self.predivide, self.predivide / group.size
         sent = [g if before == 1.0 else g * before for g in grads]
         compress = self.compression
@@ -122,11 +122,11 @@ class _Setting:
     def _note(
         self, names: Sequence[str], grads: Sequence[Tensor], tables: Sequence[Tensor]
     ) -> None:  # fmt: skip
-        """Compute now, and record each bucket's call under its parameters' names."""
+        """Compute now, and record each bucket's all-reduce under its parameters' names."""
         tally = self.process_set.group.transport.tally
         kept, tally.spans = tally.spans, []
         waited = dict(tally.waited)
-        settle()
+        compute_pending()
         spans, tally.spans = tally.spans, kept
         if kept is not None:
             kept.extend(spans)
@@ -147,7 +147,7 @@ class _Distributed:
 
     @contextlib.contextmanager
     def skip_synchronize(self) -> Iterator[None]:
-        """Inside, `step` uses gradients as they are."""
+        """Context in which `step` uses gradients as they are."""
         self._hvd.skip = True
         try:
             yield
@@ -203,6 +203,7 @@ def DistributedOptimizer(
     """Wrap an optimizer so that `step` first reduces gradients over all ranks.
 
     Args:
+        optimizer: any optimizer of `weft.optim`; it shares its state with the result.
         named_parameters: names for the timeline; by default parameters are numbered.
         compression: `hvd.Compression.fp16` sends gradients as float16.
         backward_passes_per_step: the number of backward passes before `step`; gradients
@@ -253,7 +254,7 @@ def _names_of(own: Sequence[Any], named: Iterable[tuple[str, Any]] | None) -> di
     """The name of each parameter of an optimizer, by its id.
 
     Raises:
-        OptimizerError: what is named is not the optimizer's, each parameter once.
+        OptimizerError: the names are not unique, or the parameters are not the optimizer's.
     """
     if named is None:
         return {id(p): f"allreduce.noname.{i}" for i, p in enumerate(own)}

@@ -15,14 +15,14 @@ class ElasticSampler(Sampler[int]):
     """A rank's share of an epoch's unprocessed samples; the number of ranks may change.
 
     Call `record_batch` after each batch, and give the sampler to the state:
-    `hvd.elastic.TorchState(model, optimizer, batch=0, sampler=sampler)`. After a restart the
-    samples that are left are divided among the ranks that there are then. Some samples come twice
-    where they cannot be divided equally.
+    `hvd.elastic.TorchState(model, optimizer, batch=0, sampler=sampler)`. After a restart, the
+    remaining samples are divided among the new number of ranks. If they are not divisible, some
+    samples are drawn twice.
 
     Args:
-        dataset: anything that has a length.
+        dataset: anything with a length.
         shuffle: whether each epoch has an order of its own.
-        seed: of the orders; the same on all ranks.
+        seed: of the orders; must be the same on all ranks.
 
     Attributes:
         epoch: the epoch, for `set_epoch`.
@@ -47,18 +47,18 @@ class ElasticSampler(Sampler[int]):
         self.reset()
 
     def set_epoch(self, epoch: int) -> None:
-        """Begin an epoch: no sample is processed yet. Call it at the end of an epoch."""
+        """Start an epoch with no samples processed. Call it at the end of the previous epoch."""
         self.epoch = epoch
         self.processed_indices = set()
         self.reset()
 
     def record_batch(self, batch_idx: int, batch_size: int) -> None:
-        """Note that every rank has processed its batch of this number, counted from `reset`."""
+        """Record that every rank has processed its batch of this number, counted from `reset`."""
         step = batch_size * self.num_replicas
         self.record_indices(self._order[batch_idx * step : (batch_idx + 1) * step])
 
     def record_indices(self, indices: Iterable[int]) -> None:
-        """Note samples as processed; those of all ranks."""
+        """Record samples of all ranks as processed."""
         self.processed_indices.update(indices)
 
     def get_indices(self, batch_idx: int, batch_size: int) -> list[int]:
@@ -66,7 +66,7 @@ class ElasticSampler(Sampler[int]):
         return self.indices[batch_idx * batch_size : (batch_idx + 1) * batch_size]
 
     def reset(self) -> None:
-        """Divide what is left among the ranks that there are now."""
+        """Divide the remaining samples among the current ranks."""
         self.num_replicas, self.rank = basics.size(), basics.rank()
         left = [i for i in range(self._count) if i not in self.processed_indices]
         if self.shuffle:
@@ -77,11 +77,11 @@ class ElasticSampler(Sampler[int]):
         self.indices = self._order[self.rank :: self.num_replicas]
 
     def state_dict(self) -> dict[str, Any]:
-        """The epoch, and what is processed of it: the same on all ranks."""
+        """The epoch and its processed samples: the same on all ranks."""
         return {"epoch": self.epoch, "processed_indices": sorted(self.processed_indices)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on within an epoch, with the ranks that there are now."""
+        """Continue within an epoch, with the current ranks."""
         self.epoch = int(state_dict["epoch"])
         self.processed_indices = set(map(int, state_dict["processed_indices"]))
         self.reset()

@@ -14,7 +14,13 @@ from weft.optim.optimizer import Optimizer
 def broadcast_parameters(
     params: Any, root_rank: int, process_set: ProcessSet = global_process_set
 ) -> None:
-    """Broadcast one rank's state dict or named parameters to all ranks, in place."""
+    """Broadcast one rank's state dict or named parameters to all ranks, in place.
+
+    Args:
+        params: a state dict, or pairs of a name and a tensor.
+        root_rank: the rank in the job that sends.
+        process_set: the ranks that take part.
+    """
     pairs = params.items() if isinstance(params, Mapping) else params
     for _, tensor in cast("Iterable[tuple[str, Any]]", pairs):
         if isinstance(tensor, Tensor):
@@ -25,7 +31,14 @@ def broadcast_object(
     obj: Any, root_rank: int = 0, name: str | None = None,
     process_set: ProcessSet = global_process_set,
 ) -> Any:  # fmt: skip
-    """Broadcast one rank's nested structure of tensors, numbers and strings."""
+    """Broadcast one rank's nested structure of tensors, numbers and strings.
+
+    Args:
+        obj: what is sent; other ranks' are ignored.
+        root_rank: the rank in the job that sends.
+        name: ignored.
+        process_set: the ranks that take part.
+    """
     found = [obj]
     dist.broadcast_object_list(found, root_rank, process_set.group)
     return found[0]
@@ -34,7 +47,13 @@ def broadcast_object(
 def allgather_object(
     obj: Any, name: str | None = None, process_set: ProcessSet = global_process_set
 ) -> list[Any]:
-    """Gather all ranks' nested structures."""
+    """Gather all ranks' nested structures.
+
+    Args:
+        obj: this rank's object.
+        name: ignored.
+        process_set: the ranks that take part.
+    """
     every: list[Any] = [None] * process_set.size()
     dist.all_gather_object(every, obj, process_set.group)
     return every
@@ -43,7 +62,13 @@ def allgather_object(
 def broadcast_optimizer_state(
     optimizer: Optimizer, root_rank: int, process_set: ProcessSet = global_process_set
 ) -> None:
-    """Broadcast one rank's optimizer state to all ranks, in place."""
+    """Broadcast one rank's optimizer state to all ranks, in place.
+
+    Args:
+        optimizer: the optimizer.
+        root_rank: the rank in the job that sends.
+        process_set: the ranks that take part.
+    """
     state = broadcast_object(optimizer.state_dict(), root_rank, process_set=process_set)
     optimizer.load_state_dict(state)
 

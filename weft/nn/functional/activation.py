@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from weft import ops
+from weft.documentation import arguments_of
 from weft.eager.functions.elementwise.activation import (
     celu_of,
     elu_of,
@@ -25,7 +26,6 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.nn.documentation import arguments_of
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.fact import Autocast
 from weft.ops.elementwise import piecewise_activation

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.nn.documentation import arguments_of
 from weft.nn.functional.common import check_factors, promoted, reduction_of
 from weft.nn.functional.embedding import check_indices
 from weft.ops.loss import classification as formulas

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded, wrap
@@ -11,7 +12,6 @@ from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.nn.documentation import arguments_of
 from weft.ops.declaration import catalogue
 from weft.ops.layer.alpha_dropout import alpha_dropout as alpha_dropout_node
 from weft.ops.random import counter_based as nodes

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.functions.random.generator import rand
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.nn.documentation import arguments_of
 from weft.nn.functional.layout import check_image, sizes_of
 from weft.ops.pooling import fractional as formulas
 

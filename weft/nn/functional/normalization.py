@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import ones
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
@@ -12,7 +13,6 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.nn.documentation import arguments_of
 from weft.ops.layer import channel_normalization as formulas
 
 __all__ = [

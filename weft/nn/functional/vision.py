@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 from weft import ops
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, lazy_of, recorded, wrap
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float32, uint8
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.nn.documentation import arguments_of
 from weft.nn.functional.layout import sizes_of
 from weft.ops.declaration import catalogue
 from weft.ops.image.resample import interpolate_bytes

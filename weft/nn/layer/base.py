@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar, Concatenate, Final, ParamSpec, TypeVar, dataclass_transform
 
-from weft.nn.documentation import with_arguments
+from weft.documentation import with_arguments
 from weft.nn.module.module import Module
 from weft.ops.refusal import guard_making
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import floating
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import ArgumentError
 from weft.ir.node import at_user_line
 from weft.nn import init
-from weft.nn.documentation import arguments_of
 from weft.nn.functional.activation import gelu, relu
 from weft.nn.layer.attention import MultiheadAttention
 from weft.nn.layer.base import Layer

@@ -325,7 +325,7 @@ class Passage:
 
     def _on_outputs(self, gs: tuple[Any, ...]) -> tuple[Any, ...]:
         for hook in list(self._hooks.backward_before.values()):
-            gs = self._settled(hook(self._module, gs), gs)
+            gs = self._replaced(hook(self._module, gs), gs)
         if self._any_input:
             self._grad_output = gs
             return gs
@@ -343,10 +343,10 @@ class Passage:
         if through is None:  # as where a gradient is differentiated again
             return gs
         for hook in list(self._hooks.backward.values()):
-            gs = self._settled(hook(self._module, gs, through), gs)
+            gs = self._replaced(hook(self._module, gs, through), gs)
         return gs
 
-    def _settled(self, given: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _replaced(self, given: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients that a hook returned instead, if it did."""
         if given is None:
             return before

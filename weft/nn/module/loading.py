@@ -72,7 +72,7 @@ def put(module: Any, name: str, tensor: Any, value: Any, assign: bool) -> str | 
 def _copy(_: Any, __: str, tensor: Any, value: Any) -> Callable[[], None]:
     if isinstance(tensor, Uninitialized):
         back: Callable[[], None] = partial(
-            _unsettle, tensor, type(tensor), tensor.requires_grad, tensor.dtype
+            _uninitialize, tensor, type(tensor), tensor.requires_grad, tensor.dtype
         )
         tensor.materialize(np.shape(_array(value)))
     else:
@@ -81,7 +81,7 @@ def _copy(_: Any, __: str, tensor: Any, value: Any) -> Callable[[], None]:
     return back
 
 
-def _unsettle(tensor: Any, kind: type[Uninitialized], trained: bool, dtype: Any) -> None:
+def _uninitialize(tensor: Any, kind: type[Uninitialized], trained: bool, dtype: Any) -> None:
     tensor.__class__ = kind
     kind.__init__(tensor, trained, None, dtype)
 

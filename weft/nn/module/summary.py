@@ -14,6 +14,7 @@ from rich.table import Table
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.handle import Handle
+from weft.host.nested import NESTED
 from weft.ir.shape import known
 
 __all__ = ["Summary", "summary"]
@@ -185,22 +186,12 @@ class _Outputs:
                 module.training = mode
 
     def _see(self, module: Any, args: Any, output: Any) -> None:
-        lazies = [t.lazy.type for t in _tensors(output)]
+        lazies = [t.lazy.type for t in NESTED.leaves(output) if isinstance(t, Handle)]
         self.shapes[module] = tuple([known(t.shape) for t in lazies])
         size = sum(t.dtype.size * math.prod(known(t.shape)) for t in lazies)
         self.bytes[module] = self.bytes.get(module, 0) + size
         if not list(module.children()):
             self.leaf_bytes += size
-
-
-def _tensors(output: Any) -> Iterator[Handle]:
-    if isinstance(output, Handle):
-        yield output
-    elif isinstance(output, tuple | list):
-        for part in output:  # pyright: ignore[reportUnknownVariableType]
-            yield from _tensors(part)
-    elif isinstance(output, dict):
-        yield from _tensors(list(output.values()))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _rows(model: Any, seen: _Outputs) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from weft.collectives.agreement import check_same, difference, digests
 from weft.collectives.elements import take_from_first
-from weft.collectives.recorded import settle
+from weft.collectives.recorded import run_pending_collectives
 from weft.eager.record.access import array_of
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import DistributedError
@@ -45,6 +45,6 @@ def alike_or_told(name: str, named: Mapping[str, Tensor], group: Group) -> str:
 
 
 def _check_shapes(name: str, named: Mapping[str, Tensor], group: Group) -> None:
-    settle()
+    run_pending_collectives()
     shapes = [f"{n} {t.dtype} {tuple(t.shape)}" for n, t in named.items()]
     check_same(name, group, "models", shapes)

@@ -11,7 +11,7 @@ import numpy as np
 from weft.collectives.elements import take_from_first
 from weft.collectives.factors import mean_gradients
 from weft.collectives.process_group import member
-from weft.collectives.recorded import settle
+from weft.collectives.recorded import run_pending_collectives
 from weft.collectives.rows import reduce_rows
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled
@@ -108,7 +108,7 @@ class DistributedDataParallel(Module):
             if self.broadcast_buffers:
                 self._broadcast_buffers()
             if self._large.may_exchange:
-                settle()  # before this step begins, so that it becomes one program
+                run_pending_collectives()  # before this step begins, so that it becomes one program
             self._expecting = True
         if self._shards and self.training and is_grad_enabled():
             named = dict(zip(self._names, self._parameters_to_reduce, strict=True))
@@ -176,7 +176,7 @@ class DistributedDataParallel(Module):
                 f"{', '.join(names)}; pass find_unused_parameters=True if they may be unused, or "
                 f"set requires_grad to False{at_user_line()}"
             )
-        settle()
+        run_pending_collectives()
         flags = np.array(used, np.uint8)
         collective.all_reduce(
             self.process_group, flags, flags, "max", f"used parameters of {len(used)}"

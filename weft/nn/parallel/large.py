@@ -11,7 +11,7 @@ import numpy as np
 from weft import config
 from weft.codegen.target import current
 from weft.collectives import factors
-from weft.collectives.recorded import settle
+from weft.collectives.recorded import run_pending_collectives
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import trace
 from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, multiplied, pays
@@ -94,7 +94,7 @@ class Large:
 
     def _most(self, numbers: Sequence[Sequence[int]]) -> list[list[int]]:
         """The maximum over ranks, for each number."""
-        settle()
+        run_pending_collectives()
         found = np.array(numbers, np.int64)
         what = f"rows of {len(found)} gradients"
         collective.all_reduce(self._group, found, found, "max", what)

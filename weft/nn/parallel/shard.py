@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from weft import config, func
-from weft.collectives.recorded import settle
+from weft.collectives.recorded import run_pending_collectives
 from weft.eager.functions.api import Tensor, cat, stack
 from weft.eager.tensor.dispatch import record, wrap
 from weft.eager.tensor.generator import Branch, Generator, splitmix64
 from weft.errors import ArgumentError, ShapeError
+from weft.host.nested import NESTED
 from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.ops.declaration import REGISTRY
@@ -70,7 +71,7 @@ class Streams:
     def _agreed(self, number: int) -> int:
         if self._group.size == 1:
             return number
-        settle()
+        run_pending_collectives()
         found = np.array([number], np.uint64)
         collective.broadcast(self._group, found, 0, "random numbers of shards")
         return int(found[0])
@@ -90,7 +91,8 @@ def in_shards(
         ShapeError: the batch cannot be split into that many equal parts.
     """
     fans = {name: _fan(p, count) for name, p in parameters.items()}
-    parts = [_part((tuple(args), dict(kwargs)), i, count) for i in range(count)]
+    whole = tuple(args), dict(kwargs)
+    parts = [NESTED.mapped(lambda x, i=i: _part(x, i, count), whole) for i in range(count)]
     found: list[Any] = []
     streams.begin()
     for i, (positional, named) in enumerate(parts):
@@ -106,7 +108,7 @@ def _fan(p: Tensor, count: int) -> list[Tensor]:
 
 
 def _part(x: Any, i: int, count: int) -> Any:
-    """The i-th of `count` equal parts of all tensors in a structure."""
+    """The i-th of `count` equal parts of a tensor; other things are whole in every part."""
     if isinstance(x, Tensor):
         rows = x.shape[0] if x.ndim else 0
         if rows % count or not rows:
@@ -115,10 +117,6 @@ def _part(x: Any, i: int, count: int) -> Any:
                 f"of shape {tuple(x.shape)}{at_user_line()}"
             )
         return x[i * rows // count : (i + 1) * rows // count]
-    if isinstance(x, tuple | list):
-        return type(x)([_part(y, i, count) for y in x])
-    if isinstance(x, dict):
-        return {key: _part(y, i, count) for key, y in x.items()}
     return x
 
 

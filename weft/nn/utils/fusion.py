@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import ones_like, zeros_like
-from weft.eager.functions.elementwise.unary import rsqrt
+from weft.eager.functions.elementwise.declared import rsqrt
 from weft.errors import ShapeError, StateError
 from weft.ir.node import at_user_line
-from weft.nn.documentation import arguments_of
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
 from weft.ir.node import at_user_line
-from weft.nn.documentation import arguments_of
 from weft.ops.reduction import total_norm
 from weft.transport.division import groups_of
 

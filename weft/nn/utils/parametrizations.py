@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.arange import eye
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.functions.indexing.gather import where
@@ -15,7 +16,6 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
-from weft.nn.documentation import arguments_of
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer
 from weft.nn.utils.parametrize import register_parametrization

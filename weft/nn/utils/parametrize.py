@@ -19,12 +19,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from weft.documentation import arguments_of
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError
 from weft.host.garbage_collection import FirstRead
 from weft.ir.node import at_user_line
-from weft.nn.documentation import arguments_of
 from weft.nn.module.container import ModuleDict, ModuleList
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer, Parameter

@@ -13,12 +13,12 @@ import numbers
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
+from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import ones_like
 from weft.eager.functions.random.generator import rand
 from weft.eager.record.mode import no_grad
 from weft.errors import ArgumentError
 from weft.ir.node import at_user_line
-from weft.nn.documentation import arguments_of
 from weft.nn.module.module import Module
 from weft.nn.utils import pruning_mask as masks
 from weft.nn.utils.vector import parameters_to_vector

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.nn.documentation import arguments_of
 from weft.nn.layer.packed_sequence import (
     PackedSequence,
     invert_permutation,

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known, show
-from weft.nn.documentation import arguments_of
 from weft.ops.declaration import catalogue
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]

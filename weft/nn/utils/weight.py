@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.eager.record.state import compute, trace
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError
 from weft.ir.node import at_user_line
-from weft.nn.documentation import arguments_of
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer, Parameter
 from weft.ops.linalg import power_iteration

@@ -26,7 +26,9 @@ from weft.ops.declaration import (
     Array,
     Boundary,
     Case,
+    Face,
     Opaque,
+    Out,
     constant_of,
     defop,
 )
@@ -205,7 +207,9 @@ identity = defop(
     cases=_passed_on,
     partial=True,
     facts=Facts(keeps_rows=True, batching=Batching.LEADING),
-)
+    face=Face("A tensor equal to another.", "[1, -2] -> [ 1, -2]",
+              torch="positive", numpy="positive", out=Out.EXACT),
+)  # fmt: skip
 
 stop_gradient = defop(
     "stop_gradient",

@@ -3,6 +3,7 @@
 from weft import exports as _exports
 from weft.ops.declaration.constant import constant_of as constant_of
 from weft.ops.declaration.defop import *
+from weft.ops.declaration.face import *
 from weft.ops.declaration.family import *
 from weft.ops.declaration.gradient_mark import *
 from weft.ops.declaration.lowering import *

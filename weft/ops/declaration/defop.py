@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from weft.errors import GraphError
 from weft.ir.dtype import as_dtype
+from weft.ir.hooks import HOOKS
+from weft.ops.declaration.face import FACES, Face
 from weft.ops.declaration.fact import PLAIN, Autocast, Facts
 from weft.ops.declaration.lowering import Alias, Boundary, Composite, Lowering, Opaque, Reduce
 from weft.ops.declaration.op import REGISTRY, Case, Op, as_given
 
-__all__ = ["declared", "defop", "exported", "exports"]
+__all__ = ["defop"]
 
 
 def defop(
@@ -32,6 +34,7 @@ def defop(
     normal: Callable[..., Mapping[str, Any]] = as_given,
     fast: Callable[..., Any] | None = None,
     facts: Facts = PLAIN,
+    face: Face | None = None,
 ) -> Op:
     """Declare an operation and add it to the registry.
 
@@ -40,6 +43,7 @@ def defop(
             number takes the type of the first input that is a value; `"condition:bool x y"` says
             that bare numbers for `condition` are booleans, and that it does not count here.
         attrs: attribute names with their defaults (`REQUIRED` if there is none).
+        face: its public names; without it, no front end has the operation.
 
     Raises:
         GraphError: the name is taken, or a fact is missing.
@@ -53,26 +57,13 @@ def defop(
     op = Op(
         name, tuple(part[0] for part in parts), attrs or {}, dtype, shape, reference, vjp, lower,
         cases, outputs, stateful, partial, literals, normal, fast, facts,
+        face and face.of(name),
     )  # fmt: skip
     REGISTRY[name] = op
-    for tell in declared:
-        tell(op)
+    if face is not None:
+        FACES[name] = op
+        HOOKS.declared(op)
     return op
-
-
-declared: Final[list[Callable[[Op], None]]] = []
-"""Listeners, called for every operation declared later."""
-
-
-def exported(name: str) -> Op | None:
-    """The operation that front ends export under this name, unless they define it."""
-    op = REGISTRY.get(name)
-    return op if op is not None and op.facts.exported else None
-
-
-def exports() -> list[str]:
-    """Names of the operations that front ends export."""
-    return [name for name, op in REGISTRY.items() if op.facts.exported]
 
 
 def _usual_autocast(name: str, inputs: str, lower: Lowering) -> Autocast:

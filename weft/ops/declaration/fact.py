@@ -1,4 +1,4 @@
-"""Facts of an operation besides its rules, for passes, kernels and front ends."""
+"""Facts of an operation besides its rules, for passes and kernels."""
 
 from __future__ import annotations
 
@@ -120,8 +120,6 @@ class Facts:
         batching: how it takes many examples, where it is one of these ways. Without it, elementwise
             operations and reductions broadcast, composites go by what they are written in, and
             others by a rule of `weft.transform.batching` or once an example.
-        exported: front ends offer it by its name, unless they define that: `weft.NAME`,
-            `weft.numpy.NAME`, `weft.tf1.NAME`, and a method of tensors if it is elementwise.
     """
 
     autocast: Autocast | None = None
@@ -138,7 +136,6 @@ class Facts:
     runs: Callable[..., float] | None = None
     unbounded: bool = False
     batching: Batching | None = None
-    exported: bool = False
 
 
 PLAIN = Facts()

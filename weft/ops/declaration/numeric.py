@@ -16,6 +16,7 @@ import numpy as np
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
 from weft.ops.declaration.defop import defop
+from weft.ops.declaration.face import Face
 from weft.ops.declaration.fact import PLAIN, Facts
 from weft.ops.declaration.gradient_mark import NO_GRADIENT
 from weft.ops.declaration.lowering import Elementwise
@@ -168,7 +169,7 @@ def special(arity: int, dtypes: Iterable[DType], values: Sequence[float]) -> Ite
 # Short forms
 def elementwise(
     name: str,
-    rule: Rule,
+    lower: Rule,
     reference: Rule,
     vjp: Rule,
     *,
@@ -182,11 +183,13 @@ def elementwise(
     variants: Sequence[Mapping[str, Any]] = (),
     fast: Rule | None = None,
     facts: Facts = PLAIN,
+    face: Face | None = None,
     **options: Any,
 ) -> Op:
     """Declare an elementwise operation on one or two inputs of one dtype.
 
     Args:
+        lower: how one element is computed, from the emitter and the inputs.
         kinds: the dtypes that it takes, as letters of `DType.kind`.
         low, high: the range in which its gradients are checked.
         specials: further values at which compiled code must equal the reference.
@@ -209,17 +212,18 @@ def elementwise(
         shape=broadcast_shape,
         reference=widened(reference),
         vjp=vjp if arity == 1 or vjp is NO_GRADIENT else fitted(vjp),
-        lower=Elementwise(rule),
+        lower=Elementwise(lower),
         cases=cases,
         attrs=attrs,
         partial=True,
         fast=fast,
         facts=facts,
+        face=face,
     )
 
 
 def binary(
-    name: str, rule: Rule, reference: Rule, vjp: Rule, kinds: str = "iuf", **more: Any
+    name: str, lower: Rule, reference: Rule, vjp: Rule, kinds: str = "iuf", **more: Any
 ) -> Op:
     """Declare an elementwise operation `name(x, y)`; cotangents are summed back to the inputs."""
-    return elementwise(name, rule, reference, vjp, inputs="x y", kinds=kinds, **more)
+    return elementwise(name, lower, reference, vjp, inputs="x y", kinds=kinds, **more)

@@ -20,8 +20,8 @@ The rules of an operation, all pure:
   shapes are known: axes sorted and not negative, defaults resolved.
 - `lower` says how the operation becomes machine code: one of the classes of
   `weft.ops.declaration.lowering`.
-- `facts` are what else passes, kernels and front ends have to know: see
-  `weft.ops.declaration.fact`.
+- `facts` are what else passes and kernels have to know: see `weft.ops.declaration.fact`.
+- `face` is what front ends have to know: see `weft.ops.declaration.face`.
 - `cases()` yields the examples that drive the catalogue tests.
 """
 
@@ -47,6 +47,7 @@ from weft.ops.declaration.attribute import (
     signature,
 )
 from weft.ops.declaration.constant import constant_of
+from weft.ops.declaration.face import Face
 from weft.ops.declaration.fact import PLAIN, Facts
 from weft.ops.declaration.lowering import Lowering
 
@@ -91,6 +92,7 @@ class Op:
     normal: Callable[..., Mapping[str, Any]] = as_given
     fast: Callable[..., Any] | None = None
     facts: Facts = PLAIN
+    face: Face | None = None
     _plans: dict[Any, tuple[Mapping[str, Any], tuple[TensorType, ...]]] = field(
         default_factory=dict[Any, Any], init=False, repr=False
     )  # input types and given attributes -> attributes and types of the node

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ops.declaration import Array, constant_of
+from weft.ops.declaration import Array, Face, constant_of
 from weft.ops.declaration.fact import CHEAP
 from weft.ops.declaration.numeric import elementwise
 from weft.ops.elementwise.compare import greater, less, logical_and, select
@@ -38,24 +38,27 @@ def _relu6_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 
 
 relu = elementwise(
-    "relu",
-    lambda b, x: b.maximum(x, _zero(b, x)),
-    lambda x: np.maximum(x.dtype.type(0), x),  # -0 stays
-    lambda g, y, x: (_where_positive(g, y, constant_of(0, x.dtype)),), kinds="iuf",
-    facts=CHEAP,
+    "relu", lower=lambda b, x: b.maximum(x, _zero(b, x)),
+    reference=lambda x: np.maximum(x.dtype.type(0), x),
+    vjp=lambda g, y, x: (_where_positive(g, y, constant_of(0, x.dtype)),),
+    kinds="iuf", facts=CHEAP,
+    face=Face("Every element, or 0 where it is negative.", "[-1.0, 2.0] -> [0., 2.]",
+              torch="relu_", dtensor=True),
 )  # fmt: skip
 relu6 = elementwise(
-    "relu6", lambda b, x: b.minimum(b.maximum(x, _zero(b, x)), b.const(6, x.dtype)),
-    lambda x: np.clip(x, 0, 6).astype(x.dtype), _relu6_vjp, kinds="iuf", low=-4, high=9,
+    "relu6", lower=lambda b, x: b.minimum(b.maximum(x, _zero(b, x)), b.const(6, x.dtype)),
+    reference=lambda x: np.clip(x, 0, 6).astype(x.dtype), vjp=_relu6_vjp,
+    kinds="iuf", low=-4, high=9,
+    face=Face("Every element, clipped to [0, 6].", "[-1.0, 2.0, 8.0] -> [0., 2., 6.]"),
 )  # fmt: skip
 leaky_relu = elementwise(
-    "leaky_relu",
-    lambda b, x, alpha: b.select(b.less(_zero(b, x), x), x, x * alpha),
-    lambda x, alpha: np.where(x > 0, x, x.dtype.type(alpha) * x),
-    lambda g, y, x, alpha: (_where_positive(g, x, g * alpha),),
-    attrs={"alpha": 0.2},
-    variants=({"alpha": 0.5},),
-)
+    "leaky_relu", lower=lambda b, x, alpha: b.select(b.less(_zero(b, x), x), x, x * alpha),
+    reference=lambda x, alpha: np.where(x > 0, x, x.dtype.type(alpha) * x),
+    vjp=lambda g, y, x, alpha: (_where_positive(g, x, g * alpha),),
+    attrs={"alpha": 0.2}, variants=({"alpha": 0.5},),
+    face=Face("Every element, scaled by a slope where it is negative.",
+              "[-1.0, 2.0] -> [-0.0100,  2.0000]"),
+)  # fmt: skip
 
 
 def _elu_reference(x: Array, alpha: float) -> Array:
@@ -71,19 +74,20 @@ def _elu_slope(g: Any, x: Any, scale: float, below: float) -> Any:
 
 
 elu = elementwise(
-    "elu",
-    lambda b, x, alpha: b.select(b.less(_zero(b, x), x), x, b.expm1(x) * alpha),
-    _elu_reference,
-    lambda g, y, x, alpha: (_elu_slope(g, x, 1.0, alpha),),
-    attrs={"alpha": 1.0},
-    variants=({"alpha": 2.5},),
-)
+    "elu", lower=lambda b, x, alpha: b.select(b.less(_zero(b, x), x), x, b.expm1(x) * alpha),
+    reference=_elu_reference, vjp=lambda g, y, x, alpha: (_elu_slope(g, x, 1.0, alpha),),
+    attrs={"alpha": 1.0}, variants=({"alpha": 2.5},),
+    face=Face("Every element, or `alpha * (exp(x) - 1)` where it is negative.",
+              "[-1.0, 2.0] -> [-0.6321,  2.0000]"),
+)  # fmt: skip
 selu = elementwise(
     "selu",
-    lambda b, x: b.select(b.less(_zero(b, x), x), x, b.expm1(x) * SELU_ALPHA) * SELU_SCALE,
-    lambda x: x.dtype.type(SELU_SCALE) * _elu_reference(x, SELU_ALPHA),
-    lambda g, y, x: (_elu_slope(g, x, SELU_SCALE, SELU_SCALE * SELU_ALPHA),),
-)
+    lower=lambda b, x: b.select(b.less(_zero(b, x), x), x, b.expm1(x) * SELU_ALPHA) * SELU_SCALE,
+    reference=lambda x: x.dtype.type(SELU_SCALE) * _elu_reference(x, SELU_ALPHA),
+    vjp=lambda g, y, x: (_elu_slope(g, x, SELU_SCALE, SELU_SCALE * SELU_ALPHA),),
+    face=Face("`elu`, scaled so that activations keep their variance (Klambauer et al., 2017).",
+              "[-1.0, 2.0] -> [-1.1113,  2.1014]"),
+)  # fmt: skip
 
 
 # x * sigmoid(x)
@@ -93,9 +97,11 @@ def _silu_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 
 
 silu = elementwise(
-    "silu", lambda b, x: x * b.sigmoid(x), lambda x: x * np.exp(-np.logaddexp(0, -x)), _silu_vjp,
+    "silu", lower=lambda b, x: x * b.sigmoid(x),
+    reference=lambda x: x * np.exp(-np.logaddexp(0, -x)), vjp=_silu_vjp,
     rtol=4e-6, specials=(0.0, -0.0, 1.0, -50.0, np.inf, np.nan),
     fast=lambda x: x / (1 + np.exp(-x)),
+    face=Face("`x * sigmoid(x)`.", "[-1.0, 2.0] -> [-0.2689,  1.7616]"),
 )  # fmt: skip
 
 
@@ -134,7 +140,9 @@ def _gelu_vjp(g: Any, y: Any, x: Any, approximate: bool) -> tuple[Any, ...]:
 
 _GELU_SPECIALS: Final = (0.0, -0.0, 1.0, 30.0, np.inf, np.nan)
 gelu = elementwise(
-    "gelu", _gelu_rule, _gelu_reference, _gelu_vjp, attrs={"approximate": False},
-    variants=({"approximate": True},),
-    specials=_GELU_SPECIALS, rtol=1e-5, fast=_fast_gelu,
+    "gelu", lower=_gelu_rule, reference=_gelu_reference, vjp=_gelu_vjp,
+    attrs={"approximate": False}, variants=({"approximate": True},), specials=_GELU_SPECIALS,
+    rtol=1e-5, fast=_fast_gelu,
+    face=Face("Every element times the normal cumulative distribution function there.",
+              "[-1.0, 2.0] -> [-0.1587,  1.9545]"),
 )  # fmt: skip

@@ -13,7 +13,17 @@ import numpy as np
 
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
-from weft.ops.declaration import Array, Case, Elementwise, catalogue, constant_of, defop
+from weft.ops.declaration import (
+    Array,
+    Case,
+    Elementwise,
+    Face,
+    Out,
+    Takes,
+    catalogue,
+    constant_of,
+    defop,
+)
 from weft.ops.declaration.fact import CHEAP, IN_FLOAT32, Cost, Facts
 from weft.ops.declaration.numeric import (
     FLOATS,
@@ -44,32 +54,51 @@ from weft.ops.elementwise.transcendental import log
 
 # Sums and products
 add = binary(
-    "add", lambda b, x, y: x + y, np.add, lambda g, z, x, y: (g, g), "iufc",
-    facts=Facts(cost=Cost.CHEAP, cancels=True),
+    "add", lower=lambda b, x, y: x + y, reference=np.add, vjp=lambda g, z, x, y: (g, g),
+    kinds="iufc", facts=Facts(cost=Cost.CHEAP, cancels=True),
+    face=Face("The sum of two tensors, with broadcasting.", "[1, 2], [3, 4] -> [4, 6]",
+              torch="add_", numpy="add", tf1="AddV2/Add add"),
 )  # fmt: skip
 subtract = binary(
-    "subtract", lambda b, x, y: x - y, np.subtract, lambda g, z, x, y: (g, -g), "iufc",
-    facts=Facts(cost=Cost.CHEAP, cancels=True),
+    "subtract", lower=lambda b, x, y: x - y, reference=np.subtract, vjp=lambda g, z, x, y: (g, -g),
+    kinds="iufc", facts=Facts(cost=Cost.CHEAP, cancels=True),
+    face=Face("The difference of two tensors, with broadcasting.", "[1, 2], 3 -> [-2, -1]",
+              torch="sub_ subtract_", numpy="subtract", tf1="Sub subtract"),
 )  # fmt: skip
 multiply = binary(
-    "multiply", lambda b, x, y: x * y, np.multiply, lambda g, z, x, y: (g * y, g * x), "iufc",
-    facts=CHEAP,
+    "multiply", lower=lambda b, x, y: x * y, reference=np.multiply,
+    vjp=lambda g, z, x, y: (g * y, g * x),
+    kinds="iufc", facts=CHEAP,
+    face=Face("The product of two tensors, element by element, with broadcasting.",
+              "[1, 2], [3, 4] -> [3, 8]",
+              torch="mul_ multiply_", numpy="multiply", tf1="Mul multiply"),
 )  # fmt: skip
 divide = binary(
-    "divide", lambda b, x, y: x / y, np.divide, lambda g, z, x, y: (g / y, -g * z / y), "fc",
-    atol=1e-5,
+    "divide", lower=lambda b, x, y: x / y, reference=np.divide,
+    vjp=lambda g, z, x, y: (g / y, -g * z / y),
+    kinds="fc", atol=1e-5,
+    face=Face("The quotient of two tensors, with broadcasting; integers are divided as floats.",
+              "[1, 2], 4 -> [0.2500, 0.5000]",
+              torch="div_ divide_ true_divide_", numpy="divide true_divide"),
 )  # fmt: skip
 negative = elementwise(
-    "negative", lambda b, x: -x, np.negative, lambda g, y, x: (-g,), kinds="iufc",
-    facts=Facts(linear=True, cost=Cost.CHEAP),
+    "negative", lower=lambda b, x: -x, reference=np.negative, vjp=lambda g, y, x: (-g,),
+    kinds="iufc", facts=Facts(linear=True, cost=Cost.CHEAP),
+    face=Face("Every element with the other sign.", "[1, -2] -> [-1,  2]",
+              torch="neg_ negative_", numpy="negative", tf1="Neg negative", out=Out.EXACT),
 )  # fmt: skip
 square = elementwise(
-    "square", lambda b, x: x * x, np.square, lambda g, y, x: (g * 2 * x,), kinds="iufc",
-    facts=CHEAP,
+    "square", lower=lambda b, x: x * x, reference=np.square, vjp=lambda g, y, x: (g * 2 * x,),
+    kinds="iufc", facts=CHEAP,
+    face=Face("The square of every element; for booleans an integer.", "[2, -3] -> [4, 9]",
+              torch="square_", numpy="square", tf1="Square", dtensor=True, booleans=types.int64),
 )  # fmt: skip
 reciprocal = elementwise(
-    "reciprocal", lambda b, x: 1.0 / x, np.reciprocal, lambda g, y, x: (-g * y * y,), kinds="fc",
-    facts=IN_FLOAT32,
+    "reciprocal", lower=lambda b, x: 1.0 / x, reference=np.reciprocal,
+    vjp=lambda g, y, x: (-g * y * y,),
+    kinds="fc", facts=IN_FLOAT32,
+    face=Face("1 divided by every element.", "[2.0, -4.0] -> [ 0.5000, -0.2500]",
+              torch="reciprocal_", tf1="Reciprocal", dtensor=True),
 )  # fmt: skip
 
 
@@ -109,17 +138,28 @@ add_n = defop(
 
 # Integer-like division. The quotient is piecewise constant, so it has no gradient.
 floor_divide = binary(
-    "floor_divide", lambda b, x, y: b.floor_divide(x, y), np.floor_divide, flat,
+    "floor_divide", lower=lambda b, x, y: b.floor_divide(x, y), reference=np.floor_divide, vjp=flat,
     specials=(1.0, -2.5, 7.25, 0.0),
+    face=Face("The quotient of two tensors, rounded down, with broadcasting.",
+              "[7, -7], 2 -> [ 3, -4]",
+              torch="floor_divide_", numpy="floor_divide", takes=Takes.DIVISOR),
 )  # fmt: skip
 remainder = binary(
-    "remainder", lambda b, x, y: b.remainder(x, y), np.remainder,
-    lambda g, z, x, y: (g, -g * floor_divide(x, y)), specials=(1.0, -2.5, 7.25, 0.0), low=0.5,
+    "remainder", lower=lambda b, x, y: b.remainder(x, y), reference=np.remainder,
+    vjp=lambda g, z, x, y: (g, -g * floor_divide(x, y)),
+    specials=(1.0, -2.5, 7.25, 0.0), low=0.5,
+    face=Face("What a division rounded down leaves: the sign is that of the divisor.",
+              "[7, -7], 3 -> [1, 2]",
+              torch="remainder_", numpy="remainder mod", tf1="FloorMod floormod mod",
+              takes=Takes.DIVISOR),
 )  # fmt: skip
 fmod = binary(
-    "fmod", lambda b, x, y: b.fmod(x, y), np.fmod,
-    lambda g, z, x, y: (g, -g * trunc(x / y) if x.dtype.is_floating else None),
+    "fmod", lower=lambda b, x, y: b.fmod(x, y), reference=np.fmod,
+    vjp=lambda g, z, x, y: (g, -g * trunc(x / y) if x.dtype.is_floating else None),
     specials=(1.0, -2.5, 7.25, 0.0), low=0.5,
+    face=Face("What a division rounded towards 0 leaves: the sign is that of the dividend.",
+              "[7, -7], 3 -> [ 1, -1]",
+              torch="fmod_", numpy="fmod", tf1="TruncateMod tf.truncatemod", takes=Takes.DIVISOR),
 )  # fmt: skip
 
 
@@ -163,10 +203,12 @@ def _power_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
 
 
 power = binary(
-    "power", lambda b, x, y: b.power(x, y), _power_reference, _power_vjp, "iufc",
-    low=0.25, rtol=1e-5,
-    specials=(0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, -3.0, np.inf, -np.inf, np.nan),
-    facts=IN_FLOAT32,
+    "power", lower=lambda b, x, y: b.power(x, y), reference=_power_reference, vjp=_power_vjp,
+    kinds="iufc", low=0.25, rtol=1e-5,
+    specials=(0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, -3.0, np.inf, -np.inf, np.nan), facts=IN_FLOAT32,
+    face=Face("The first tensor to the power of the second, with broadcasting.",
+              "[2, 3], 2 -> [4, 9]",
+              torch="pow_ power"),
 )  # fmt: skip
 
 
@@ -203,26 +245,61 @@ def _sign_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 
 
 abs = elementwise(
-    "abs", lambda b, x: b.abs(x), np.abs, _abs_vjp, kinds="iufc", dtype=_magnitude_dtype,
-    facts=CHEAP,
+    "abs", lower=lambda b, x: b.abs(x), reference=np.abs, vjp=_abs_vjp,
+    kinds="iufc", dtype=_magnitude_dtype, facts=CHEAP,
+    face=Face("The absolute value of every element.", "[-2, 3] -> [2, 3]",
+              torch="abs_ absolute_", numpy="abs absolute fabs", tf1="Abs", dtensor=True),
 )  # fmt: skip
-sign = elementwise("sign", _sign_rule, np.sign, _sign_vjp, kinds="iufc")
-"""-1, 0 or 1; for complex numbers `x / abs(x)`, and 0 at 0."""
-floor = elementwise("floor", lambda b, x: b.floor(x), np.floor, flat)
-ceil = elementwise("ceil", lambda b, x: b.ceil(x), np.ceil, flat)
-trunc = elementwise("trunc", lambda b, x: b.trunc(x), np.trunc, flat)
-round = elementwise("round", lambda b, x: b.round(x), np.rint, flat, kinds="fc")
+sign = elementwise(
+    "sign", lower=_sign_rule, reference=np.sign, vjp=_sign_vjp,
+    kinds="iufc",
+    face=Face("-1, 0 or 1 by the sign; for complex numbers `x / abs(x)`, and 0 at 0.",
+              "[-2.0, 0.0, 5.0] -> [-1.,  0.,  1.]",
+              torch="sgn_ sign_", numpy="sign", tf1="Sign", dtensor=True, booleans=types.bool_,
+              out=Out.EXACT),
+)  # fmt: skip
+floor = elementwise(
+    "floor", lower=lambda b, x: b.floor(x), reference=np.floor, vjp=flat,
+    face=Face("The greatest integer that is not greater than an element.",
+              "[1.5, -1.5] -> [ 1., -2.]",
+              torch="floor_", numpy="floor", tf1="Floor", dtensor=True, takes=Takes.ROUNDING,
+              out=Out.EXACT),
+)  # fmt: skip
+ceil = elementwise(
+    "ceil", lower=lambda b, x: b.ceil(x), reference=np.ceil, vjp=flat,
+    face=Face("The least integer that is not less than an element.", "[1.5, -1.5] -> [ 2., -1.]",
+              torch="ceil_", numpy="ceil", tf1="Ceil", dtensor=True,
+              takes=Takes.ROUNDING, out=Out.EXACT),
+)  # fmt: skip
+trunc = elementwise(
+    "trunc", lower=lambda b, x: b.trunc(x), reference=np.trunc, vjp=flat,
+    face=Face("Every element without its fraction: rounded towards 0.", "[1.5, -1.5] -> [ 1., -1.]",
+              torch="trunc_", numpy="trunc fix", takes=Takes.ROUNDING, out=Out.EXACT),
+)  # fmt: skip
+round = elementwise(
+    "round", lower=lambda b, x: b.round(x), reference=np.rint, vjp=flat,
+    kinds="fc",
+    face=Face("The nearest integer; halves round to even.", "[0.5, 1.5, 2.4] -> [0., 2., 2.]",
+              torch="round_", special="round", tf1="Rint rint", dtensor=True, takes=Takes.ROUNDING,
+              out=Out.EXACT),
+)  # fmt: skip
 
 # Minimum and maximum. NaN wins; in a tie the whole gradient goes to x, as in TensorFlow.
 maximum = binary(
-    "maximum", lambda b, x, y: b.maximum(x, y), np.maximum,
-    lambda g, z, x, y: _to_winner(g, greater_equal(x, y)),
+    "maximum", lower=lambda b, x, y: b.maximum(x, y), reference=np.maximum,
+    vjp=lambda g, z, x, y: _to_winner(g, greater_equal(x, y)),
     facts=CHEAP,
+    face=Face("The larger of two elements, with broadcasting; NaN wins.",
+              "[1, 5], [3, 4] -> [3, 5]",
+              torch="maximum", numpy="maximum", tf1="Maximum", dtensor=True),
 )  # fmt: skip
 minimum = binary(
-    "minimum", lambda b, x, y: b.minimum(x, y), np.minimum,
-    lambda g, z, x, y: _to_winner(g, less_equal(x, y)),
+    "minimum", lower=lambda b, x, y: b.minimum(x, y), reference=np.minimum,
+    vjp=lambda g, z, x, y: _to_winner(g, less_equal(x, y)),
     facts=CHEAP,
+    face=Face("The smaller of two elements, with broadcasting; NaN wins.",
+              "[1, 5], [3, 4] -> [1, 4]",
+              torch="minimum", numpy="minimum", tf1="Minimum", dtensor=True),
 )  # fmt: skip
 
 

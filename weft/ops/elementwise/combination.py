@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.ir.node import Value
-from weft.ops.declaration import catalogue, constant_of
+from weft.ops.declaration import Face, catalogue, constant_of
 
 
 def _shared(x: Value, y: Value, extreme: Value) -> Value:
@@ -22,6 +22,7 @@ def minimum(x: Value, y: Value) -> Value:
     return _shared(x, y, catalogue.minimum(x, y))
 
 
+@Face(torch="", tf1="TruncateDiv tf.truncatediv")
 def cut_off(x: Value, y: Value) -> Value:
     """`x / y`, rounded towards 0."""
     if x.dtype.is_floating:
@@ -40,6 +41,7 @@ def addcdiv(x: Value, first: Value, second: Value, value: Value) -> Value:
     return x + value * first / second
 
 
+@Face(torch="", tf1="FloorDiv/floordiv floordiv tf.floor_div")
 def floored(x: Value, y: Value) -> Value:
     """`x / y`, rounded down."""
     if x.dtype.is_floating:
@@ -47,10 +49,23 @@ def floored(x: Value, y: Value) -> Value:
     return catalogue.floor_divide(x, y)
 
 
+@Face(torch="", tf1="DivNoNan/div_no_nan div_no_nan")
 def safe_quotient(x: Value, y: Value) -> Value:
     """`x / y`, or 0 where `y` is 0."""
     none = catalogue.equal(y, 0)
     return catalogue.select(none, 0, x / catalogue.select(none, 1, y))
+
+
+@Face(torch="", tf1="SquaredDifference squared_difference")
+def squared_difference(x: Value, y: Value) -> Value:
+    """`(x - y) * (x - y)`."""
+    return catalogue.square(x - y)
+
+
+@Face(torch="", tf1="MulNoNan/multiply_no_nan math.multiply_no_nan")
+def safe_product(x: Value, y: Value) -> Value:
+    """`x * y`, and 0 where `y` is 0, even if `x` is NaN or infinite."""
+    return catalogue.select(catalogue.equal(y, 0), 0, x * y)
 
 
 def polar(size: Value, angle: Value) -> Value:

@@ -16,6 +16,7 @@ from weft.ops.declaration import (
     Array,
     Case,
     Elementwise,
+    Face,
     Op,
     catalogue,
     constant_of,
@@ -35,42 +36,106 @@ from weft.ops.declaration.numeric import (
 from weft.ops.declaration.rule import broadcast_shape
 
 
-def _comparison(name: str, rule: Rule, reference: Rule, kinds: str = "iuf") -> Op:
+def _comparison(
+    name: str, lower: Rule, reference: Rule, kinds: str = "iuf", *, face: Face
+) -> Op:  # fmt: skip
     return binary(
-        name, rule, reference, NO_GRADIENT, kinds, dtype=to_bool(kinds), low=-2, high=2, facts=CHEAP
+        name, lower, reference, NO_GRADIENT, kinds, dtype=to_bool(kinds), low=-2, high=2,
+        facts=CHEAP, face=face,
+    )  # fmt: skip
+
+
+def _test(name: str, lower: Rule, reference: Rule, *, face: Face) -> Op:
+    return elementwise(
+        name, lower, reference, NO_GRADIENT, kinds="fc", dtype=to_bool("fc"), face=face
     )
 
 
-def _test(name: str, rule: Rule, reference: Rule) -> Op:
-    return elementwise(name, rule, reference, NO_GRADIENT, kinds="fc", dtype=to_bool("fc"))
+def _logic(name: str, lower: Rule, reference: Rule, facts: Facts = CHEAP, *, face: Face) -> Op:
+    return binary(name, lower, reference, NO_GRADIENT, "b", facts=facts, face=face)
 
 
-def _logic(name: str, rule: Rule, reference: Rule, facts: Facts = CHEAP) -> Op:
-    return binary(name, rule, reference, NO_GRADIENT, "b", facts=facts)
-
-
-equal = _comparison("equal", lambda b, x, y: b.equal(x, y), np.equal, "biufc")
-not_equal = _comparison("not_equal", lambda b, x, y: b.not_equal(x, y), np.not_equal, "biufc")
-less = _comparison("less", lambda b, x, y: b.less(x, y), np.less)
-less_equal = _comparison("less_equal", lambda b, x, y: b.less_equal(x, y), np.less_equal)
-greater = _comparison("greater", lambda b, x, y: b.less(y, x), np.greater)
-greater_equal = _comparison("greater_equal", lambda b, x, y: b.less_equal(y, x), np.greater_equal)
+equal = _comparison(
+    "equal", lambda b, x, y: b.equal(x, y), np.equal, "biufc",
+    face=Face("Whether elements are equal, with broadcasting.", "[1, 2], [1, 3] -> [ True, False]",
+              torch="eq_", numpy="equal", tf1="Equal"),
+)  # fmt: skip
+not_equal = _comparison(
+    "not_equal", lambda b, x, y: b.not_equal(x, y), np.not_equal, "biufc",
+    face=Face("Whether elements differ, with broadcasting.", "[1, 2], [1, 3] -> [False,  True]",
+              torch="ne_ not_equal_", numpy="not_equal", tf1="NotEqual"),
+)  # fmt: skip
+less = _comparison(
+    "less", lambda b, x, y: b.less(x, y), np.less,
+    face=Face("Whether elements of the first are less, with broadcasting.",
+              "[1, 2], 2 -> [ True, False]",
+              torch="lt_ less_", numpy="less", tf1="Less"),
+)  # fmt: skip
+less_equal = _comparison(
+    "less_equal", lambda b, x, y: b.less_equal(x, y), np.less_equal,
+    face=Face("Whether elements of the first are less or equal, with broadcasting.",
+              "[1, 2], 1 -> [ True, False]",
+              torch="le_ less_equal_", numpy="less_equal", tf1="LessEqual"),
+)  # fmt: skip
+greater = _comparison(
+    "greater", lambda b, x, y: b.less(y, x), np.greater,
+    face=Face("Whether elements of the first are greater, with broadcasting.",
+              "[1, 2], 1 -> [False,  True]",
+              torch="gt_ greater_", numpy="greater", tf1="Greater"),
+)  # fmt: skip
+greater_equal = _comparison(
+    "greater_equal", lambda b, x, y: b.less_equal(y, x), np.greater_equal,
+    face=Face("Whether elements of the first are greater or equal, with broadcasting.",
+              "[1, 2], 2 -> [False,  True]",
+              torch="ge_ greater_equal_", numpy="greater_equal", tf1="GreaterEqual"),
+)  # fmt: skip
 
 
 def _infinity(b: Any, x: Any) -> Any:
     return b.const(float("inf"), x.dtype)
 
 
-isnan = _test("isnan", lambda b, x: b.not_equal(x, x), np.isnan)
-isinf = _test("isinf", lambda b, x: b.equal(b.abs(x), _infinity(b, x)), np.isinf)
-isfinite = _test("isfinite", lambda b, x: b.less(b.abs(x), _infinity(b, x)), np.isfinite)
+isnan = _test(
+    "isnan", lambda b, x: b.not_equal(x, x), np.isnan,
+    face=Face("Whether an element is NaN.", '[1.0, float("nan")] -> [False,  True]',
+              torch="isnan", numpy="isnan", tf1="IsNan is_nan", dtensor=True),
+)  # fmt: skip
+isinf = _test(
+    "isinf", lambda b, x: b.equal(b.abs(x), _infinity(b, x)), np.isinf,
+    face=Face("Whether an element is infinite.", '[1.0, float("-inf")] -> [False,  True]',
+              torch="isinf", numpy="isinf", tf1="IsInf is_inf"),
+)  # fmt: skip
+isfinite = _test(
+    "isfinite", lambda b, x: b.less(b.abs(x), _infinity(b, x)), np.isfinite,
+    face=Face("Whether an element is a number and not infinite.",
+              '[1.0, float("inf")] -> [ True, False]',
+              torch="isfinite", numpy="isfinite", tf1="IsFinite is_finite", dtensor=True),
+)  # fmt: skip
 
-logical_and = _logic("logical_and", lambda b, x, y: b.bit_and(x, y), np.logical_and)
-logical_or = _logic("logical_or", lambda b, x, y: b.bit_or(x, y), np.logical_or)
-logical_xor = _logic("logical_xor", lambda b, x, y: b.bit_xor(x, y), np.logical_xor, PLAIN)
+logical_and = _logic(
+    "logical_and", lambda b, x, y: b.bit_and(x, y), np.logical_and,
+    face=Face("Whether both elements are true; numbers other than 0 are.",
+              "[0, 1], [2, 3] -> [False,  True]",
+              torch="logical_and_", numpy="logical_and", tf1="LogicalAnd"),
+)  # fmt: skip
+logical_or = _logic(
+    "logical_or", lambda b, x, y: b.bit_or(x, y), np.logical_or,
+    face=Face("Whether an element or both are true; numbers other than 0 are.",
+              "[0, 0], [0, 3] -> [False,  True]",
+              torch="logical_or_", numpy="logical_or", tf1="LogicalOr"),
+)  # fmt: skip
+logical_xor = _logic(
+    "logical_xor", lambda b, x, y: b.bit_xor(x, y), np.logical_xor, PLAIN,
+    face=Face("Whether exactly one element is true; numbers other than 0 are.",
+              "[0, 1], [2, 3] -> [ True, False]",
+              torch="logical_xor_", numpy="logical_xor"),
+)  # fmt: skip
 logical_not = elementwise(
-    "logical_not", lambda b, x: b.bit_not(x), np.logical_not, NO_GRADIENT, kinds="b", facts=CHEAP
-)
+    "logical_not", lower=lambda b, x: b.bit_not(x), reference=np.logical_not, vjp=NO_GRADIENT,
+    kinds="b", facts=CHEAP,
+    face=Face("Whether an element is 0, or false.", "[0, 2] -> [ True, False]",
+              torch="logical_not_", numpy="logical_not", tf1="LogicalNot", dtensor=True),
+)  # fmt: skip
 
 _FEW: Final = 4096  # elements, up to which call overhead exceeds the cost of branches in np.where
 _BITS: Final = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}

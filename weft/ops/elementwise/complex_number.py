@@ -16,7 +16,7 @@ import numpy as np
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
-from weft.ops.declaration import Case, Opaque, constant_of, defop
+from weft.ops.declaration import Case, Face, Opaque, constant_of, defop
 from weft.ops.declaration.fact import Autocast, Batching, Facts
 from weft.ops.declaration.numeric import FLOATS, draw, elementwise, fitted
 from weft.ops.declaration.rule import arithmetic, broadcast_shape, floating
@@ -47,9 +47,11 @@ imag = elementwise(
 )
 """The imaginary part; 0 for real numbers."""
 conj = elementwise(
-    "conj", lambda b, x: x, np.conjugate, lambda g, y, x: (conj(g),), kinds="iufc"
+    "conj", lower=lambda b, x: x, reference=np.conjugate, vjp=lambda g, y, x: (conj(g),),
+    kinds="iufc",
+    face=Face("The complex conjugates; real numbers are returned as they are.",
+              torch="", numpy="conj conjugate"),
 )  # fmt: skip
-"""The complex conjugate; real numbers are returned as they are."""
 
 
 def _complex_dtype(x: DType, y: DType) -> DType:
@@ -88,6 +90,7 @@ complex_of = defop(
 """The complex numbers with these real and imaginary parts; complex64 for half precision."""
 
 
+@Face(torch="angle")
 def angle(x: Value) -> Value:
     """The angle from the positive real axis, in (-pi, pi]."""
     if x.dtype.is_complex:

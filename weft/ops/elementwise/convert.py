@@ -10,7 +10,7 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DTYPES, NAMED, DType, as_dtype
-from weft.ops.declaration import NO_GRADIENT, Array, Case, Elementwise, Op, catalogue, defop
+from weft.ops.declaration import NO_GRADIENT, Array, Case, Elementwise, Face, Op, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import CHEAP
 from weft.ops.declaration.numeric import HALVES, Rule, binary, draw, elementwise
@@ -120,11 +120,43 @@ def _bits(name: str, rule: Rule, reference: Rule, kinds: str = "biu", **more: An
     return binary(name, rule, reference, NO_GRADIENT, kinds, low=-128, high=127, **more)
 
 
-bitwise_and = _bits("bitwise_and", lambda b, x, y: b.bit_and(x, y), np.bitwise_and)
-bitwise_or = _bits("bitwise_or", lambda b, x, y: b.bit_or(x, y), np.bitwise_or)
-bitwise_xor = _bits("bitwise_xor", lambda b, x, y: b.bit_xor(x, y), np.bitwise_xor)
+bitwise_and = _bits(
+    "bitwise_and", lambda b, x, y: b.bit_and(x, y), np.bitwise_and,
+    face=Face("The bits that both integers have; for booleans, whether both are true.",
+              "[6, 5], 3 -> [2, 1]",
+              torch="bitwise_and_", numpy="bitwise_and", tf1="BitwiseAnd bitwise.bitwise_and"),
+)  # fmt: skip
+bitwise_or = _bits(
+    "bitwise_or", lambda b, x, y: b.bit_or(x, y), np.bitwise_or,
+    face=Face("The bits that one integer or both have; for booleans, whether one is true.",
+              "[6, 5], 3 -> [7, 7]",
+              torch="bitwise_or_", numpy="bitwise_or", tf1="BitwiseOr bitwise.bitwise_or"),
+)  # fmt: skip
+bitwise_xor = _bits(
+    "bitwise_xor", lambda b, x, y: b.bit_xor(x, y), np.bitwise_xor,
+    face=Face("The bits in which two integers differ; for booleans, whether they differ.",
+              "[6, 5], 3 -> [5, 6]",
+              torch="bitwise_xor_", numpy="bitwise_xor", tf1="BitwiseXor bitwise.bitwise_xor"),
+)  # fmt: skip
 bitwise_not = elementwise(
-    "bitwise_not", lambda b, x: b.bit_not(x), np.invert, NO_GRADIENT, kinds="biu"
-)
-left_shift = _bits("left_shift", lambda b, x, y: b.shift_left(x, y), np.left_shift, "iu")
-right_shift = _bits("right_shift", lambda b, x, y: b.shift_right(x, y), np.right_shift, "iu")
+    "bitwise_not", lower=lambda b, x: b.bit_not(x), reference=np.invert, vjp=NO_GRADIENT,
+    kinds="biu",
+    face=Face("Integers with every bit inverted, which is `-x - 1`; for booleans, not.",
+              "[0, 5] -> [-1, -6]",
+              torch="bitwise_not_ invert", numpy="bitwise_invert bitwise_not invert",
+              tf1="Invert bitwise.invert"),
+)  # fmt: skip
+left_shift = _bits(
+    "left_shift", lambda b, x, y: b.shift_left(x, y), np.left_shift, "iu",
+    face=Face("Integers with their bits shifted to the left: `x * 2**count`.",
+              "[1, 3], 2 -> [ 4, 12]",
+              torch="left_shift bitwise_left_shift_", numpy="bitwise_left_shift left_shift",
+              tf1="LeftShift bitwise.left_shift"),
+)  # fmt: skip
+right_shift = _bits(
+    "right_shift", lambda b, x, y: b.shift_right(x, y), np.right_shift, "iu",
+    face=Face("Integers with their bits shifted to the right: `x / 2**count`, rounded down.",
+              "[4, -7], 2 -> [ 1, -2]",
+              torch="right_shift bitwise_right_shift_", numpy="bitwise_right_shift right_shift",
+              tf1="RightShift bitwise.right_shift"),
+)  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.ir.hooks import HOOKS
 from weft.ir.node import Value
 from weft.ops.declaration import REGISTRY
 from weft.ops.indexing.subscript import subscript
@@ -16,4 +17,4 @@ def apply(op: str, *operands: Any) -> Value:
     return REGISTRY[op](*operands)
 
 
-Value.operator = staticmethod(apply)
+HOOKS.operator = apply

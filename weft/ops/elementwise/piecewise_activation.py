@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.errors import ShapeError
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.ops.declaration import catalogue, constant_of
+from weft.ops.declaration import Face, catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.declaration.rule import concrete
 from weft.ops.elementwise.compare import greater, greater_equal, less, less_equal, select
@@ -35,6 +35,7 @@ def tanhshrink(x: Value) -> Value:
     return x - tanh(x)
 
 
+@Face(torch="", tf1="Neg/LogSigmoid log_sigmoid", scipy="log_expit")
 def log_sigmoid(x: Value) -> Value:
     """`log(sigmoid(x))`, which stays finite for every finite `x`."""
     return -catalogue.softplus(-x)
@@ -45,6 +46,7 @@ def mish(x: Value) -> Value:
     return x * tanh(catalogue.softplus(x))
 
 
+@Face()
 def celu(x: Value, alpha: float = 1.0) -> Value:
     """`x` where it is positive, else `alpha * (exp(x / alpha) - 1)` (Barron, 2017)."""
     positive = greater(x, _number(0, x))
@@ -88,6 +90,7 @@ def hardtanh(x: Value, low: float = -1.0, high: float = 1.0) -> Value:
     return select(inside, x, catalogue.clip(catalogue.stop_gradient(x), a, b))
 
 
+@Face()
 def hardshrink(x: Value, limit: float = 0.5) -> Value:
     """`x`, but 0 in [-limit, limit]."""
     inside = less_equal(catalogue.abs(x), _number(limit, x))

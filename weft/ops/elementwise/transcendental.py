@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ops.declaration import Array, catalogue, constant_of
+from weft.ir.dtype import float32
+from weft.ops.declaration import Array, Face, catalogue, constant_of
 from weft.ops.declaration.fact import IN_FLOAT32
 from weft.ops.declaration.numeric import binary, elementwise
 from weft.ops.elementwise.compare import isinf, logical_or, select
@@ -20,8 +21,11 @@ _ROUND: Final = (0.0, -0.0, 1.0, -2.5, 30.0, 1e-30, np.inf, -np.inf, np.nan)
 
 # Exponentials and logarithms
 exp = elementwise(
-    "exp", lambda b, x: b.exp(x), np.exp, lambda g, y, x: (g * y,), kinds="fc", facts=IN_FLOAT32
-)
+    "exp", lower=lambda b, x: b.exp(x), reference=np.exp, vjp=lambda g, y, x: (g * y,),
+    kinds="fc", facts=IN_FLOAT32,
+    face=Face("`e` to the power of every element.", "[0.0, 1.0] -> [1.0000, 2.7183]",
+              torch="exp_", numpy="exp", tf1="Exp", dtensor=True),
+)  # fmt: skip
 
 
 def _expm1_reference(x: Array) -> Array:
@@ -35,12 +39,17 @@ def _expm1_reference(x: Array) -> Array:
 
 
 expm1 = elementwise(
-    "expm1", lambda b, x: b.expm1(x), _expm1_reference, lambda g, y, x: (g * exp(x),), kinds="fc",
-    facts=IN_FLOAT32,
+    "expm1", lower=lambda b, x: b.expm1(x), reference=_expm1_reference,
+    vjp=lambda g, y, x: (g * exp(x),),
+    kinds="fc", facts=IN_FLOAT32,
+    face=Face("`exp(x) - 1`, accurate near 0.", "[0.0, 1.0] -> [0.0000, 1.7183]",
+              torch="expm1_", numpy="expm1", tf1="Expm1", special="expm1", dtensor=True),
 )  # fmt: skip
 log = elementwise(
-    "log", lambda b, x: b.log(x), np.log, lambda g, y, x: (g / x,), **_POSITIVE, kinds="fc",
-    facts=IN_FLOAT32,
+    "log", lower=lambda b, x: b.log(x), reference=np.log, vjp=lambda g, y, x: (g / x,),
+    **_POSITIVE, kinds="fc", facts=IN_FLOAT32,
+    face=Face("The natural logarithm of every element.", "[1.0, 10.0] -> [0.0000, 2.3026]",
+              torch="log_", numpy="log", tf1="Log", dtensor=True),
 )  # fmt: skip
 
 
@@ -54,8 +63,11 @@ def _log1p_reference(x: Array) -> Any:
 
 
 log1p = elementwise(
-    "log1p", lambda b, x: b.log1p(x), _log1p_reference, lambda g, y, x: (g / (x + 1),), low=-0.75,
-    kinds="fc", facts=IN_FLOAT32,
+    "log1p", lower=lambda b, x: b.log1p(x), reference=_log1p_reference,
+    vjp=lambda g, y, x: (g / (x + 1),),
+    low=-0.75, kinds="fc", facts=IN_FLOAT32,
+    face=Face("`log(1 + x)`, accurate near 0.", "[0.0, 1.0] -> [0.0000, 0.6931]",
+              torch="log1p_", numpy="log1p", tf1="Log1p", special="log1p", dtensor=True),
 )  # fmt: skip
 
 
@@ -74,8 +86,11 @@ def _sigmoid_fast(x: Array) -> Any:
 
 
 sigmoid = elementwise(
-    "sigmoid", lambda b, x: b.sigmoid(x), _sigmoid_reference,
-    lambda g, y, x: (g * y * (1 - y),), rtol=4e-6, fast=_sigmoid_fast, kinds="fc",
+    "sigmoid", lower=lambda b, x: b.sigmoid(x), reference=_sigmoid_reference,
+    vjp=lambda g, y, x: (g * y * (1 - y),),
+    rtol=4e-6, fast=_sigmoid_fast, kinds="fc",
+    face=Face("The logistic function: `1 / (1 + exp(-x))`.", "[0.0, 2.0] -> [0.5000, 0.8808]",
+              torch="sigmoid_ expit", tf1="Sigmoid", special="expit", scipy="expit", dtensor=True),
 )  # fmt: skip
 
 
@@ -84,44 +99,70 @@ def _softplus_rule(b: Any, x: Any) -> Any:
 
 
 softplus = elementwise(
-    "softplus", _softplus_rule, lambda x: np.logaddexp(x, np.zeros_like(x)),
-    lambda g, y, x: (g * sigmoid(x),),
-    fast=lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
-    facts=IN_FLOAT32,
+    "softplus", lower=_softplus_rule, reference=lambda x: np.logaddexp(x, np.zeros_like(x)),
+    vjp=lambda g, y, x: (g * sigmoid(x),),
+    fast=lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), facts=IN_FLOAT32,
+    face=Face("`log(1 + exp(x))`, a smooth `relu`.", "[0.0, 20.0] -> [ 0.6931, 20.0000]",
+              wide=float32),
 )  # fmt: skip
 
 # Roots
 sqrt = elementwise(
-    "sqrt", lambda b, x: b.sqrt(x), np.sqrt, lambda g, y, x: (g * 0.5 / y,), **_POSITIVE, kinds="fc"
-)
+    "sqrt", lower=lambda b, x: b.sqrt(x), reference=np.sqrt, vjp=lambda g, y, x: (g * 0.5 / y,),
+    **_POSITIVE, kinds="fc",
+    face=Face("The square root of every element; NaN for negative numbers.",
+              "[4.0, 2.0] -> [2.0000, 1.4142]",
+              torch="sqrt_", numpy="sqrt", tf1="Sqrt", dtensor=True),
+)  # fmt: skip
 rsqrt = elementwise(
-    "rsqrt", lambda b, x: b.rsqrt(x), lambda x: 1 / np.sqrt(x),
-    lambda g, y, x: (g * -0.5 * y * y * y,), **_POSITIVE, kinds="fc", facts=IN_FLOAT32)  # fmt: skip
+    "rsqrt", lower=lambda b, x: b.rsqrt(x), reference=lambda x: 1 / np.sqrt(x),
+    vjp=lambda g, y, x: (g * -0.5 * y * y * y,),
+    **_POSITIVE, kinds="fc", facts=IN_FLOAT32,
+    face=Face("`1 / sqrt(x)`.", "[4.0, 2.0] -> [0.5000, 0.7071]",
+              torch="rsqrt_", tf1="Rsqrt", dtensor=True),
+)  # fmt: skip
 
 # Circular functions
 sin = elementwise(
-    "sin", lambda b, x: b.sin(x), np.sin, lambda g, y, x: (g * cos(x),), specials=_ROUND, kinds="fc"
-)
+    "sin", lower=lambda b, x: b.sin(x), reference=np.sin, vjp=lambda g, y, x: (g * cos(x),),
+    specials=_ROUND, kinds="fc",
+    face=Face("The sine of every element, an angle in radians.", "[0.0, 1.0] -> [0.0000, 0.8415]",
+              torch="sin_", numpy="sin", tf1="Sin", dtensor=True),
+)  # fmt: skip
 cos = elementwise(
-    "cos",
-    lambda b, x: b.cos(x),
-    np.cos,
-    lambda g, y, x: (-g * sin(x),),
-    specials=_ROUND,
-    kinds="fc",
-)
+    "cos", lower=lambda b, x: b.cos(x), reference=np.cos, vjp=lambda g, y, x: (-g * sin(x),),
+    specials=_ROUND, kinds="fc",
+    face=Face("The cosine of every element, an angle in radians.", "[0.0, 1.0] -> [1.0000, 0.5403]",
+              torch="cos_", numpy="cos", tf1="Cos", dtensor=True),
+)  # fmt: skip
 tan = elementwise(
-    "tan", lambda b, x: b.tan(x), np.tan, lambda g, y, x: (g * (y * y + 1),), low=-1.4, high=1.4,
-    specials=_ROUND, kinds="fc", facts=IN_FLOAT32)  # fmt: skip
+    "tan", lower=lambda b, x: b.tan(x), reference=np.tan, vjp=lambda g, y, x: (g * (y * y + 1),),
+    low=-1.4, high=1.4, specials=_ROUND, kinds="fc", facts=IN_FLOAT32,
+    face=Face("The tangent of every element, an angle in radians.",
+              "[0.0, 1.0] -> [0.0000, 1.5574]",
+              torch="tan_", numpy="tan", tf1="Tan", dtensor=True),
+)  # fmt: skip
 asin = elementwise(
-    "asin", lambda b, x: b.asin(x), np.arcsin, lambda g, y, x: (g * rsqrt(1 - x * x),), low=-0.9,
-    high=0.9, kinds="fc", facts=IN_FLOAT32)  # fmt: skip
+    "asin", lower=lambda b, x: b.asin(x), reference=np.arcsin,
+    vjp=lambda g, y, x: (g * rsqrt(1 - x * x),),
+    low=-0.9, high=0.9, kinds="fc", facts=IN_FLOAT32,
+    face=Face("The inverse sine, in [-pi/2, pi/2].", "[0.0, 1.0] -> [0.0000, 1.5708]",
+              torch="asin_ arcsin_", numpy="asin arcsin", tf1="Asin"),
+)  # fmt: skip
 acos = elementwise(
-    "acos", lambda b, x: b.acos(x), np.arccos, lambda g, y, x: (-g * rsqrt(1 - x * x),), low=-0.9,
-    high=0.9, kinds="fc", facts=IN_FLOAT32)  # fmt: skip
+    "acos", lower=lambda b, x: b.acos(x), reference=np.arccos,
+    vjp=lambda g, y, x: (-g * rsqrt(1 - x * x),),
+    low=-0.9, high=0.9, kinds="fc", facts=IN_FLOAT32,
+    face=Face("The inverse cosine, in [0, pi].", "[0.0, 1.0] -> [1.5708, 0.0000]",
+              torch="acos_ arccos_", numpy="acos arccos", tf1="Acos"),
+)  # fmt: skip
 atan = elementwise(
-    "atan", lambda b, x: b.atan(x), np.arctan, lambda g, y, x: (g / (x * x + 1),), kinds="fc"
-)
+    "atan", lower=lambda b, x: b.atan(x), reference=np.arctan,
+    vjp=lambda g, y, x: (g / (x * x + 1),),
+    kinds="fc",
+    face=Face("The inverse tangent, in [-pi/2, pi/2].", "[0.0, 1.0] -> [0.0000, 0.7854]",
+              torch="atan_ arctan_", numpy="atan arctan", tf1="Atan"),
+)  # fmt: skip
 
 
 def _atan2_vjp(g: Any, z: Any, y: Any, x: Any) -> tuple[Any, ...]:
@@ -137,22 +178,32 @@ def _atan2_vjp(g: Any, z: Any, y: Any, x: Any) -> tuple[Any, ...]:
 
 
 atan2 = binary(
-    "atan2", lambda b, y, x: b.atan2(y, x), np.arctan2, _atan2_vjp, "f",
-    specials=(0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan),
+    "atan2", lower=lambda b, y, x: b.atan2(y, x), reference=np.arctan2, vjp=_atan2_vjp,
+    kinds="f", specials=(0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan),
+    face=Face("The angle of the point (second, first) in (-pi, pi], with broadcasting.",
+              "[1.0, -1.0], [1.0, -1.0] -> [ 0.7854, -2.3562]",
+              torch="atan2_ arctan2_", numpy="atan2 arctan2", tf1="Atan2"),
 )  # fmt: skip
 
 # Hyperbolic functions
 sinh = elementwise(
-    "sinh", lambda b, x: b.sinh(x), np.sinh, lambda g, y, x: (g * cosh(x),), kinds="fc",
-    facts=IN_FLOAT32,
+    "sinh", lower=lambda b, x: b.sinh(x), reference=np.sinh, vjp=lambda g, y, x: (g * cosh(x),),
+    kinds="fc", facts=IN_FLOAT32,
+    face=Face("The hyperbolic sine: `(exp(x) - exp(-x)) / 2`.", "[0.0, 1.0] -> [0.0000, 1.1752]",
+              torch="sinh_", numpy="sinh", tf1="Sinh"),
 )  # fmt: skip
 cosh = elementwise(
-    "cosh", lambda b, x: b.cosh(x), np.cosh, lambda g, y, x: (g * sinh(x),), kinds="fc",
-    facts=IN_FLOAT32,
+    "cosh", lower=lambda b, x: b.cosh(x), reference=np.cosh, vjp=lambda g, y, x: (g * sinh(x),),
+    kinds="fc", facts=IN_FLOAT32,
+    face=Face("The hyperbolic cosine: `(exp(x) + exp(-x)) / 2`.", "[0.0, 1.0] -> [1.0000, 1.5431]",
+              torch="cosh_", numpy="cosh", tf1="Cosh"),
 )  # fmt: skip
 tanh = elementwise(
-    "tanh", lambda b, x: b.tanh(x), np.tanh, lambda g, y, x: (g * (1 - y * y),), kinds="fc"
-)
+    "tanh", lower=lambda b, x: b.tanh(x), reference=np.tanh, vjp=lambda g, y, x: (g * (1 - y * y),),
+    kinds="fc",
+    face=Face("The hyperbolic tangent: `sinh(x) / cosh(x)`.", "[0.0, 1.0] -> [0.0000, 0.7616]",
+              torch="tanh_", numpy="tanh", tf1="Tanh", dtensor=True),
+)  # fmt: skip
 
 
 _HUGE: Final = {8: 1e150, 4: 1e15, 2: 1e4}
@@ -184,8 +235,11 @@ def _atanh_rule(b: Any, x: Any) -> Any:
 
 
 asinh = elementwise(
-    "asinh", _asinh_rule, np.arcsinh, lambda g, y, x: (g * rsqrt(x * x + 1),), kinds="fc"
-)
+    "asinh", lower=_asinh_rule, reference=np.arcsinh, vjp=lambda g, y, x: (g * rsqrt(x * x + 1),),
+    kinds="fc",
+    face=Face("The inverse hyperbolic sine.", "[0.0, 1.0] -> [0.0000, 0.8814]",
+              torch="asinh_ arcsinh_", numpy="asinh arcsinh", tf1="Asinh"),
+)  # fmt: skip
 
 
 def _acosh_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
@@ -195,11 +249,18 @@ def _acosh_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
 
 
 acosh = elementwise(
-    "acosh", _acosh_rule, np.arccosh, _acosh_vjp, low=1.25, kinds="fc", facts=IN_FLOAT32
-)
+    "acosh", lower=_acosh_rule, reference=np.arccosh, vjp=_acosh_vjp,
+    low=1.25, kinds="fc", facts=IN_FLOAT32,
+    face=Face("The inverse hyperbolic cosine; NaN below 1.", "[1.0, 2.0] -> [0.0000, 1.3170]",
+              torch="acosh_ arccosh_", numpy="acosh arccosh", tf1="Acosh"),
+)  # fmt: skip
 atanh = elementwise(
-    "atanh", _atanh_rule, np.arctanh, lambda g, y, x: (g / (1 - x * x),), low=-0.9, high=0.9,
-    rtol=4e-6, kinds="fc", facts=IN_FLOAT32)  # fmt: skip
+    "atanh", lower=_atanh_rule, reference=np.arctanh, vjp=lambda g, y, x: (g / (1 - x * x),),
+    low=-0.9, high=0.9, rtol=4e-6, kinds="fc", facts=IN_FLOAT32,
+    face=Face("The inverse hyperbolic tangent; NaN beyond -1 and 1.",
+              "[0.0, 0.5] -> [0.0000, 0.5493]",
+              torch="atanh_ arctanh_", numpy="atanh arctanh", tf1="Atanh"),
+)  # fmt: skip
 
 
 # The error function
@@ -260,8 +321,12 @@ def fast_erf(x: Array) -> Array:
 
 
 erf = elementwise(
-    "erf", lambda b, x: b.erf(x), _each(math.erf), lambda g, y, x: (_bell(g, x, 1.0),),
+    "erf", lower=lambda b, x: b.erf(x), reference=_each(math.erf),
+    vjp=lambda g, y, x: (_bell(g, x, 1.0),),
     fast=fast_erf,
+    face=Face("The error function: the integral of `2 / sqrt(pi) * exp(-t * t)` from 0 to `x`.",
+              "[0.0, 0.5] -> [0.0000, 0.5205]",
+              torch="erf_", tf1="Erf", special="erf", dtensor=True),
 )  # fmt: skip
 
 
@@ -280,6 +345,8 @@ def _erfc_rule(b: Any, x: Any) -> Any:
 
 
 erfc = elementwise(
-    "erfc", _erfc_rule, _each(math.erfc), lambda g, y, x: (_bell(g, x, -1.0),), low=-4, high=6,
-    specials=_ROUND,
+    "erfc", lower=_erfc_rule, reference=_each(math.erfc), vjp=lambda g, y, x: (_bell(g, x, -1.0),),
+    low=-4, high=6, specials=_ROUND,
+    face=Face("`1 - erf(x)`, accurate where that is tiny.", "[0.0, 2.0] -> [1.0000, 0.0047]",
+              torch="erfc_", tf1="Erfc", special="erfc"),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from weft.ops.call import trace
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.declaration.numeric import HALVES
+from weft.ops.sequence import cell_equation
 
 Step = Callable[..., tuple[Value, ...]]
 
@@ -110,24 +111,24 @@ def _last(states: Value, reverse: bool, batch_first: bool) -> Value:
 
 
 def _rnn_step(g: Value, h: Value, weight: Value, bias: Value | None, relu: bool) -> Value:
-    z = g + _product(h, weight, bias)
-    return catalogue.relu(z) if relu else catalogue.tanh(z)
+    return cell_equation.simple(
+        g, _product(h, weight, bias), catalogue.relu if relu else catalogue.tanh
+    )
 
 
 def _lstm_step(
     g: Value, h: Value, c: Value, weight: Value, projection: Value | None
 ) -> tuple[Value, Value]:
-    i, f, n, o = _gates(g + _product(h, weight, None), 4)
-    c = catalogue.sigmoid(f) * c + catalogue.sigmoid(i) * catalogue.tanh(n)
-    h = catalogue.sigmoid(o) * catalogue.tanh(c)
+    parts = _gates(g + _product(h, weight, None), 4)
+    h, c = cell_equation.lstm(parts, c, "ifno", catalogue.sigmoid, catalogue.tanh)
     return h if projection is None else _product(h, projection, None), c
 
 
 def _gru_step(g: Value, h: Value, weight: Value, bias: Value | None) -> Value:
-    (xr, xz, xn), (hr, hz, hn) = _gates(g, 3), _gates(_product(h, weight, bias), 3)
-    z = catalogue.sigmoid(xz + hz)
-    n = catalogue.tanh(xn + catalogue.sigmoid(xr + hr) * hn)
-    return n + z * (h - n)
+    xs, hs = _gates(g, 3), _gates(_product(h, weight, bias), 3)
+    return cell_equation.gru(
+        xs, hs, h, "rzn", catalogue.sigmoid, catalogue.tanh, by_difference=True
+    )
 
 
 @autocasting(Autocast.LOW)

@@ -14,6 +14,7 @@ import numpy as np
 from ml_dtypes import finfo
 
 from weft.errors import ShapeError, UnknownShapeError
+from weft.host.memory import LINE
 from weft.ir.dtype import DType
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, compatible, known, show
@@ -212,7 +213,6 @@ def identity_of(reduce: str, dtype: DType) -> float:
 # unsorted_segment_sum: a scatter, or for many wide rows a sum of sorted rows
 
 MANY: Final = 1 << 16  # rows from which sorting pays off: 3.5 ns per row, no waiting
-LINE: Final = 64  # bytes of a row; a shorter one is no faster to read than its id
 
 
 def _unsorted_shape(x: Shape, ids: Shape, *, size: Any, drop: bool) -> Shape:
@@ -234,6 +234,7 @@ def _unsorted_reference(x: Array, ids: Array, *, size: int, drop: bool) -> Array
 
 def _unsorted_expand(x: Value, ids: Value, *, size: int, drop: bool) -> Value:
     rows, *rest = concrete(x)
+    # a row below a cache line is no faster to read than its id
     if not x.dtype.is_floating or rows < MANY or math.prod(rest) * x.dtype.size < LINE:
         if drop:
             x, ids = _kept(x, ids), catalogue.maximum(ids, constant_of(0, ids.dtype))

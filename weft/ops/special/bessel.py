@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ir.dtype import float64
+from weft.ir.dtype import float32, float64
 from weft.ir.node import Value
-from weft.ops.declaration import Array, Case, Elementwise, Op, constant_of, defop
+from weft.ops.declaration import Array, Case, Elementwise, Face, Op, constant_of, defop
 from weft.ops.declaration.fast_reference import on_whole_arrays
 from weft.ops.declaration.numeric import FLOATS, draw
 from weft.ops.declaration.rule import broadcast_shape, floating
@@ -223,29 +223,40 @@ def _i1e_over_x_vjp(g: Value, y: Value, x: Value) -> tuple[Value]:
 
 
 def _bessel(
-    name: str, function: Callable[[float], float], vjp: Callable[..., tuple[Value]], rule: Any
-) -> Op:
+    name: str, function: Callable[[float], float], vjp: Callable[..., tuple[Value]], rule: Any,
+    face: Face | None = None,
+) -> Op:  # fmt: skip
     return defop(
         name, inputs="x", dtype=floating, shape=broadcast_shape, reference=_reference(function),
         vjp=vjp, lower=Elementwise(rule), cases=_cases, partial=True, fast=on_whole_arrays(rule),
+        face=face,
     )  # fmt: skip
 
 
 i0 = _bessel(
-    "i0", _grown(lambda x: _series(x, 0)), lambda g, y, x: (g * i1(x),), _rule(0, grown=True)
-)
-"""The modified Bessel function of the first kind, of order 0."""
-i1 = _bessel("i1", _grown(lambda x: _series(x, 1)), _i1_vjp, _rule(1, grown=True))
-"""The modified Bessel function of the first kind, of order 1."""
+    "i0", _grown(lambda x: _series(x, 0)), lambda g, y, x: (g * i1(x),), _rule(0, grown=True),
+    face=Face("The modified Bessel function of the first kind of order 0.",
+              "[0.0, 1.0] -> [1.0000, 1.2661]",
+              torch="i0_", special="i0 modified_bessel_i0", scipy="i0", wide=float32),
+)  # fmt: skip
+i1 = _bessel(
+    "i1", _grown(lambda x: _series(x, 1)), _i1_vjp, _rule(1, grown=True),
+    face=Face("The modified Bessel function of the first kind of order 1.",
+              torch="", special="i1 modified_bessel_i1", scipy="i1", wide=float32),
+)  # fmt: skip
 i1_over_x = _bessel(
     "i1_over_x", _grown(_over_x(lambda x: _series(x, 1))), _i1_over_x_vjp,
     _rule(1, grown=True, over_x=True),
 )  # fmt: skip
 """`i1(x) / x`, and 1/2 at 0."""
-i0e = _bessel("i0e", lambda x: _series(x, 0), _i0e_vjp, _rule(0))
-"""`exp(-|x|) * i0(x)`."""
-i1e = _bessel("i1e", lambda x: _series(x, 1), _i1e_vjp, _rule(1))
-"""`exp(-|x|) * i1(x)`."""
+i0e = _bessel(
+    "i0e", lambda x: _series(x, 0), _i0e_vjp, _rule(0),
+    face=Face("`i0(x) * exp(-abs(x))`.", torch="", special="i0e", scipy="i0e", wide=float32),
+)  # fmt: skip
+i1e = _bessel(
+    "i1e", lambda x: _series(x, 1), _i1e_vjp, _rule(1),
+    face=Face("`i1(x) * exp(-abs(x))`.", torch="", special="i1e", scipy="i1e", wide=float32),
+)  # fmt: skip
 i1e_over_x = _bessel(
     "i1e_over_x", _over_x(lambda x: _series(x, 1)), _i1e_over_x_vjp, _rule(1, over_x=True)
 )

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from weft.ir.dtype import float64
 from weft.ir.node import Value
-from weft.ops.declaration import catalogue, constant_of
+from weft.ops.declaration import Face, catalogue, constant_of
 from weft.ops.declaration.memory_check import check_room
 from weft.ops.declaration.rule import concrete
 from weft.ops.shape.creation import iota
@@ -20,6 +21,7 @@ def _number(value: float, like: Value) -> Value:
     return constant_of(np.array(value, like.dtype.numpy))
 
 
+@Face(torch="", scipy="gammasgn")
 def gammasgn(x: Value) -> Value:
     """The sign of `gamma`."""
     below = catalogue.floor(x)
@@ -28,6 +30,7 @@ def gammasgn(x: Value) -> Value:
     return catalogue.select(negative, _number(-1, x), _number(1, x))
 
 
+@Face(torch="", scipy="gamma", wide=float64)
 def gamma(x: Value) -> Value:
     """The gamma function: `(x - 1)!` for integers."""
     found = _gamma_sign_at(x) * catalogue.exp(catalogue.lgamma(x))
@@ -42,11 +45,13 @@ def _gamma_sign_at(x: Value) -> Value:
     return catalogue.select(zero, catalogue.copysign(_number(1, x), x), gammasgn(x))
 
 
+@Face(torch="", scipy="rgamma", wide=float64)
 def rgamma(x: Value) -> Value:
     """1 divided by `gamma`."""
     return gammasgn(x) * catalogue.exp(-catalogue.lgamma(x))
 
 
+@Face(torch="", scipy="beta", wide=float64)
 def beta(x: Value, y: Value) -> Value:
     """`gamma(x) * gamma(y) / gamma(x + y)`."""
     return _sign_of_three(x, y) * catalogue.exp(betaln(x, y))
@@ -66,6 +71,7 @@ def multigammaln(a: Value, *, d: int) -> Value:
     return total + _number(0.25 * d * (d - 1) * math.log(math.pi), a)
 
 
+@Face(torch="", special="xlog1py", scipy="xlog1py")
 def xlog1py(x: Value, y: Value) -> Value:
     """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
     zero = _number(0, x)

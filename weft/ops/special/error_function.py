@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.ir.dtype import float32, float64
 from weft.ir.node import Value
-from weft.ops.declaration import Array, Case, Elementwise, catalogue, defop
+from weft.ops.declaration import Array, Case, Elementwise, Face, catalogue, defop
 from weft.ops.declaration.fact import IN_FLOAT32
 from weft.ops.declaration.numeric import FLOATS, draw, widened
 from weft.ops.declaration.rule import broadcast_shape, floating
@@ -149,4 +149,6 @@ erfinv = defop(
     partial=True,
     fast=_fast_erfinv,
     facts=IN_FLOAT32,
-)
+    face=Face("The inverse of `erf`.", "[0.0, 0.5] -> [0.0000, 0.4769]",
+              torch="erfinv_", special="erfinv", scipy="erfinv"),
+)  # fmt: skip

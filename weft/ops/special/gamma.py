@@ -18,7 +18,7 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, float64
 from weft.ir.node import Value
-from weft.ops.declaration import Array, Case, Elementwise, catalogue, constant_of, defop
+from weft.ops.declaration import Array, Case, Elementwise, Face, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import IN_FLOAT32
 from weft.ops.declaration.fast_reference import on_whole_arrays
@@ -159,8 +159,10 @@ lgamma = defop(
     partial=True,
     fast=on_whole_arrays(_lgamma_rule),
     facts=IN_FLOAT32,
-)
-"""The logarithm of the absolute value of the gamma function."""
+    face=Face("The logarithm of the absolute value of the gamma function.",
+              "[1.0, 5.0] -> [0.0000, 3.1781]",
+              torch="lgamma_", special="gammaln", scipy="gammaln loggamma"),
+)  # fmt: skip
 
 # digamma and polygamma
 
@@ -239,8 +241,9 @@ digamma = defop(
     partial=True,
     fast=on_whole_arrays(_digamma_rule),
     facts=IN_FLOAT32,
-)
-"""The derivative of `lgamma`."""
+    face=Face("The derivative of `lgamma`.", "[1.0, 2.0] -> [-0.5772,  0.4228]",
+              torch="digamma_", special="digamma psi", scipy="digamma psi"),
+)  # fmt: skip
 
 
 def _cotangent_slope(n: int) -> list[int]:
@@ -329,6 +332,7 @@ polygamma = defop(
 # Composites
 
 
+@Face(torch="", scipy="betaln", wide=float64)
 def betaln(x: Value, y: Value) -> Value:
     """The logarithm of the absolute value of the beta function."""
     swapped = less(x, y)  # and not maximum and minimum, whose gradients in a tie go both to x
@@ -357,11 +361,13 @@ def _stirling_rest(x: Value) -> Value:
     return inverse * total
 
 
+@Face(torch="", special="ndtr", scipy="ndtr", wide=float64)
 def ndtr(x: Value) -> Value:
     """The normal cumulative distribution function, accurate in both tails."""
     return erfc(x * -math.sqrt(0.5)) * constant_of(0.5, x.dtype)
 
 
+@Face(torch="", special="log_ndtr", scipy="log_ndtr", wide=float64)
 def log_ndtr(x: Value) -> Value:
     """The logarithm of `ndtr`, accurate near 0 and 1."""
     root = constant_of(math.sqrt(0.5), x.dtype)

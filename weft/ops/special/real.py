@@ -18,6 +18,8 @@ from weft.ops.declaration import (
     Array,
     Case,
     Elementwise,
+    Face,
+    Out,
     catalogue,
     constant_of,
     defop,
@@ -64,8 +66,12 @@ def _negative(b: Any, x: Any) -> Any:
     return b.less(bits, _number(b, 0, bits))
 
 
-signbit = elementwise("signbit", _negative, np.signbit, NO_GRADIENT, dtype=to_bool("f"))
-"""Whether the sign bit is set, also for -0.0 and NaN."""
+signbit = elementwise(
+    "signbit", lower=_negative, reference=np.signbit, vjp=NO_GRADIENT,
+    dtype=to_bool("f"),
+    face=Face("Whether the sign is negative, -0 included.", "[1.0, -0.0] -> [False,  True]",
+              torch="signbit", numpy="signbit"),
+)  # fmt: skip
 
 
 def _copysign_rule(b: Any, x: Any, y: Any) -> Any:
@@ -73,10 +79,13 @@ def _copysign_rule(b: Any, x: Any, y: Any) -> Any:
 
 
 copysign = binary(
-    "copysign", _copysign_rule, np.copysign,
-    lambda g, z, x, y: (g * sign(x) * copysign(constant_of(1, x.dtype), y), None), "f",
+    "copysign", lower=_copysign_rule, reference=np.copysign,
+    vjp=lambda g, z, x, y: (g * sign(x) * copysign(constant_of(1, x.dtype), y), None),
+    kinds="f",
+    face=Face("The magnitudes of the first with the signs of the second, with broadcasting.",
+              "[1.0, -2.0], -3.0 -> [-1., -2.]",
+              torch="copysign_", numpy="copysign"),
 )  # fmt: skip
-"""The magnitude of `x` with the sign of `y`."""
 
 
 def _nextafter_rule(b: Any, x: Any, y: Any) -> Any:
@@ -105,11 +114,9 @@ nextafter = defop(
     lower=Elementwise(_nextafter_rule),
     cases=_nextafter_cases,
     partial=True,
-)
-"""The next number of the dtype after `x` towards `y`.
-
-Its gradient is that of `x`, or 0 if both are equal.
-"""
+    face=Face("The next floating-point number after the first, towards the second.",
+              torch="nextafter_", numpy="nextafter"),
+)  # fmt: skip
 
 # Logarithms and powers of 2 and 10
 
@@ -168,15 +175,21 @@ def _log10_rule(b: Any, x: Any) -> Any:
 
 
 log2 = elementwise(
-    "log2", _log2_rule, np.log2, lambda g, y, x: (g * (1 / math.log(2)) / x,), low=0.25, high=4.0,
-    kinds="fc", facts=IN_FLOAT32,
+    "log2", lower=_log2_rule, reference=np.log2, vjp=lambda g, y, x: (g * (1 / math.log(2)) / x,),
+    low=0.25, high=4.0, kinds="fc", facts=IN_FLOAT32,
+    face=Face("The logarithm to base 2.", "[1.0, 8.0] -> [0., 3.]",
+              torch="log2_", numpy="log2", dtensor=True),
 )  # fmt: skip
 log10 = elementwise(
-    "log10", _log10_rule, np.log10, lambda g, y, x: (g * (1 / math.log(10)) / x,), low=0.25,
-    high=4.0, kinds="fc", facts=IN_FLOAT32,
+    "log10", lower=_log10_rule, reference=np.log10,
+    vjp=lambda g, y, x: (g * (1 / math.log(10)) / x,),
+    low=0.25, high=4.0, kinds="fc", facts=IN_FLOAT32,
+    face=Face("The logarithm to base 10.", "[1.0, 100.0] -> [0.0000, 2.0000]",
+              torch="log10_", numpy="log10"),
 )  # fmt: skip
 
 
+@Face(example="[1.0, 3.0] -> [2., 8.]", torch="exp2_", numpy="exp2", special="exp2")
 @autocasting(Autocast.FLOAT32)
 def exp2(x: Value) -> Value:
     """2 to the power of each element."""
@@ -199,8 +212,11 @@ def _cbrt_rule(b: Any, x: Any) -> Any:
 
 
 cbrt = elementwise(
-    "cbrt", _cbrt_rule, np.cbrt, lambda g, y, x: (g / (y * y * 3),), low=0.25, high=4.0
-)
+    "cbrt", lower=_cbrt_rule, reference=np.cbrt, vjp=lambda g, y, x: (g / (y * y * 3),),
+    low=0.25, high=4.0,
+    face=Face("The cube root, negative for negative numbers.", "[8.0, -27.0] -> [ 2.0000, -3.0000]",
+              torch="cbrt", numpy="cbrt"),
+)  # fmt: skip
 
 # Of two numbers
 
@@ -224,8 +240,13 @@ def _hypot_vjp(g: Any, z: Any, x: Any, y: Any) -> tuple[Any, ...]:
     return tuple([select(none, zero, g * (v / safe)) for v in (x, y)])
 
 
-hypot = binary("hypot", _hypot_rule, np.hypot, _hypot_vjp, "f", low=0.25)
-"""`sqrt(x * x + y * y)` without intermediate overflow; the gradient at 0, 0 is 0."""
+hypot = binary(
+    "hypot", lower=_hypot_rule, reference=np.hypot, vjp=_hypot_vjp,
+    kinds="f", low=0.25,
+    face=Face("`sqrt(x * x + y * y)`, without overflow, with broadcasting.",
+              "[3.0, 5.0], [4.0, 12.0] -> [ 5., 13.]",
+              torch="hypot_", numpy="hypot"),
+)  # fmt: skip
 
 
 def _logaddexp_rule(b: Any, x: Any, y: Any, base: float = math.e) -> Any:
@@ -257,21 +278,28 @@ def _logaddexp2_reference(x: Array, y: Array) -> Array:
 
 
 logaddexp = binary(
-    "logaddexp", _logaddexp_rule, _logaddexp_reference, _logaddexp_vjp, "fc", rtol=4e-6
-)
-"""`log(exp(x) + exp(y))`."""
-logaddexp2 = binary(
-    "logaddexp2", partial(_logaddexp_rule, base=2.0), _logaddexp2_reference,
-    partial(_logaddexp_vjp, base=2.0), "f", rtol=4e-6,
+    "logaddexp", lower=_logaddexp_rule, reference=_logaddexp_reference, vjp=_logaddexp_vjp,
+    kinds="fc", rtol=4e-6,
+    face=Face("`log(exp(x) + exp(y))`, without overflow, with broadcasting.",
+              "[0.0], [0.0] -> [0.6931]",
+              torch="logaddexp", numpy="logaddexp"),
 )  # fmt: skip
-"""`log2(2**x + 2**y)`."""
+logaddexp2 = binary(
+    "logaddexp2", lower=partial(_logaddexp_rule, base=2.0), reference=_logaddexp2_reference,
+    vjp=partial(_logaddexp_vjp, base=2.0),
+    kinds="f", rtol=4e-6,
+    face=Face("`log2(2**x + 2**y)`, without overflow, with broadcasting.", "[0.0], [0.0] -> [1.]",
+              torch="logaddexp2", numpy="logaddexp2"),
+)  # fmt: skip
 
 
+@Face(torch="fmax_", numpy="fmax")
 def fmax(x: Value, y: Value) -> Value:
     """The larger one; if one is NaN, the other."""
     return _unless_nan(maximum(x, y), x, y)
 
 
+@Face(torch="fmin_", numpy="fmin")
 def fmin(x: Value, y: Value) -> Value:
     """The smaller one; if one is NaN, the other."""
     return _unless_nan(minimum(x, y), x, y)
@@ -281,6 +309,7 @@ def _unless_nan(z: Value, x: Value, y: Value) -> Value:
     return select(isnan(x), y, select(isnan(y), x, z)) if x.dtype.is_floating else z
 
 
+@Face(torch="heaviside_", numpy="heaviside", out=Out.EXACT)
 def heaviside(x: Value, y: Value) -> Value:
     """0 for negative `x`, 1 for positive, `y` where `x` is 0; NaN stays."""
     zero, one = constant_of(0, x.dtype), constant_of(1, x.dtype)
@@ -288,6 +317,7 @@ def heaviside(x: Value, y: Value) -> Value:
     return select(equal(x, zero), y, step)
 
 
+@Face(example="[0.0, 2.0], [0.0, 3.0] -> [0.0000, 2.1972]", torch="xlogy_", special="xlogy")
 def xlogy(x: Value, y: Value) -> Value:
     """`x * log(y)`, and 0 where `x` is 0, unless `y` is NaN.
 
@@ -311,10 +341,11 @@ def _entr_reference(x: Array) -> Any:
 
 
 entr = elementwise(
-    "entr", _entr_rule, _entr_reference, lambda g, y, x: (-g * (log(x) + 1.0),), low=0.25,
-    high=4.0, facts=IN_FLOAT32,
+    "entr", lower=_entr_rule, reference=_entr_reference, vjp=lambda g, y, x: (-g * (log(x) + 1.0),),
+    low=0.25, high=4.0, facts=IN_FLOAT32,
+    face=Face("`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below.",
+              torch="", special="entr", scipy="entr", wide=float32),
 )  # fmt: skip
-"""`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
 
 
 def lerp(start: Value, end: Value, weight: Any) -> Value:
@@ -328,16 +359,19 @@ def lerp(start: Value, end: Value, weight: Any) -> Value:
 # Of one number
 
 
+@Face(example="[180.0, 90.0] -> [3.1416, 1.5708]", torch="deg2rad_", numpy="deg2rad radians")
 def deg2rad(x: Value) -> Value:
     """Degrees as radians."""
     return x * (math.pi / 180)
 
 
+@Face(example="[0.0, 1.0] -> [ 0.0000, 57.2958]", torch="rad2deg_", numpy="rad2deg degrees")
 def rad2deg(x: Value) -> Value:
     """Radians as degrees."""
     return x * (180 / math.pi)
 
 
+@Face(torch="logit_", special="logit")
 def logit(x: Value, epsilon: float | None = None) -> Value:
     """`log(x / (1 - x))`, the inverse of `sigmoid`; `epsilon` clips `x` to [epsilon, 1 - epsilon].
 
@@ -361,6 +395,7 @@ _SINC_SERIES: Final = 0.05
 """Below this angle, the series up to the 6th power and its derivatives are accurate to 1e-16."""
 
 
+@Face(example="[0.0, 0.5] -> [1.0000, 0.6366]", torch="sinc_", numpy="sinc", special="sinc")
 def sinc(x: Value) -> Value:
     """`sin(pi x) / (pi x)`; 1 at 0 with derivatives of every order; 0 at other integers."""
     angle = x * math.pi
@@ -375,6 +410,7 @@ def sinc(x: Value) -> Value:
     return select(small, series, sine / select(small, one, angle))
 
 
+@Face(torch="nan_to_num_")
 def nan_to_num(
     x: Value, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Value:

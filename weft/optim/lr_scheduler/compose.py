@@ -11,9 +11,19 @@ from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 
+__all__ = ["ChainedScheduler", "SequentialLR"]
+
 
 class SequentialLR(LRScheduler):
-    """One scheduler after another: each milestone starts the next one, which counts from 0."""
+    """One scheduler after another: each milestone starts the next one, which counts from 0.
+
+    Args:
+        schedulers: in their order.
+        milestones: the steps at which the second and later ones start.
+
+    Raises:
+        OptimizerError: not one milestone between each two schedulers.
+    """
 
     def __init__(
         self,
@@ -38,6 +48,10 @@ class SequentialLR(LRScheduler):
 
 class ChainedScheduler(LRScheduler):
     """Several schedulers that step together; each changes the rate that the previous ones set.
+
+    Args:
+        schedulers: in the order in which they step.
+        optimizer: the one that all have; found if left out.
 
     Raises:
         OptimizerError: no schedulers, or schedulers of several optimizers.

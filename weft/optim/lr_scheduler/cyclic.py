@@ -12,11 +12,18 @@ from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler, of_each_group
 from weft.optim.optimizer import Group, Optimizer
 
+__all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR"]
+
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half cosines from base to eta_min, of T_0 steps, then T_0 * T_mult, and so on.
 
     Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2017.
+
+    Args:
+        T_0: the steps of the first half cosine.
+        T_mult: how many times longer each one is than the one before.
+        eta_min: the lowest rate.
     """
 
     def __init__(
@@ -45,11 +52,15 @@ class CyclicLR(LRScheduler):
     Smith, "Cyclical Learning Rates for Training Neural Networks", 2017.
 
     Args:
+        base_lr, max_lr: the lowest and the highest rate, of all groups or one each.
         step_size_up, step_size_down: steps from `base_lr` to `max_lr`, and back.
         mode: the height of later cycles: "triangular" (the same), "triangular2" (half each time) or
             "exp_range" (gamma ** steps).
+        gamma: the factor of a step with "exp_range".
         scale_fn: a custom height, of the cycle or of the step as `scale_mode` says.
+        scale_mode: "cycle" or "iterations".
         cycle_momentum: whether the momentum (or Adam's first beta) cycles the opposite way.
+        base_momentum, max_momentum: its lowest and highest value, of all groups or one each.
 
     Raises:
         OptimizerError: an unknown mode, not one rate a group, or no momentum to cycle.
@@ -123,8 +134,15 @@ class OneCycleLR(LRScheduler):
     2018.
 
     Args:
+        max_lr: the highest rate, of all groups or one each.
         total_steps: steps in all, or `epochs` * `steps_per_epoch`.
+        epochs, steps_per_epoch: in place of `total_steps`.
         pct_start: the part of the steps that go up.
+        anneal_strategy: along half a cosine ("cos"), or linearly ("linear").
+        cycle_momentum: whether the momentum changes.
+        base_momentum, max_momentum: its lowest and highest value, of all groups or one each.
+        div_factor: the initial rate is max_lr / div_factor.
+        final_div_factor: the last rate is the initial one / final_div_factor.
         three_phase: up, back down to the initial rate, then further down.
 
     Raises:

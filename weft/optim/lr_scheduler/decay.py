@@ -13,6 +13,11 @@ from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 
+__all__ = [
+    "CosineAnnealingLR", "ExponentialLR", "LambdaLR", "MultiStepLR", "MultiplicativeLR",
+    "PolynomialLR", "StepLR",
+]  # fmt: skip
+
 Factor = Callable[[int], float]
 
 
@@ -46,7 +51,11 @@ def _restore(functions: Sequence[Factor], attributes: Sequence[Mapping[str, Any]
 
 
 class LambdaLR(LRScheduler):
-    """base * lr_lambda(t), with one function for all groups or one each."""
+    """base * lr_lambda(t), with one function for all groups or one each.
+
+    Args:
+        lr_lambda: from the number of steps to the factor; one function, or one for each group.
+    """
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1
@@ -82,7 +91,12 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """base * gamma ** (t // step_size)."""
+    """base * gamma ** (t // step_size).
+
+    Args:
+        step_size: steps between two changes.
+        gamma: the factor of a change.
+    """
 
     chains = True
 
@@ -98,7 +112,12 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """base * gamma ** (number of milestones reached)."""
+    """base * gamma ** (number of milestones reached).
+
+    Args:
+        milestones: the steps at which the rate changes.
+        gamma: the factor of a change.
+    """
 
     chains = True
 
@@ -118,7 +137,11 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """base * gamma ** t."""
+    """base * gamma ** t.
+
+    Args:
+        gamma: the factor of a step.
+    """
 
     chains = True
 
@@ -132,7 +155,12 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """base * (1 - t / total_iters) ** power, then 0."""
+    """base * (1 - t / total_iters) ** power, then 0.
+
+    Args:
+        total_iters: the steps of the way to 0.
+        power: the exponent; 1 is a straight line.
+    """
 
     chains = True
 
@@ -156,6 +184,10 @@ class CosineAnnealingLR(LRScheduler):
 
     Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", 2017, without
     the restarts.
+
+    Args:
+        T_max: the steps of the half cosine.
+        eta_min: the lowest rate.
     """
 
     chains = True

@@ -16,8 +16,12 @@ class ReduceLROnPlateau(GuardedMaking):
     """Multiplies the rates by `factor` when the metric has not improved for over `patience` steps.
 
     Args:
+        optimizer: the one whose rates are set.
         mode: whether the metric should fall ("min") or rise ("max").
-        threshold: how much counts as better, relative ("rel") or absolute ("abs").
+        factor: what the rates are multiplied by, below 1.
+        patience: steps without an improvement that change nothing.
+        threshold: how much counts as better.
+        threshold_mode: whether it is relative ("rel") or absolute ("abs").
         cooldown: steps to wait after a reduction.
         min_lr: the lowest rate, for all groups or one each.
         eps: smaller changes of the rate are not made.

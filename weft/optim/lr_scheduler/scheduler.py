@@ -6,10 +6,13 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from weft.documentation import inherit_arguments
 from weft.errors import OptimizerError
 from weft.ir.node import at_user_line
 from weft.ops.refusal import GuardedMaking
 from weft.optim.optimizer import Optimizer
+
+__all__ = ["EPOCH_DEPRECATION_WARNING", "LRScheduler"]
 
 
 def figures(scheduler: object) -> dict[str, Any]:
@@ -32,6 +35,7 @@ class LRScheduler(GuardedMaking):
     A subclass may also define `get_lr`, which returns all rates for `last_epoch`.
 
     Args:
+        optimizer: the one whose rates are set.
         last_epoch: the step to resume from; -1 starts.
 
     Raises:
@@ -40,6 +44,10 @@ class LRScheduler(GuardedMaking):
 
     chains: ClassVar[bool] = False
     eta_min: float = 0.0  # the rate decays to it; the factor applies to the distance from it
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_arguments(cls)
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -8,6 +8,8 @@ from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 
+__all__ = ["ConstantLR", "LinearLR", "WarmupCosineLR"]
+
 
 def _check_factor(owner: str, name: str, factor: float, low: float = 0.0) -> None:
     """Require a factor above `low`, up to 1.
@@ -22,7 +24,12 @@ def _check_factor(owner: str, name: str, factor: float, low: float = 0.0) -> Non
 
 
 class ConstantLR(LRScheduler):
-    """base * factor for total_iters steps, then base."""
+    """base * factor for total_iters steps, then base.
+
+    Args:
+        factor: from 0 to 1.
+        total_iters: the number of steps with it.
+    """
 
     chains = True
 
@@ -43,7 +50,12 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """base times a factor that goes from start_factor to end_factor in total_iters steps."""
+    """base times a factor that goes from start_factor to end_factor in total_iters steps.
+
+    Args:
+        start_factor, end_factor: from 0 to 1.
+        total_iters: the steps from one to the other.
+    """
 
     chains = True
 
@@ -71,7 +83,9 @@ class WarmupCosineLR(LRScheduler):
     """Up from 0 to base in `warmup` steps, then down to `eta_min` along half a cosine.
 
     Args:
+        warmup: steps of the rise.
         total: steps in all; afterwards the rate stays at `eta_min`.
+        eta_min: the lowest rate.
     """
 
     def __init__(

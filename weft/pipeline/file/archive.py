@@ -51,7 +51,7 @@ class Archive(Reader):
             self.ahead = None
             if read:
                 sample[_split(member.name)[1]] = self._content(member)
-        vars(self.tar)["members"].clear()  # else all of a shard's file headers stay in memory
+        vars(self.tar)["members"].clear()  # else the headers of all files stay in memory
         return sample
 
     def _content(self, member: tarfile.TarInfo) -> bytes:

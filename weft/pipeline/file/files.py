@@ -26,7 +26,7 @@ def name_of(path: Any, what: str) -> str:
     """A file name as a string.
 
     Raises:
-        DTypeError: it is none.
+        DTypeError: it is not a file name.
     """
     if not isinstance(path, str | bytes | os.PathLike):
         got = f"{shown(path)} of type {type(path).__name__}"
@@ -40,7 +40,7 @@ def found_paths(patterns: Any, what: str) -> list[str]:
 
     Raises:
         DataError: a pattern matches nothing.
-        DTypeError: one is no name.
+        DTypeError: one is not a file name.
     """
     found: list[str] = []
     for pattern in _listed(patterns):

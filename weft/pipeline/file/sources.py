@@ -137,7 +137,7 @@ class FileSources(Transformable):
             files: names, patterns, or folders, whose `.parquet` files are all read.
             columns: the columns to read; all by default.
             defaults: values for empty fields, by column; without one, floats become NaN, strings
-                None, and other columns are refused.
+                None, and other columns raise an error.
             row_groups: yield row groups, as dicts of arrays, instead of rows.
             kept_bytes: memory for cached row groups.
 

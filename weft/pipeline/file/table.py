@@ -62,8 +62,8 @@ class Rows(Reader):
     def __init__(self, path: str, layout: Layout, compression: str = "") -> None:
         self.lines = Lines(path, compression)
         self.layout = layout
-        self.number = 0  # of lines that were read
-        self.rest = b""  # of a line that has a carriage return in it, which ends a row, too
+        self.number = 0  # lines read so far
+        self.rest = b""  # of a line after a carriage return, which also ends a row
         mark = re.escape(layout.delimiter)
         self.quoted = re.compile(rf'"((?:[^"]|"")*)"(?={mark}|\r|\n|$)')
         self.plain = re.compile(rf'(?:(?!{mark})[^"\r\n])*(?={mark}|\r|\n|$)')
@@ -95,7 +95,7 @@ class Rows(Reader):
         return self._quoted_fields(text)
 
     def _quoted_fields(self, text: str) -> list[str]:
-        """The fields of a row that starts with this line; a quoted one may go on in the next."""
+        """The fields of a row that starts with this line; a quoted one may span lines."""
         fields, at, first = list[str](), 0, self.number
         while True:
             found = (self.quoted if text[at : at + 1] == '"' else self.plain).match(text, at)
@@ -171,7 +171,7 @@ def converted(text: str, column: Column, missing: str, where: str) -> Any:
 
 
 def _number(text: str, kind: str) -> Any:
-    """What NumPy makes a number of: it would also take `1_000` and digits of other scripts."""
+    """A number by NumPy's conversion, which alone would also accept `1_000` and other digits."""
     if not text.isascii() or "_" in text:
         raise ValueError
     if kind == "b":

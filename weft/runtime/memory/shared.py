@@ -61,7 +61,7 @@ class _Common:
             if size > self._resident:
                 self._grow(size)
             elif self._needed() < self._resident:  # more was expected
-                self._settle()
+                self._finish_growing()
             assert self._residence is not None
             found.residence = self._residence
             return found
@@ -75,14 +75,14 @@ class _Common:
 
     def _grow(self, size: int) -> None:
         """Starts making `size` bytes resident."""
-        self._settle()
+        self._finish_growing()
         assert self._block is not None
         wanted = min(_pages(size), len(self._block) - self._start)
         refuse_too_much(wanted - self._resident)
         start, self._resident = self._start + self._resident, wanted
         self._residence = Residence(self._block, start, self._start + wanted - start)
 
-    def _settle(self) -> None:
+    def _finish_growing(self) -> None:
         """Waits until what was started is resident, and releases what nobody needs."""
         if self._residence is not None:
             self._residence.wait()

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.host.memory import LINE
 from weft.runtime.flight import new_lock
 from weft.runtime.memory.arena import HUGE
 
 Array = np.ndarray[Any, Any]
-ALIGNMENT: Final = 64  # bytes: one cache line, and the widest vector
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -20,7 +20,7 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     NumPy requests huge pages; memory before and after the data is never touched.
     """
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    alignment = ALIGNMENT if size < HUGE else HUGE
+    alignment = LINE if size < HUGE else HUGE
     block = np.empty(size + alignment, np.uint8)
     start = -block.__array_interface__["data"][0] % alignment
     return block[start : start + size].view(dtype).reshape(shape)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import OutOfMemoryError
-from weft.host.memory import addresses_left, available, capacity
+from weft.host.memory import LINE, addresses_left, available, capacity
 from weft.passes.blueprint import Stack
 from weft.runtime.execution import driver
 from weft.runtime.memory.arena import HUGE, advise
@@ -25,7 +25,6 @@ FIRST: Final = 1 << 18
 MOST: Final = 1 << 28
 KEPT: Final = 1 << 26
 """Bytes that stay with a program between steps: page faults take 0.25 s a gigabyte."""
-LINE: Final = 64
 LEAST: Final = 1 << 26
 """If less address space than this is available, none is reserved."""
 ADDRESSES: Final = 1 << 37

@@ -187,7 +187,7 @@ def _switch(
     def build(*values: Value) -> Any:
         branches = [_widened(join.function(r), shapes) for r in regions]
         run = _selected if selects else _chosen
-        return join.settled(run(values[0], [*now, *join.outer], branches), count)
+        return join.after_assignments(run(values[0], [*now, *join.outer], branches), count)
 
     now = join.now()
     selects = both and not any([is_hosted(n) for r in regions for n in r.nodes])

@@ -24,7 +24,7 @@ from weft.tf1.control.region import (
     of_any_shape,
     stand_in,
 )
-from weft.tf1.control.tensor_array import TensorArray, flow_of, gathered, is_settled, spread
+from weft.tf1.control.tensor_array import TensorArray, flow_of, gathered, has_final_shape, spread
 from weft.tf1.elementwise.arithmetic import maximum as at_least
 from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
 from weft.tf1.framework.dtypes import int32
@@ -174,7 +174,7 @@ class _While:
             found = ops.while_loop.all(
                 *inits, *outer, condition=condition, body=inner, carried=len(inits), maximum=most
             )
-            return join.settled(found, len(values))
+            return join.after_assignments(found, len(values))
 
         return self.graph.emit("While", starts, build, name="Exit").outputs
 
@@ -195,7 +195,7 @@ class _While:
             found = ops.scan.all(
                 *inits, *join.outer, body=inner, length=values[-1], carried=len(inits), mapped=0
             )
-            return join.settled(found, len(values) - 1)
+            return join.after_assignments(found, len(values) - 1)
 
         return self.graph.emit("While", [*starts, iterations], build, name="Exit").outputs
 
@@ -264,7 +264,7 @@ class _While:
         sizes = iter([] if known is None else known.sizes)
         found: list[Tensor] = []
         for x in self.held:
-            if is_settled(x):
+            if has_final_shape(x):
                 found.append(flow_of(x))
             else:
                 room = at_least(next(sizes), 1) if x.grows else None  # for a body that never runs
@@ -285,7 +285,7 @@ class _While:
         """The shape that the first iteration would compute, without computing it."""
         region = iteration.part(range(len(self.held)), [element.used])
         join = Join(self.graph, [region])
-        used = [flow_of(x) if is_settled(x) else constant(0.0) for x in self.held]
+        used = [flow_of(x) if has_final_shape(x) else constant(0.0) for x in self.held]
         now = join.now()
 
         def build(*values: Value) -> Value:
@@ -355,7 +355,7 @@ def _hint(same: bool) -> str:
 
 def _kind(x: Any) -> TensorType:
     """The type of a loop variable, as far as it is known before the body is built."""
-    if is_settled(x):
+    if has_final_shape(x):
         return flow_of(x).value.type
     return TensorType(x.dtype.ir, None)
 

@@ -252,7 +252,7 @@ class Join:
         """One of the bodies, as a function of all captured values and variables."""
         return region.function(self.assigned, self.captured, self.fixed, iteration)
 
-    def settled(self, found: Sequence[Value], count: int) -> list[Value] | Node:
+    def after_assignments(self, found: Sequence[Value], count: int) -> list[Value] | Node:
         """The results, after assigning the variables' new values."""
         if not self.assigned:
             return list(found[:count])

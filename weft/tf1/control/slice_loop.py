@@ -64,7 +64,7 @@ def over_slices(
         )  # fmt: skip
         stacks = found[len(inits) :]
         after = found[count : count + len(now)]
-        return join.settled([*found[:count], *stacks, *after], count + given)
+        return join.after_assignments([*found[:count], *stacks, *after], count + given)
 
     op = graph.emit("While", [*state, *xs], build, name="Exit")
     return list(op.outputs[:count]), list(op.outputs[count:])

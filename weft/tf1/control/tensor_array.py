@@ -357,7 +357,7 @@ def flow_of(x: Any) -> Tensor:
     return x.flow if isinstance(x, TensorArray) else x
 
 
-def is_settled(x: Any) -> bool:
+def has_final_shape(x: Any) -> bool:
     """Whether a loop variable has a value of its final shape before the loop."""
     if not isinstance(x, TensorArray):
         return True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from weft.errors import DTypeError
+from weft.host.nested import Nesting
 from weft.pipeline.structure import leaves, rebuilt
 from weft.tf1.framework.convert import is_tensor
 from weft.tf1.framework.dtypes import as_dtype
@@ -37,20 +38,10 @@ class Spec(NamedTuple):
         return as_shape(self.dims)
 
 
-def spec_map(function: Callable[[Spec], Any], spec: Any) -> Any:
-    """The structure with `function` of each leaf; a `Spec` is a leaf, although it is a tuple."""
-    if isinstance(spec, Spec):
-        return function(spec)
-    if isinstance(spec, dict):
-        return {key: spec_map(function, part) for key, part in spec.items()}
-    return rebuilt(spec, [spec_map(function, part) for part in spec])
-
-
-def spec_leaves(spec: Any) -> list[Spec]:
-    """All leaves, in order."""
-    found: list[Spec] = []
-    spec_map(found.append, spec)
-    return found
+# A `Spec` is a leaf, although it is a tuple
+SPECS: Final = Nesting(lists=False, atoms=(Spec,))
+spec_map = SPECS.mapped
+spec_leaves = SPECS.leaves
 
 
 def of_value(x: Any) -> Spec:

@@ -9,7 +9,23 @@ from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import op_of
-from weft.ops.elementwise.combination import cut_off, floored, safe_quotient
+from weft.ops.elementwise.combination import floored
+from weft.tf1.elementwise import declared
+from weft.tf1.elementwise.declared import *  # noqa: F403
+from weft.tf1.elementwise.declared import abs as magnitude
+from weft.tf1.elementwise.declared import (
+    floor_div,
+    floordiv,
+    greater,
+    greater_equal,
+    invert,
+    less,
+    less_equal,
+    logical_not,
+    negative,
+    truncatediv,
+    truncatemod,
+)  # fmt: skip
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     binary,
@@ -25,77 +41,19 @@ from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 
 __all__ = [
-    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "asin", "asinh", "atan", "atan2",
-    "atanh", "bitcast", "cast", "ceil", "cos", "cosh", "div", "div_no_nan", "divide", "equal",
-    "erf", "erfc", "exp", "expm1", "floor", "floor_div", "floordiv", "floormod", "greater",
-    "greater_equal", "is_finite", "is_inf", "is_nan", "less", "less_equal", "log", "log1p",
-    "log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "maximum",
-    "minimum", "mod", "multiply", "negative", "not_equal", "pow", "realdiv", "reciprocal", "rint",
-    "round", "rsqrt", "saturate_cast", "sigmoid", "sign", "sin", "sinh", "sqrt", "square",
-    "squared_difference", "subtract", "tan", "tanh", "to_bfloat16", "to_double", "to_float",
+    "accumulate_n", "add_n", "bitcast", "cast", "div", "divide", "floor_div", "logical_xor",
+    "matmul", "pow", "realdiv", "round", "saturate_cast", "to_bfloat16", "to_double", "to_float",
     "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod",
 ]  # fmt: skip
+__all__ += declared.__all__
 
 Function = Callable[..., Tensor]
 
 
-def _unary(kind: str, op: Any, doc: str) -> Function:
-    def function(x: Any, name: str | None = None) -> Tensor:
-        return unary(kind, op, x, name)
-
-    function.__doc__ = doc
-    function.__name__ = function.__qualname__ = kind.lower()
-    return function
-
-
-def _binary(kind: str, op: Any, doc: str, default: str | None = None) -> Function:
-    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
-        return binary(kind, op, x, y, name, default)
-
-    function.__doc__ = doc
-    function.__name__ = function.__qualname__ = kind.lower()
-    return function
-
-
 # one input
-negative = neg = _unary("Neg", "negative", "-x")
-sign = _unary("Sign", "sign", "-1, 0 or 1")
-square = _unary("Square", "square", "x * x")
-sqrt = _unary("Sqrt", "sqrt", "The square root.")
-rsqrt = _unary("Rsqrt", "rsqrt", "1 / sqrt(x)")
-reciprocal = _unary("Reciprocal", "reciprocal", "1 / x")
-inverse = _unary("Inv", "reciprocal", "1 / x")
-exp = _unary("Exp", "exp", "e to the power of x")
-expm1 = _unary("Expm1", "expm1", "exp(x) - 1, accurate near 0")
-log = _unary("Log", "log", "The natural logarithm.")
-log1p = _unary("Log1p", "log1p", "log(1 + x), accurate near 0")
-sin = _unary("Sin", "sin", "The sine.")
-cos = _unary("Cos", "cos", "The cosine.")
-tan = _unary("Tan", "tan", "The tangent.")
-asin = _unary("Asin", "asin", "The inverse sine.")
-acos = _unary("Acos", "acos", "The inverse cosine.")
-atan = _unary("Atan", "atan", "The inverse tangent.")
-sinh = _unary("Sinh", "sinh", "The hyperbolic sine.")
-cosh = _unary("Cosh", "cosh", "The hyperbolic cosine.")
-tanh = _unary("Tanh", "tanh", "The hyperbolic tangent.")
-asinh = _unary("Asinh", "asinh", "The inverse hyperbolic sine.")
-acosh = _unary("Acosh", "acosh", "The inverse hyperbolic cosine.")
-atanh = _unary("Atanh", "atanh", "The inverse hyperbolic tangent.")
-sigmoid = _unary("Sigmoid", "sigmoid", "1 / (1 + exp(-x))")
-erf = _unary("Erf", "erf", "The error function.")
-erfc = _unary("Erfc", "erfc", "1 - erf(x), exact where that is tiny")
-floor = _unary("Floor", "floor", "The greatest integer that is not greater.")
-ceil = ceiling = _unary("Ceil", "ceil", "The least integer that is not less.")
-rint = _unary("Rint", "round", "The nearest integer, halves to even.")
-is_nan = _unary("IsNan", "isnan", "Whether x is NaN.")
-is_inf = _unary("IsInf", "isinf", "Whether x is infinite.")
-is_finite = _unary("IsFinite", "isfinite", "Whether x is a number and not infinite.")
-logical_not = _unary("LogicalNot", "logical_not", "not x")
-
-
-def abs(x: Any, name: str | None = None) -> Tensor:
-    """The absolute value."""
-    return unary("Abs", "abs", x, name)
+def inverse(x: Any, name: str | None = None) -> Tensor:
+    """1 / x"""
+    return unary("Inv", "reciprocal", x, name)
 
 
 def round(x: Any, name: str | None = None) -> Tensor:
@@ -104,44 +62,7 @@ def round(x: Any, name: str | None = None) -> Tensor:
     return unary("Round", "identity" if tensor.dtype.is_integer else "round", tensor, name)
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """log(sigmoid(x))"""
-    return unary("Neg", ops.log_sigmoid, x, name, "LogSigmoid")
-
-
 # two inputs
-add = _binary("AddV2", "add", "x + y", "Add")
-add_v2 = add
-subtract = sub = _binary("Sub", "subtract", "x - y")
-multiply = mul = _binary("Mul", "multiply", "x * y")
-floormod = mod = _binary("FloorMod", "remainder", "The remainder, with the sign of y.")
-truncatemod = _binary("TruncateMod", "fmod", "The remainder, with the sign of x.")
-maximum = _binary("Maximum", "maximum", "The greater one.")
-minimum = _binary("Minimum", "minimum", "The smaller one.")
-squared_difference = _binary(
-    "SquaredDifference", lambda x, y: ops.square(x - y), "(x - y) * (x - y)"
-)
-atan2 = _binary("Atan2", "atan2", "The angle of the point (y, x).")
-equal = _binary("Equal", "equal", "x == y")
-not_equal = _binary("NotEqual", "not_equal", "x != y")
-less = _binary("Less", "less", "x < y")
-less_equal = _binary("LessEqual", "less_equal", "x <= y")
-greater = _binary("Greater", "greater", "x > y")
-greater_equal = _binary("GreaterEqual", "greater_equal", "x >= y")
-logical_and = _binary("LogicalAnd", "logical_and", "x and y")
-logical_or = _binary("LogicalOr", "logical_or", "x or y")
-bitwise_and = _binary("BitwiseAnd", "bitwise_and", "x & y")
-bitwise_or = _binary("BitwiseOr", "bitwise_or", "x | y")
-bitwise_xor = _binary("BitwiseXor", "bitwise_xor", "x ^ y")
-left_shift = _binary("LeftShift", "left_shift", "x << y")
-right_shift = _binary("RightShift", "right_shift", "x >> y")
-
-
-def invert(x: Any, name: str | None = None) -> Tensor:
-    """Bitwise not."""
-    return unary("Invert", "bitwise_not", x, name)
-
-
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Logical exclusive or."""
     return binary("LogicalAnd", "logical_xor", x, y, name)
@@ -201,32 +122,6 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         if a.dtype.is_floating:
             return graph.emit("RealDiv", [a, b], "divide", name=scope).outputs[0]
         return graph.emit("FloorDiv", [a, b], floored, name=scope).outputs[0]
-
-
-def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The quotient, rounded down."""
-    return binary("FloorDiv", floored, x, y, name, "floordiv")
-
-
-floor_div = floordiv
-
-
-def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The quotient, rounded towards zero."""
-    return binary("TruncateDiv", cut_off, x, y, name)
-
-
-def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, and 0 where y is 0."""
-    return binary("DivNoNan", safe_quotient, x, y, name, "div_no_nan")
-
-
-def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x * y, and 0 where y is 0 even if x is NaN or infinite."""
-    return binary(
-        "MulNoNan", lambda a, b: ops.select(ops.equal(b, 0), 0, a * b), x, y, name,
-        "multiply_no_nan",
-    )  # fmt: skip
 
 
 def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
@@ -403,7 +298,7 @@ OPERATORS.update(
     greater=greater,
     greater_equal=greater_equal,
     neg=negative,
-    abs=abs,
+    abs=magnitude,
     invert=_operator_invert,
 )
 OPERATORS["and"] = _logical_or_bits("LogicalAnd", "logical_and", "bitwise_and", "and")

@@ -13,27 +13,20 @@
 ['acc', 'loss']
 """
 
-from weft.tf1.keras import (
-    activations,
-    backend,
-    callbacks,
-    constraints,
-    datasets,
-    initializers,
-    layers,
-    losses,
-    metrics,
-    models,
-    optimizers,
-    preprocessing,
-    regularizers,
-    utils,
-)  # fmt: skip
-from weft.tf1.keras.engine.input_layer import Input
-from weft.tf1.keras.engine.model import Model, Sequential
+from weft import exports as _exports
 
-__all__ = [
-    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "constraints",
-    "datasets", "initializers", "layers", "losses", "metrics", "models", "optimizers",
-    "preprocessing", "regularizers", "utils",
-]  # fmt: skip
+_PARTS = (
+    "activations", "backend", "callbacks", "constraints", "datasets", "initializers", "layers",
+    "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils",
+)  # fmt: skip
+
+# On first use, so that `tf.layers`, which is made of Keras's layers, loads no trainer
+_exports.gather(globals(), "Input", "Model", "Sequential", *_PARTS)
+_exports.lazy(
+    globals(),
+    {
+        "weft.tf1.keras": _PARTS,
+        "weft.tf1.keras.engine.input_layer": ["Input"],
+        "weft.tf1.keras.engine.model": ["Model", "Sequential"],
+    },
+)

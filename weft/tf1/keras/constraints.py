@@ -43,7 +43,12 @@ def _between(w: Any, axis: Any, low: float, high: float, rate: float = 1.0) -> A
 
 
 class MaxNorm(Constraint):
-    """Limits norms along `axis` to `max_value`."""
+    """Limits norms along `axis` to `max_value`.
+
+    Args:
+        max_value: the largest norm.
+        axis: along which norms are taken, or several.
+    """
 
     def __init__(self, max_value: float = 2, axis: Any = 0) -> None:
         self.max_value, self.axis = max_value, axis
@@ -62,7 +67,11 @@ class NonNeg(Constraint):
 
 
 class UnitNorm(Constraint):
-    """Makes norms along `axis` 1."""
+    """Makes norms along `axis` 1.
+
+    Args:
+        axis: along which norms are taken, or several.
+    """
 
     def __init__(self, axis: Any = 0) -> None:
         self.axis = axis
@@ -73,7 +82,13 @@ class UnitNorm(Constraint):
 
 
 class MinMaxNorm(Constraint):
-    """Moves norms along `axis` into bounds, by `rate` of the way."""
+    """Moves norms along `axis` into bounds, by `rate` of the way.
+
+    Args:
+        min_value, max_value: the bounds.
+        rate: the part of the way, from 0 to 1.
+        axis: along which norms are taken, or several.
+    """
 
     def __init__(
         self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Any = 0
@@ -94,6 +109,9 @@ NAMES: Final[dict[str, Any]] = {
 
 def get(identifier: Any) -> Any:
     """A constraint by name or configuration; other values as they are.
+
+    Args:
+        identifier: a name, a configuration, a constraint or `None`.
 
     Raises:
         UnknownKeyError: the name is unknown.

@@ -86,6 +86,9 @@ NAMES: Final[dict[str, Callable[..., Any]]] = {
 def get(identifier: Any) -> Any:
     """An initializer by name or configuration; other values as they are.
 
+    Args:
+        identifier: a name, a configuration, an initializer or `None`.
+
     Raises:
         UnknownKeyError: the name is unknown.
     """
@@ -98,5 +101,11 @@ deserialize = get
 
 
 def filled(initializer: Any, shape: Sequence[int], dtype: Any) -> Any:
-    """The tensor of an initializer, whatever its signature."""
+    """The tensor of an initializer, whatever its signature.
+
+    Args:
+        initializer: called with `shape`, and with `dtype` if it takes one.
+        shape: of the tensor.
+        dtype: of the tensor.
+    """
     return base.call(initializer, shape, dtype)

@@ -26,6 +26,7 @@ def model_from_config(
     """A model from class name and configuration.
 
     Args:
+        config: both, as `get_config` of a model's class gives them.
         custom_objects: custom classes and functions by name.
 
     Raises:
@@ -36,7 +37,12 @@ def model_from_config(
 
 
 def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """A model from the result of `to_json`, without weights; no code is run."""
+    """A model from the result of `to_json`, without weights; no code is run.
+
+    Args:
+        json_string: the text.
+        custom_objects: custom classes and functions by name.
+    """
     return model_from_config(json.loads(json_string), custom_objects)
 
 
@@ -46,6 +52,7 @@ def load_model(
     """A model that `Model.save`, here or in Keras, wrote; no code is run.
 
     Args:
+        filepath: the file, or the folder.
         custom_objects: custom classes and functions by name.
         compile: whether to compile it as it was.
 
@@ -60,6 +67,7 @@ def clone_model(model: Any, input_tensors: Any = None) -> Any:
     """A model with the same layers and new weights.
 
     Args:
+        model: of which inputs and outputs are known.
         input_tensors: inputs to call it on.
     """
     if not isinstance(model, Model):

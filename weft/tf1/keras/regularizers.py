@@ -29,7 +29,11 @@ class Regularizer:
 
 
 class L1L2(Regularizer):
-    """l1 * sum(abs(x)) + l2 * sum(x ** 2)"""
+    """l1 * sum(abs(x)) + l2 * sum(x ** 2)
+
+    Args:
+        l1, l2: factors of the two terms.
+    """
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
         self.l1, self.l2 = float(l1), float(l2)
@@ -45,17 +49,29 @@ class L1L2(Regularizer):
 
 
 def l1(l: float = 0.01) -> L1L2:
-    """l * sum(abs(x))"""
+    """l * sum(abs(x))
+
+    Args:
+        l: the factor.
+    """
     return L1L2(l1=l)
 
 
 def l2(l: float = 0.01) -> L1L2:
-    """l * sum(x ** 2)"""
+    """l * sum(x ** 2)
+
+    Args:
+        l: the factor.
+    """
     return L1L2(l2=l)
 
 
 def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
-    """l1 * sum(abs(x)) + l2 * sum(x ** 2)"""
+    """l1 * sum(abs(x)) + l2 * sum(x ** 2)
+
+    Args:
+        l1, l2: factors of the two terms.
+    """
     return L1L2(l1, l2)
 
 
@@ -64,6 +80,9 @@ NAMES: Final[dict[str, Any]] = {"L1L2": L1L2, "l1": l1, "l2": l2, "l1_l2": l1_l2
 
 def get(identifier: Any) -> Any:
     """A regularizer by name or configuration; other values as they are.
+
+    Args:
+        identifier: a name, a configuration, a function or `None`.
 
     Raises:
         UnknownKeyError: the name is unknown.

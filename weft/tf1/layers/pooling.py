@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.layers.convolution import form_of
-from weft.tf1.nn import pooling
-from weft.tf1.variable.variable_scope import variable_scope
+from weft.tf1.keras.engine.graph_state import snake
+from weft.tf1.keras.layers import pooling as keras
+from weft.tf1.layers.scoped import Scoped
 
-_OPS: Final = {
-    (2, "MAX"): pooling.max_pool, (2, "AVG"): pooling.avg_pool,
-    (3, "MAX"): pooling.max_pool3d, (3, "AVG"): pooling.avg_pool3d,
-}  # fmt: skip
+__all__ = [
+    "average_pooling1d", "average_pooling2d", "average_pooling3d", "max_pooling1d",
+    "max_pooling2d", "max_pooling3d",
+]  # fmt: skip
 
 
-def _pooling(spatial: int, mode: str) -> Callable[..., Tensor]:
-    title = f"{'max' if mode == 'MAX' else 'average'}_pooling{spatial}d"
-
-    own: Any = _OPS.get((spatial, mode))
+def _pooling(name: str, rank: int) -> Callable[..., Tensor]:
+    title = f"{name}Pooling{rank}D"
+    kind: Any = type(title, (Scoped, getattr(keras, title)), {"__module__": __name__})
 
     def layer(
         inputs: Any,
@@ -29,24 +28,24 @@ def _pooling(spatial: int, mode: str) -> Callable[..., Tensor]:
         data_format: str = "channels_last",
         name: str | None = None,
     ) -> Tensor:
-        form = form_of(spatial, data_format)
-        window = [pool_size] * spatial if isinstance(pool_size, int) else pool_size
-        with variable_scope(name, default_name=title):
-            if own is None:  # as in TensorFlow, which has no operation for one dimension
-                return pooling.pool(
-                    inputs, window, mode, padding.upper(), strides=strides, data_format=form
-                )
-            return own(inputs, window, strides, padding.upper(), form)
+        return kind(pool_size, strides, padding, data_format, _scope=name)(inputs)
 
-    layer.__name__ = layer.__qualname__ = title
-    what = "greatest element" if mode == "MAX" else "mean"
-    layer.__doc__ = f"The {what} of each window, in {spatial} dimensions."
+    layer.__name__ = layer.__qualname__ = snake(title)
+    what = "greatest element" if name == "Max" else "mean"
+    layer.__doc__ = f"""The {what} of each window, in {rank} dimensions.
+
+    Args:
+        inputs: a tensor, or an array.
+        pool_size: the window's sizes.
+        strides: distances between windows.
+        padding: `"valid"` or `"same"`.
+        data_format: `"channels_last"` or `"channels_first"`.
+        name: of the variable scope; `{snake(title)}` by default, made unique.
+    """
     return layer
 
 
-max_pooling1d = _pooling(1, "MAX")
-max_pooling2d = _pooling(2, "MAX")
-max_pooling3d = _pooling(3, "MAX")
-average_pooling1d = _pooling(1, "AVG")
-average_pooling2d = _pooling(2, "AVG")
-average_pooling3d = _pooling(3, "AVG")
+max_pooling1d, max_pooling2d, max_pooling3d = (_pooling("Max", n) for n in (1, 2, 3))
+average_pooling1d, average_pooling2d, average_pooling3d = (
+    _pooling("Average", n) for n in (1, 2, 3)
+)

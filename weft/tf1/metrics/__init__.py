@@ -3,8 +3,8 @@
 Absent: the metrics of rankings (`recall_at_k`, `precision_at_k`, `average_precision_at_k`).
 """
 
-from weft import exports
+from weft import exports as _exports
 from weft.tf1.metrics.confusion import *
 from weft.tf1.metrics.mean import *
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -1,6 +1,6 @@
 """`tf.nn`: building blocks of neural networks."""
 
-from weft import exports
+from weft import exports as _exports
 from weft.tf1.elementwise.arithmetic import log_sigmoid as log_sigmoid
 from weft.tf1.elementwise.arithmetic import sigmoid as sigmoid
 from weft.tf1.elementwise.arithmetic import tanh as tanh
@@ -21,4 +21,4 @@ from weft.tf1.random.candidate import *
 max_pool2d = max_pool
 avg_pool2d = avg_pool
 
-exports.gather(globals(), "rnn_cell")
+_exports.gather(globals(), "rnn_cell")

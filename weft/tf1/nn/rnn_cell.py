@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+from weft.documentation import arguments_of
 from weft.errors import ArgumentError
+from weft.ops.sequence import cell_equation
 from weft.tf1.creation import zeros
 from weft.tf1.elementwise.arithmetic import matmul, sigmoid, tanh
 from weft.tf1.elementwise.clip import clip_by_value
@@ -20,6 +23,11 @@ from weft.tf1.shape.arrangement import concat, split
 from weft.tf1.variable.initializer import constant_initializer, zeros_initializer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
 
+__all__ = [
+    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "GRUCell", "LSTMCell",
+    "LSTMStateTuple", "MultiRNNCell", "RNNCell", "ResidualWrapper",
+]  # fmt: skip
+
 Function = Callable[..., Any]
 
 
@@ -28,6 +36,12 @@ class RNNCell:
 
     `cell(inputs, state)` returns the output and the next state. Variables that `build` or `call`
     get by `get_variable` are created once, in a scope of the cell's name.
+
+    Args:
+        trainable: whether training changes its variables.
+        name: of its scope; by default the class's, made unique.
+        dtype: of its variables; that of the first inputs by default.
+        others: further options of TensorFlow's, which change nothing.
     """
 
     def __init__(
@@ -107,8 +121,15 @@ def _snake(name: str) -> str:
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", inner).lower()
 
 
+@arguments_of(RNNCell)
 class BasicRNNCell(RNNCell):
-    """`output = state = activation(concat(inputs, state) @ kernel + bias)`."""
+    """`output = state = activation(concat(inputs, state) @ kernel + bias)`.
+
+    Args:
+        num_units: the width of the state.
+        activation: of the output; tanh by default.
+        reuse: whether to share the variables of an earlier cell of this name.
+    """
 
     def __init__(
         self, num_units: int, activation: Function | None = None, reuse: bool | None = None,
@@ -142,11 +163,19 @@ class BasicRNNCell(RNNCell):
         return output, output
 
 
+@arguments_of(RNNCell)
 class GRUCell(RNNCell):
     """A gated recurrent unit: r and u are gates, c the candidate, `u * state + (1 - u) * c`.
 
     Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder" (2014), with the reset
     gate before the matmul, as in TensorFlow.
+
+    Args:
+        num_units: the width of the state.
+        activation: of the candidate; tanh by default.
+        kernel_initializer: initial values of the kernels.
+        bias_initializer: initial values of the biases; by default 1 for gates, 0 for the candidate.
+        reuse: whether to share the variables of an earlier cell of this name.
     """
 
     def __init__(
@@ -187,17 +216,23 @@ class GRUCell(RNNCell):
         gates = sigmoid(_affine([inputs, state], self._gate_kernel, self._gate_bias))
         r, u = split(gates, 2, 1)
         c = self._activation(_affine([inputs, r * state], self._kernel, self._bias))
-        new = u * state + (1 - u) * c
+        new = cell_equation.mixed(u, state, c)
         return new, new
 
 
 class LSTMStateTuple(NamedTuple):
-    """The state of an LSTM: cell and output."""
+    """The state of an LSTM: cell and output.
+
+    Args:
+        c: the cell.
+        h: the output.
+    """
 
     c: Any
     h: Any
 
 
+@arguments_of(RNNCell)
 class LSTMCell(RNNCell):
     """Long short-term memory, with optional peepholes and projection.
 
@@ -208,8 +243,11 @@ class LSTMCell(RNNCell):
         initializer: of kernels.
         num_proj: the width of the output, a projection of the cell's output.
         proj_clip: the output is clipped to this magnitude.
+        num_unit_shards, num_proj_shards: accepted for old programs.
         forget_bias: added to the forget gate.
         state_is_tuple: the state is an `LSTMStateTuple`; else both are concatenated.
+        activation: of the new values and of the cell; tanh by default.
+        reuse: whether to share the variables of an earlier cell of this name.
     """
 
     def __init__(
@@ -254,19 +292,17 @@ class LSTMCell(RNNCell):
     def call(self, inputs: Any, state: Any) -> Any:
         """One step."""
         c, h = state if self._tuple else split(state, [self._units, self.output_size], 1)
-        i, j, f, o = split(_affine([inputs, h], self._kernel, self._bias), 4, 1)
-        if self._diagonals:
-            f, i = f + self._diagonals[0] * c, i + self._diagonals[1] * c
-        c = sigmoid(f + self._forget_bias) * c + sigmoid(i) * self._activation(j)
-        c = _clipped(c, self._clips[0])
-        if self._diagonals:
-            o = o + self._diagonals[2] * c
-        h = sigmoid(o) * self._activation(c)
+        h, c = cell_equation.lstm(
+            split(_affine([inputs, h], self._kernel, self._bias), 4, 1), c, "info", sigmoid,
+            self._activation, self._forget_bias, self._diagonals,
+            partial(_clipped, limit=self._clips[0]),
+        )  # fmt: skip
         if self._projected is not None:
             h = _clipped(matmul(h, self._projection), self._clips[1])
         return h, LSTMStateTuple(c, h) if self._tuple else concat([c, h], 1)
 
 
+@arguments_of(LSTMCell)
 class BasicLSTMCell(LSTMCell):
     """Long short-term memory: `LSTMCell` without peepholes and projection."""
 
@@ -283,6 +319,10 @@ class BasicLSTMCell(LSTMCell):
 
 class MultiRNNCell(RNNCell):
     """Stacked cells: each takes the output of the one below.
+
+    Args:
+        cells: from the first to the last.
+        state_is_tuple: the state is a tuple of theirs; else all are concatenated.
 
     Raises:
         ArgumentError: there are no cells.
@@ -346,7 +386,16 @@ class _Wrapper(RNNCell):
 
 
 class DropoutWrapper(_Wrapper):
-    """A cell with dropout of inputs, outputs and states, drawn anew at each step."""
+    """A cell with dropout of inputs, outputs and states, drawn anew at each step.
+
+    Args:
+        cell: the wrapped cell.
+        input_keep_prob, output_keep_prob, state_keep_prob: fractions of the elements that are kept,
+            numbers or tensors.
+        variational_recurrent: not supported.
+        input_size, dtype: accepted for old programs.
+        seed: of the random numbers.
+    """
 
     def __init__(
         self, cell: RNNCell, input_keep_prob: Any = 1.0, output_keep_prob: Any = 1.0,
@@ -378,7 +427,12 @@ def _keeps_all(keep: Any) -> bool:
 
 
 class ResidualWrapper(_Wrapper):
-    """A residual cell: adds inputs to outputs, or applies `residual_fn(inputs, outputs)`."""
+    """A residual cell: adds inputs to outputs, or applies `residual_fn(inputs, outputs)`.
+
+    Args:
+        cell: the wrapped cell.
+        residual_fn: used instead of a sum.
+    """
 
     def __init__(self, cell: RNNCell, residual_fn: Function | None = None) -> None:
         super().__init__(cell)
@@ -393,7 +447,12 @@ class ResidualWrapper(_Wrapper):
 
 
 class DeviceWrapper(_Wrapper):
-    """A cell on a device; there is only one."""
+    """A cell on a device; there is only one.
+
+    Args:
+        cell: the wrapped cell.
+        device: accepted for old programs.
+    """
 
     def __init__(self, cell: RNNCell, device: Any) -> None:
         del device

@@ -8,9 +8,9 @@
 ...         writer.add_summary(sess.run(summary), global_step=1)
 """
 
-from weft import exports
+from weft import exports as _exports
 from weft.tf1.summary.operation import *
 from weft.tf1.summary.proto import *
 from weft.tf1.summary.writer import *
 
-exports.gather(globals())
+_exports.gather(globals())

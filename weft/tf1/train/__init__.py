@@ -1,6 +1,6 @@
 """`tf.train`: optimizers, learning rates, the global step."""
 
-from weft import exports
+from weft import exports as _exports
 from weft.tf1.summary.proto import summary_iterator as summary_iterator
 from weft.tf1.train.checkpoint_reader import *
 from weft.tf1.train.checkpoint_state import *
@@ -22,4 +22,4 @@ from weft.tf1.train.optimizer import *
 from weft.tf1.train.queue_runner import *
 from weft.tf1.train.saver import *
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft import ops
+from weft.documentation import arguments_of
 from weft.errors import GraphError
 from weft.ir.node import Value
 from weft.tf1.control.dependency import group
@@ -40,6 +41,9 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
     """The step counter, or `None`.
 
     It is the variable in `GraphKeys.GLOBAL_STEP`, or the one named `global_step`.
+
+    Args:
+        graph: the default graph if left out.
     """
     graph = graph or get_default_graph()
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -50,6 +54,9 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
 
 def create_global_step(graph: Graph | None = None) -> Variable:
     """Create the step counter.
+
+    Args:
+        graph: the default graph if left out.
 
     Raises:
         GraphError: there is one already.
@@ -66,13 +73,22 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The step counter, created if there is none."""
+    """The step counter, created if there is none.
+
+    Args:
+        graph: the default graph if left out.
+    """
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The step counter's value in a session."""
+    """The step counter's value in a session.
+
+    Args:
+        sess: the session.
+        global_step_tensor: the step counter.
+    """
     return int(sess.run(global_step_tensor))
 
 
@@ -102,7 +118,16 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down."""
+    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down.
+
+    Args:
+        learning_rate: the rate of the first step.
+        global_step: the number of steps so far.
+        decay_steps: the steps after which the decay is `decay_rate`.
+        decay_rate: how much the rate falls.
+        staircase: whether it falls in jumps, one after each `decay_steps`.
+        name: of the operation.
+    """
 
     def formula(rate: Value, step: Value, steps: Value, factor: Value) -> Value:
         return rate * ops.power(factor, _floored(step / steps, staircase))
@@ -111,6 +136,7 @@ def exponential_decay(
     return _decay("ExponentialDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@arguments_of(exponential_decay)
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -128,6 +154,7 @@ def inverse_time_decay(
     return _decay("InverseTimeDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@arguments_of(exponential_decay)
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -145,6 +172,7 @@ def natural_exp_decay(
     return _decay("NaturalExpDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@arguments_of(exponential_decay)
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -154,7 +182,14 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """From learning_rate to end_learning_rate along (1 - step / decay_steps) ** power."""
+    """From learning_rate to end_learning_rate along (1 - step / decay_steps) ** power.
+
+    Args:
+        decay_steps: the steps of the way.
+        end_learning_rate: the last rate.
+        power: the exponent; 1 is a straight line.
+        cycle: go on after `decay_steps`, from a lower rate each time.
+    """
 
     def formula(rate: Value, step: Value, steps: Value, end: Value, degree: Value) -> Value:
         if cycle:
@@ -166,6 +201,7 @@ def polynomial_decay(
     return _decay("PolynomialDecay", name, learning_rate, global_step, numbers, formula)
 
 
+@arguments_of(exponential_decay)
 def cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -173,7 +209,12 @@ def cosine_decay(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """From learning_rate to alpha * learning_rate along half a cosine (SGDR, 2016)."""
+    """From learning_rate to alpha * learning_rate along half a cosine (SGDR, 2016).
+
+    Args:
+        decay_steps: the steps of the way.
+        alpha: the part of the rate that is left in the end.
+    """
 
     def formula(rate: Value, step: Value, steps: Value, least: Value) -> Value:
         share = ops.minimum(step, steps) / steps
@@ -185,7 +226,14 @@ def cosine_decay(
 def piecewise_constant(
     x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
-    """values[0] up to boundaries[0], inclusive; then values[1], and so on."""
+    """values[0] up to boundaries[0], inclusive; then values[1], and so on.
+
+    Args:
+        x: the number of steps so far.
+        boundaries: the last step of each value but the last.
+        values: the rates, one more than boundaries.
+        name: of the operation.
+    """
     if len(values) != len(boundaries) + 1:
         raise fail(
             GraphError,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.train.callbacks.averaging import *
 from weft.train.callbacks.callback import Callback as Callback
 from weft.train.callbacks.early_stopping import EarlyStopping as EarlyStopping
@@ -11,4 +11,4 @@ from weft.train.callbacks.monitors import *
 from weft.train.callbacks.progress_bar import ProgressBar as ProgressBar
 from weft.train.callbacks.timer import Timer as Timer
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.train.loggers.csv_logger import CSVLogger as CSVLogger
 from weft.train.loggers.logger import Logger as Logger
 from weft.train.loggers.tensorboard_logger import TensorBoardLogger as TensorBoardLogger
 
-exports.gather(globals())
+_exports.gather(globals())

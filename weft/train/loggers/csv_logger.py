@@ -20,6 +20,8 @@ class CSVLogger(Logger):
     The folder is `save_dir/name/version_N`, created with the first row.
 
     Args:
+        save_dir: the folder of all runs.
+        name: the folder of these runs in it.
         version: a number or a name; by default the next free number.
         flush_logs_every_n_steps: the maximum number of buffered rows.
 

@@ -18,6 +18,8 @@ class TensorBoardLogger(Logger):
     """Writes event files to `save_dir/name/version_N`, created with the first event.
 
     Args:
+        save_dir: the folder of all runs.
+        name: the folder of these runs in it.
         version: a number or a name; by default the next free number.
         options: of `weft.utils.tensorboard.SummaryWriter`.
 

@@ -98,7 +98,7 @@ def scan(job: Job, batch: Batch) -> list[Value | Same]:
     def batched(function: Subgraph, flags: Sequence[bool]) -> Any:
         return batch(function, flags, job.size, job.fresh_bits)
 
-    flags, inner = _settled(body, carried, job.mapped, batched)
+    flags, inner = _converged(body, carried, job.mapped, batched)
     wanted = [*flags[:carried], *inner.mapped[carried:]]
     first = carried + job.attrs["mapped"]
     xs = [
@@ -114,7 +114,7 @@ def scan(job: Job, batch: Batch) -> list[Value | Same]:
     return _told([*found[:carried], *stacks], wanted)
 
 
-def _settled(
+def _converged(
     body: Subgraph, carried: int, mapped: Sequence[bool], batched: Callable[..., Any]
 ) -> tuple[list[bool], Any]:
     """Which inputs are batched once the carry has converged, and the batched body."""
@@ -141,7 +141,7 @@ def while_loop(job: Job, batch: Batch) -> list[Value | Same]:
     def batched(function: Subgraph, flags: Sequence[bool]) -> Any:
         return batch(function, flags, job.size, job.fresh_bits)
 
-    flags, inner = _settled(body, carried, job.mapped, batched)
+    flags, inner = _converged(body, carried, job.mapped, batched)
     holds = batched(condition, flags)
     if holds.mapped[0]:
         return _EndingApart(job, batched, flags).run()
@@ -169,7 +169,7 @@ class _EndingApart:
         carry = zip(job.xs[: self.carried], flags, strict=False)
         wide = [m or x.dtype.is_inexact for x, m in carry]
         wide += widened(job.xs[self.carried :], flags[self.carried :])
-        self.flags, inner = _settled(job.attrs["body"], self.carried, wide, batched)
+        self.flags, inner = _converged(job.attrs["body"], self.carried, wide, batched)
         self.holds = batched(job.attrs["condition"], self.flags)
         self.stacked: list[bool] = [*inner.mapped[self.carried :]]
         wanted = [*self.flags[: self.carried], *self.stacked]

@@ -1,6 +1,6 @@
 """PyTorch's `torch.utils.data`: datasets, samplers, `DataLoader`."""
 
-from weft import exports
+from weft import exports as _exports
 from weft.utils.data import distributed as distributed
 from weft.utils.data.collate import *
 from weft.utils.data.dataset import *
@@ -8,4 +8,4 @@ from weft.utils.data.fetch import *
 from weft.utils.data.loader import DataLoader as DataLoader
 from weft.utils.data.sampler import *
 
-exports.gather(globals(), "distributed")
+_exports.gather(globals(), "distributed")

@@ -21,6 +21,9 @@ def default_collate(batch: Sequence[Any]) -> Any:
     Dicts and named tuples keep their type; tuples and lists become lists. Python's floats become
     float64, its integers int64.
 
+    Args:
+        batch: the samples, all of one structure.
+
     Raises:
         ShapeError: shapes differ.
         TreeError: sizes of tuples or keys of dicts differ.
@@ -86,7 +89,11 @@ def _sequences(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """NumPy arrays and numbers as tensors, also inside dicts, tuples and lists."""
+    """NumPy arrays and numbers as tensors, also inside dicts, tuples and lists.
+
+    Args:
+        data: arrays, numbers, or nested containers of them; other things are left as they are.
+    """
     if isinstance(data, np.ndarray | np.number | np.bool_):
         return tensor(data) if np.asarray(data).dtype.kind in "biufc" else data
     if isinstance(data, dict):

@@ -120,6 +120,10 @@ class StackDataset(Dataset[Any]):
 class Subset(Dataset[T]):
     """A subset of a dataset, by indices.
 
+    Args:
+        dataset: the whole dataset.
+        indices: of the samples, in order.
+
     Raises:
         UndefinedMethodError: a subclass has its own `__getitem__` and the inherited `__getitems__`,
             by which a loader would pass it over.
@@ -191,7 +195,11 @@ def gathered(dataset: Any, indices: Array) -> Any:
 
 
 class ConcatDataset(Dataset[Any]):
-    """One dataset after the other."""
+    """One dataset after the other.
+
+    Args:
+        datasets: datasets with sizes.
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -221,7 +229,11 @@ def _checked(index: int, size: int) -> int:
 
 
 class ChainDataset(IterableDataset[Any]):
-    """One iterable dataset after the other."""
+    """One iterable dataset after the other.
+
+    Args:
+        datasets: iterable datasets.
+    """
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -238,6 +250,11 @@ def random_split(
     dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None
 ) -> list[Subset[Any]]:
     """A random split into parts of these lengths, or of fractions that add up to 1.
+
+    Args:
+        dataset: the whole dataset.
+        lengths: the sizes of the parts, or their shares.
+        generator: draws the order; the global one by default.
 
     Raises:
         ArgumentError: the lengths do not add up to the dataset's.

@@ -21,7 +21,14 @@ __all__ = ["WorkerInfo", "get_worker_info"]
 
 
 class WorkerInfo(NamedTuple):
-    """Information about this worker process."""
+    """Information about this worker process.
+
+    Attributes:
+        id: its number, from 0 on.
+        num_workers: the number of workers.
+        seed: of what it draws.
+        dataset: its copy of the dataset.
+    """
 
     id: int
     num_workers: int

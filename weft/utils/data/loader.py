@@ -33,9 +33,13 @@ class DataLoader(Generic[T]):
             its rows. If it has `__getitems__`, that is asked for the samples of a whole batch.
         batch_size: None yields single samples.
         shuffle: use a `RandomSampler`; otherwise in order, or as `sampler` or `batch_sampler` say.
+        sampler: gives the order: indices of samples. Excludes `shuffle`.
+        batch_sampler: gives lists of indices, one for each batch. Excludes `batch_size`, `shuffle`,
+            `sampler` and `drop_last`.
         num_workers: the number of worker processes; none by default.
         collate_fn: makes a batch from a list of samples; `default_collate` by default.
         pin_memory: accepted; there is no other memory to copy to.
+        drop_last: whether a last batch of fewer samples is left out.
         timeout: seconds to wait for a worker's batch; 0 waits forever.
         worker_init_fn: called in each worker with its index.
         multiprocessing_context: how processes start ("fork", "spawn", "forkserver"), or "thread"

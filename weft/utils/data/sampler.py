@@ -26,7 +26,11 @@ _BLOCK = 1024
 
 
 class Sampler(Generic[T]):
-    """Yields indices of samples, or lists of them; a subclass has `__iter__`."""
+    """Yields indices of samples, or lists of them; a subclass has `__iter__`.
+
+    Args:
+        data_source: no effect.
+    """
 
     def __init__(self, data_source: Any = None) -> None:
         del data_source
@@ -59,7 +63,11 @@ class OrderSampler(Sampler[int]):
 
 
 class SequentialSampler(OrderSampler):
-    """0, 1, 2, ..."""
+    """0, 1, 2, ...
+
+    Args:
+        data_source: a dataset, whose size counts.
+    """
 
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
@@ -98,7 +106,14 @@ class _Permuted(OrderSampler):
 
 
 class RandomSampler(_Permuted):
-    """A permutation, or draws with replacement; `num_samples` may exceed the dataset's size."""
+    """A permutation, or draws with replacement; `num_samples` may exceed the dataset's size.
+
+    Args:
+        data_source: a dataset, whose size counts.
+        replacement: whether an index may come again.
+        num_samples: the number of indices of a pass; the dataset's size by default.
+        generator: gives the seed of each pass; the global one by default.
+    """
 
     def __init__(
         self,
@@ -131,7 +146,12 @@ class RandomSampler(_Permuted):
 
 
 class SubsetRandomSampler(_Permuted):
-    """A permutation of given indices."""
+    """A permutation of given indices.
+
+    Args:
+        indices: of the samples.
+        generator: gives the seed of each pass; the global one by default.
+    """
 
     def __init__(self, indices: Sequence[Any], generator: Generator | None = None) -> None:
         super().__init__(generator)
@@ -147,7 +167,14 @@ class SubsetRandomSampler(_Permuted):
 
 
 class WeightedRandomSampler(OrderSampler):
-    """Indices drawn by weights, with or without replacement."""
+    """Indices drawn by weights, with or without replacement.
+
+    Args:
+        weights: of each index; they need not add up to 1.
+        num_samples: the number of indices of a pass.
+        replacement: whether an index may come again.
+        generator: gives the seed of each pass; the global one by default.
+    """
 
     def __init__(
         self,
@@ -186,7 +213,13 @@ class WeightedRandomSampler(OrderSampler):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of `batch_size` indices of another sampler."""
+    """Lists of `batch_size` indices of another sampler.
+
+    Args:
+        sampler: gives the indices.
+        batch_size: the number of indices in a list.
+        drop_last: whether a last list of fewer is left out.
+    """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         if batch_size < 1:
@@ -215,6 +248,14 @@ class DistributedSampler(OrderSampler):
 
     Without `drop_last`, the first samples are repeated to fill the last round, as in PyTorch. Rank
     and number of ranks come from `weft.distributed` by default.
+
+    Args:
+        dataset: its size counts.
+        num_replicas: the number of ranks.
+        rank: this rank.
+        shuffle: whether each epoch has an order of its own.
+        seed: of the orders; the same on all ranks.
+        drop_last: whether to leave out samples rather than to repeat some.
     """
 
     def __init__(

@@ -1,11 +1,11 @@
-"""Layers divided among ranks: `parallelize_module` and the styles of its plans."""
+"""Tensor parallelism: `parallelize_module` and the styles of its plans."""
 
 from __future__ import annotations
 
-from weft import exports
+from weft import exports as _exports
 from weft.distributed.tensor.parallel.input_output import *
 from weft.distributed.tensor.parallel.parallelize_module import *
 from weft.distributed.tensor.parallel.style import ParallelStyle as ParallelStyle
 from weft.distributed.tensor.parallel.weight import *
 
-exports.gather(globals())
+_exports.gather(globals())

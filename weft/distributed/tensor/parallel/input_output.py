@@ -1,4 +1,4 @@
-"""Styles that change how arguments and results of any module lie."""
+"""Styles that redistribute the arguments and results of any module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Layouts = Placement | None | Sequence[Placement | None]
 
 
 class _Moves:
-    """Values by position that are moved from one placement to another; `None` stays."""
+    """Redistributes values by position from one placement to another; `None` is unchanged."""
 
     def __init__(self, name: str, what: str, source: Layouts, target: Layouts) -> None:
         self.source, self.target = _listed(source), _listed(target)
@@ -46,14 +46,14 @@ def _listed(layouts: Layouts) -> list[Placement | None]:
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Moves a module's arguments to where its parts want them.
+    """Redistributes a module's arguments.
 
     Args:
-        input_layouts: of each positional argument; `None` for what stays as it is.
-        desired_input_layouts: as the module is to get them.
-        input_kwarg_layouts: of keyword arguments, by name.
-        desired_input_kwarg_layouts: as the module is to get them.
-        use_local_output: True; the module gets ordinary tensors.
+        input_layouts: the placement of each positional argument; `None` to leave it unchanged.
+        desired_input_layouts: the placements that the module needs.
+        input_kwarg_layouts: the placements of keyword arguments, by name.
+        desired_input_kwarg_layouts: the placements that the module needs.
+        use_local_output: must be True; the module gets ordinary tensors.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class PrepareModuleInput(ParallelStyle):
             )
 
     def call(self, module: Module, forward: Forward, group: Group, args: Any, kwargs: Any) -> Any:
-        """`forward` of the moved arguments."""
+        """`forward` of the redistributed arguments."""
         if self._positional is not None:
             args = self._positional(args, group)
         found = dict(kwargs)
@@ -88,12 +88,12 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Moves a module's results to where they are wanted.
+    """Redistributes a module's results.
 
     Args:
-        output_layouts: of each result; `None` for what stays as it is.
-        desired_output_layouts: as callers are to get them.
-        use_local_output: True; results are ordinary tensors.
+        output_layouts: the placement of each result; `None` to leave it unchanged.
+        desired_output_layouts: the placements that callers need.
+        use_local_output: must be True; results are ordinary tensors.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class PrepareModuleOutput(ParallelStyle):
         )
 
     def call(self, module: Module, forward: Forward, group: Group, args: Any, kwargs: Any) -> Any:
-        """The moved results of `forward`."""
+        """The redistributed results of `forward`."""
         y = forward(*args, **kwargs)
         if isinstance(y, tuple | list):
             return type(y)(self._moves(y, group))
@@ -114,7 +114,15 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """`PrepareModuleInput` and `PrepareModuleOutput` of one module."""
+    """`PrepareModuleInput` and `PrepareModuleOutput` of one module.
+
+    Args:
+        input_layouts, desired_input_layouts: see `PrepareModuleInput`.
+        input_kwarg_layouts, desired_input_kwarg_layouts: see `PrepareModuleInput`.
+        use_local_input: must be True; the module gets ordinary tensors.
+        output_layouts, desired_output_layouts: see `PrepareModuleOutput`.
+        use_local_output: must be True; results are ordinary tensors.
+    """
 
     def __init__(
         self, *, input_layouts: Layouts = None, desired_input_layouts: Layouts = None,
@@ -135,7 +143,7 @@ class PrepareModuleInputOutput(ParallelStyle):
         )  # fmt: skip
 
     def call(self, module: Module, forward: Forward, group: Group, args: Any, kwargs: Any) -> Any:
-        """`forward` of moved arguments, its results moved."""
+        """`forward`, with its arguments and results redistributed."""
 
         def inner(*args: Any, **kwargs: Any) -> Any:
             return self._input.call(module, forward, group, args, kwargs)

@@ -1,4 +1,4 @@
-"""`parallelize_module`: a plan of how ranks share a model's layers, by the paths of modules."""
+"""`parallelize_module`: tensor parallelism by a plan of styles for the paths of modules."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def parallelize_module(
     module: M, device_mesh: DeviceMesh | None = None, parallelize_plan: Plan | None = None, *,
     src_data_rank: int | None = 0,
 ) -> M:  # fmt: skip
-    """Divide layers of a module among the ranks of a mesh, as a plan says.
+    """Shard layers of a module over the ranks of a mesh, as a plan specifies.
 
-    Parameters stay the same objects, of which each rank keeps its part; those that the plan does
-    not name stay whole, and so are their gradients. All ranks get the same data.
+    Parameters stay the same objects, of which each rank keeps its shard; those that the plan does
+    not name are replicated, with their gradients. All ranks must get the same data.
 
     Args:
-        device_mesh: of one dimension, as `mesh["tp"]`; all ranks if left out.
-        parallelize_plan: a style for the module, or styles by path; `*` in a path stands for any
-            name, as in `"layers.*.mlp.up"`.
-        src_data_rank: 0, so that all ranks begin with the values of the first; `None` where they
-            have the same already.
+        module: the module, which is changed in place.
+        device_mesh: with one dimension, as `mesh["tp"]`; by default all ranks.
+        parallelize_plan: a style for the module, or styles by path; `*` in a path matches any name,
+            as in `"layers.*.mlp.up"`.
+        src_data_rank: 0 to start with the first rank's values; `None` if all ranks have the same.
 
     Raises:
-        ArgumentError: a path of no module, a mesh of several dimensions, or a layer that a style
-            is not for.
-        ShapeError: a size that the number of ranks does not divide.
-        DistributedError: a module that has a style already, or is divided otherwise; or ranks with
-            models of other shapes.
+        ArgumentError: a path that matches no module, a mesh with several dimensions, or a style
+            that does not support the layer.
+        ShapeError: a size that is not divisible by the number of ranks.
+        DistributedError: a module that has a style or is sharded already, or ranks with models of
+            different shapes.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
@@ -76,7 +76,7 @@ def parallelize_module(
         found = module.get_submodule(path)
         style.apply(found, path, group)
         register_state_hooks(found)
-    memory_pool.empty_cache()  # whole parameters fit nothing that comes
+    memory_pool.empty_cache()  # memory of whole parameters fits no later tensor
     return module
 
 
@@ -100,7 +100,7 @@ def _styles(module: Module, plan: Plan | None) -> dict[str, ParallelStyle]:
 
 
 def _fits(path: str, pattern: str) -> bool:
-    """Whether each name of a path is as the pattern has it."""
+    """Whether each name of a path matches the pattern's."""
     names, wanted = path.split("."), pattern.split(".")
     pairs = zip(names, wanted, strict=False)
     return len(names) == len(wanted) and all([fnmatch.fnmatchcase(n, w) for n, w in pairs])

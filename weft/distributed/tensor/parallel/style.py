@@ -1,4 +1,4 @@
-"""What a plan says of a module: how its parameters are divided, and how its call goes."""
+"""The base of styles: how a module's parameters are sharded, and how it is called."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Forward = Callable[..., Any]
 
 
 class ParallelStyle(abc.ABC):
-    """How the ranks of a group share a module's work; a subclass says it."""
+    """How the ranks of a group share a module's work; subclasses define it."""
 
     def divide(self, module: Module, path: str, group: Group) -> None:
-        """Keep this rank's part of the parameters; of all of them unless a subclass says so."""
+        """Keep this rank's shards of parameters; by default all stay whole."""
         del module, path, group
 
     @abc.abstractmethod
     def call(self, module: Module, forward: Forward, group: Group, args: Any, kwargs: Any) -> Any:
-        """What the module's `forward` is on this rank, built of the one that it had before."""
+        """The module's `forward` on this rank, given its original one."""
 
     def apply(self, module: Module, path: str, group: Group) -> None:
-        """Make a module one that works so.
+        """Apply the style to a module, in place.
 
         Raises:
-            DistributedError: it has a style already.
+            DistributedError: it already has a style.
         """
         if isinstance(module, ParallelModule):
             raise DistributedError(
@@ -43,12 +43,12 @@ class ParallelStyle(abc.ABC):
 
 
 class ParallelModule(Module):
-    """A module that has a style: its class is a subclass of this one and of what it was before."""
+    """A module with a style: its class is a subclass of this class and its original class."""
 
     _parallel: tuple[ParallelStyle, Group]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """This rank's share of the work."""
+        """Run this rank's share of the work."""
         style, group = self._parallel
         return style.call(self, super().forward, group, args, kwargs)
 

@@ -1,4 +1,4 @@
-"""Styles of layers with weights: divided by columns, by rows, or by what the sequence is cut in."""
+"""Styles of layers with weights: sharded by columns or rows, or for a sharded sequence."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _LAST: Final = Shard(-1)
 
 
 class _WeightStyle(ParallelStyle):
-    """Of `Linear` and `Embedding`.
+    """A style of `Linear` and `Embedding`.
 
     Args:
-        input_layouts: how the argument lies when the module is called.
-        output_layouts: how the result is to lie.
-        use_local_output: True; results are ordinary tensors.
+        input_layouts: the placement of the argument.
+        output_layouts: the placement of the result.
+        use_local_output: must be True; results are ordinary tensors.
     """
 
     default_output: Placement = Replicate()
@@ -68,13 +68,18 @@ class _WeightStyle(ParallelStyle):
 
 
 class ColwiseParallel(_WeightStyle):
-    """Each rank computes a part of the output: of a `Linear`'s features, of an embedding's width.
+    """Each rank computes a shard of the output features of a `Linear` or an `Embedding`.
 
-    The argument is made whole on all ranks. The result is a part along the last dimension, unless
+    The argument is replicated. The result is sharded along the last dimension, unless
     `output_layouts` says otherwise.
 
+    Args:
+        input_layouts: the placement of the argument; by default `Replicate()`.
+        output_layouts: the placement of the result; by default `Shard(-1)`.
+        use_local_output: must be True; results are ordinary tensors.
+
     Raises:
-        ShapeError: a size that the number of ranks does not divide.
+        ShapeError: a size that is not divisible by the number of ranks.
 
     Source: Shoeybi et al., "Megatron-LM" (2019).
     """
@@ -82,7 +87,7 @@ class ColwiseParallel(_WeightStyle):
     default_output = _LAST
 
     def divide(self, module: Any, path: str, group: Group) -> None:
-        """Cut `Linear.weight` and `bias` by rows, `Embedding.weight` by columns."""
+        """Shard `Linear.weight` and `bias` by rows, `Embedding.weight` by columns."""
         self._check(module, path)
         if isinstance(module, Embedding):
             keep_part(module, "weight", 1, path, group)
@@ -92,7 +97,7 @@ class ColwiseParallel(_WeightStyle):
             keep_part(module, "bias", 0, path, group)
 
     def call(self, module: Any, forward: Forward, group: Group, args: Any, kwargs: Any) -> Any:
-        """Whole arguments in, parts of the result out."""
+        """Take replicated arguments, and return a sharded result."""
         x, layout = _argument(args, kwargs), self.input_layouts or Replicate()
         if isinstance(module, Embedding):
             x = redistribute(x, layout, Replicate(), group)
@@ -102,19 +107,25 @@ class ColwiseParallel(_WeightStyle):
 
 
 class RowwiseParallel(_WeightStyle):
-    """Each rank sums up a part of the input: of a `Linear`'s features, of an embedding's rows.
+    """Each rank computes a partial sum: over a shard of the input features, or of the table's rows.
 
-    A `Linear`'s argument is made a part along the last dimension, as `ColwiseParallel` gives it.
-    The sums of all ranks are added, whole on all of them unless `output_layouts` says otherwise.
+    A `Linear`'s argument is sharded along the last dimension, as `ColwiseParallel` returns it. The
+    partial sums are reduced; the result is replicated unless `output_layouts` says otherwise.
+
+    Args:
+        input_layouts: the placement of the argument; by default `Shard(-1)` for a `Linear`, and
+            `Replicate()` for the indices of an `Embedding`.
+        output_layouts: the placement of the result; by default `Replicate()`.
+        use_local_output: must be True; results are ordinary tensors.
     """
 
     def divide(self, module: Any, path: str, group: Group) -> None:
-        """Cut `Linear.weight` by columns, `Embedding.weight` by rows."""
+        """Shard `Linear.weight` by columns, `Embedding.weight` by rows."""
         self._check(module, path)
         keep_part(module, "weight", 0 if isinstance(module, Embedding) else 1, path, group)
 
     def call(self, module: Any, forward: Forward, group: Group, args: Any, kwargs: Any) -> Any:
-        """Parts of arguments in, sums over ranks out."""
+        """Take sharded arguments, and return sums over ranks."""
         x, layout, to = _argument(args, kwargs), self.input_layouts, self.output_layouts
         if isinstance(module, Embedding):
             x = redistribute(x, layout or Replicate(), Replicate(), group)
@@ -124,7 +135,7 @@ class RowwiseParallel(_WeightStyle):
         return found if module.bias is None else found + self._bias(module.bias, found, group)
 
     def _bias(self, bias: Any, y: Any, group: Group) -> Any:
-        """The bias as it is added to a rank's result, once to each element."""
+        """The bias to add to a rank's partial sum, so that the sum contains it once."""
         layout = self.output_layouts
         if not isinstance(layout, Shard):
             return bias
@@ -139,7 +150,7 @@ def _argument(args: Any, kwargs: Any) -> Any:
 
 
 def _looked_up(table: Any, ids: Any, group: Group) -> Any:
-    """Rows of an embedding that this rank has, zeros for those of others."""
+    """Rows of this rank's shard of an embedding, zeros for those of other shards."""
     rows = table.weight.shape[0]
     local = ids - group.index * rows
     own = (local >= 0) & (local < rows)
@@ -148,19 +159,18 @@ def _looked_up(table: Any, ids: Any, group: Group) -> Any:
         padding -= group.index * rows
         padding = padding if 0 <= padding < rows else None
     there = (ids >= 0) & (ids < table.num_embeddings)
-    local = where(own, local, where(there, 0, ids))  # what no rank has is refused by the lookup
-    found = embedding(local, table.weight, padding)
-    return where(own.unsqueeze(-1), found, 0.0)
+    local = where(own, local, where(there, 0, ids))  # the lookup raises where no rank has a row
+    return where(own.unsqueeze(-1), embedding(local, table.weight, padding), 0.0)
 
 
 class SequenceParallel(ParallelStyle):
-    """A layer that treats positions alike, such as `LayerNorm`, on each rank's part of a sequence.
+    """A layer that treats all positions alike, such as `LayerNorm`, on a sharded sequence.
 
-    Parameters stay whole; their gradients are sums over ranks.
+    Parameters are replicated; their gradients are summed over ranks.
 
     Args:
-        sequence_dim: the dimension that is cut.
-        use_local_output: True; results are ordinary tensors.
+        sequence_dim: the sharded dimension.
+        use_local_output: must be True; results are ordinary tensors.
     """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = True) -> None:
@@ -168,7 +178,7 @@ class SequenceParallel(ParallelStyle):
         self.sequence_dim = sequence_dim
 
     def call(self, module: Any, forward: Forward, group: Group, args: Any, kwargs: Any) -> Any:
-        """As on a whole sequence, on a part."""
+        """Call the layer on this rank's shard of the sequence."""
         named = module.named_parameters(remove_duplicate=False)
         whole = {path: for_divided_work(p, Replicate(), group) for path, p in named}
         with module.swapped(whole, tie_weights=False):
@@ -179,7 +189,7 @@ ColumnwiseParallel = ColwiseParallel
 
 
 def check_local(name: str, use_local_output: bool) -> None:
-    """Refuse what would need another kind of tensor."""
+    """Raise unless results are to be ordinary tensors."""
     if not use_local_output:
         raise ArgumentError(
             f"{name}: expected use_local_output=True, got {use_local_output!r}; results are "
@@ -188,11 +198,11 @@ def check_local(name: str, use_local_output: bool) -> None:
 
 
 def keep_part(module: Module, name: str, dim: int, path: str, group: Group) -> None:
-    """Make a parameter this rank's equal part of it along a dimension; it stays the same object.
+    """Keep this rank's shard of a parameter along a dimension; it stays the same object.
 
     Raises:
-        ShapeError: the number of ranks does not divide the size.
-        DistributedError: it is a part already.
+        ShapeError: the size is not divisible by the number of ranks.
+        DistributedError: it is already sharded.
     """
     p: Any = getattr(module, name)
     where_it_is = f"{path}.{name}".lstrip(".")

@@ -5,23 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
-from weft.eager.functions.elementwise.from_op import of_floats, of_one, with_attributes
+from weft.eager.functions.elementwise.from_op import of_one, with_attributes, written
 from weft.eager.tensor.dispatch import kind_of, recorded
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError
 from weft.ir.node import at_user_line
-from weft.ops.declaration import catalogue
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
-__all__ = ["celu", "elu", "gelu", "hardshrink", "leaky_relu", "relu6", "selu", "silu", "softplus"]
+__all__ = ["celu", "elu", "gelu", "hardshrink", "leaky_relu", "relu6"]
 
-relu6 = of_one("relu6", floats=True)
-selu = of_one("selu", floats=True)
-silu = of_one("silu", floats=True)
-softplus = of_floats("softplus", catalogue.softplus)
-
+relu6 = written(of_one("relu6", floats=True))
 
 leaky_relu_of: Final = with_attributes("leaky_relu")
 elu_of: Final = with_attributes("elu")
@@ -30,21 +25,25 @@ celu_of: Final = recorded(ops.celu)
 hardshrink_of: Final = recorded(ops.hardshrink)
 
 
+@written
 def leaky_relu(x: Any, negative_slope: float = 0.01) -> Tensor:
     """`x`, scaled by a slope where it is negative."""
     return leaky_relu_of.on(kind_of(x), *promoted(x, floats=True), alpha=float(negative_slope))
 
 
+@written
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
     """`x`, or `alpha * (exp(x) - 1)` where it is negative."""
     return elu_of.on(kind_of(x), *promoted(x, floats=True), alpha=float(alpha))
 
 
+@written
 def celu(x: Any, alpha: float = 1.0) -> Tensor:
     """`x`, or `alpha * (exp(x / alpha) - 1)` where it is negative."""
     return celu_of.on(kind_of(x), *promoted(x, floats=True), alpha=float(alpha))
 
 
+@written
 def gelu(x: Any, approximate: str = "none") -> Tensor:
     """`x` times the normal cumulative distribution function at `x`.
 
@@ -61,6 +60,7 @@ def gelu(x: Any, approximate: str = "none") -> Tensor:
     return gelu_of.on(kind_of(x), *promoted(x, floats=True), approximate=approximate == "tanh")
 
 
+@written
 def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """`x`, or 0 where it is between `-lambd` and `lambd`."""
     return hardshrink_of.on(kind_of(x), *promoted(x, floats=True), limit=float(lambd))

@@ -1,4 +1,4 @@
-"""Arithmetic, comparison and logic of two tensors, elementwise."""
+"""Binary elementwise functions with options; `declared` has the others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft import ops
-from weft.eager.functions.elementwise.division import floor_divide, fmod, remainder, truncated
-from weft.eager.functions.elementwise.from_op import both, logic, of_floats, of_two
+from weft.eager.functions.elementwise import declared
+from weft.eager.functions.elementwise.division import truncated
+from weft.eager.functions.elementwise.from_op import both, written
 from weft.eager.record.access import array_of
 from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, recorded, wrap
@@ -27,13 +28,8 @@ if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 __all__ = [
-    "add", "allclose", "arctan2", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "copysign", "div", "divide", "eq", "equal", "float_power",
-    "floor_divide", "fmax", "fmin", "fmod", "ge", "greater", "greater_equal", "gt", "heaviside",
-    "hypot", "isclose", "le", "left_shift", "less", "less_equal", "logaddexp", "logaddexp2",
-    "logical_and", "logical_or", "logical_xor", "lt", "maximum", "minimum", "mul", "multiply", "ne",
-    "nextafter", "not_equal", "pow", "power", "remainder", "right_shift", "rsub", "sub", "subtract",
-    "true_divide", "xlogy",
+    "add", "allclose", "divide", "equal", "float_power", "fmax", "fmin", "heaviside", "isclose",
+    "maximum", "minimum", "power", "rsub", "subtract",
 ]  # fmt: skip
 
 # Exponents such as 2 are part of the program's structure, because they compile to something simpler
@@ -43,15 +39,11 @@ EXPONENTS: Final = frozenset({-2, -1, -0.5, 0, 0.5, 1, 2, 3, 4})
 
 # Sums and products
 
-plain_add: Final = of_two("add")
-plain_subtract: Final = of_two("subtract")
-multiply: Final = of_two("multiply")
-plain_divide: Final = of_two("divide", floats=True)
 
-
+@written
 def add(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """`x + alpha * other`, elementwise with broadcasting."""
-    return plain_add(x, _times("add", x, other, alpha))
+    return declared.add(x, _times("add", x, other, alpha))
 
 
 def _times(name: str, x: Any, other: Any, alpha: Any) -> Any:
@@ -76,7 +68,7 @@ def _times(name: str, x: Any, other: Any, alpha: Any) -> Any:
     alpha = factor_of(name, "alpha", alpha, kind)
     if kind is bool_:
         alpha = builtins.bool(alpha)
-    return multiply(wrap(scaled, kind_of(x, other)), alpha)
+    return declared.multiply(wrap(scaled, kind_of(x, other)), alpha)
 
 
 def factor_of(function: str, name: str, factor: Any, dtype: DType) -> Any:
@@ -99,20 +91,22 @@ def factor_of(function: str, name: str, factor: Any, dtype: DType) -> Any:
     )
 
 
+@written
 def subtract(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """`x - alpha * other`, elementwise with broadcasting.
 
     Raises:
         DTypeError: booleans; use `logical_xor`.
     """
-    return plain_subtract(x, _times("subtract", x, other, alpha))
+    return declared.subtract(x, _times("subtract", x, other, alpha))
 
 
 def rsub(x: Any, other: Any, *, alpha: float = 1) -> Tensor:
     """`other - alpha * x`, elementwise with broadcasting."""
-    return plain_subtract(other, _times("rsub", other, x, alpha))
+    return declared.subtract(other, _times("rsub", other, x, alpha))
 
 
+@written
 def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """`x / other`, elementwise with broadcasting.
 
@@ -124,9 +118,9 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         DivisionError: integers are divided by 0 with rounding.
     """
     if rounding_mode is None:
-        return plain_divide(x, other)
+        return declared.divide(x, other)
     if rounding_mode == "floor":
-        return floor_divide(x, other)
+        return declared.floor_divide(x, other)
     if rounding_mode != "trunc":
         raise DTypeError(
             f"divide: expected rounding_mode None, 'trunc' or 'floor', got {rounding_mode!r}"
@@ -135,13 +129,7 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     return truncated(x, other)
 
 
-sub = subtract
-mul = multiply
-div = true_divide = divide
-
 # Powers
-
-_with_any_exponent: Final = of_two("power")
 
 
 def _raised(x: Value, *, exponent: float) -> Value:
@@ -151,6 +139,7 @@ def _raised(x: Value, *, exponent: float) -> Value:
 _small_power: Final = recorded(_raised, autocast=Autocast.FLOAT32)
 
 
+@written
 def power(x: Any, exponent: Any) -> Tensor:
     """`x` to a power, elementwise with broadcasting."""
     if type(exponent) is int and exponent < 0 and lazy_of(x).type.dtype.kind in "biu":
@@ -162,10 +151,7 @@ def power(x: Any, exponent: Any) -> Tensor:
         dtype = x.rules.number(exponent, x.lazy.type.dtype)
         if dtype is x.lazy.type.dtype and trace.now.autocast is None:
             return _small_power(x, exponent=exponent)
-    return _with_any_exponent(x, exponent)
-
-
-pow = power
+    return declared.power(x, exponent)
 
 
 def float_power(x: Any, exponent: Any) -> Tensor:
@@ -178,36 +164,24 @@ def float_power(x: Any, exponent: Any) -> Tensor:
 
 # Minimum, maximum and others of two
 
-plain_maximum: Final = of_two("maximum")
-plain_minimum: Final = of_two("minimum")
-
-
 _maximum = recorded(combination.maximum)
 
 
 _minimum = recorded(combination.minimum)
 
 
+@written
 def maximum(x: Any, other: Any) -> Tensor:
     """The larger element, with broadcasting; equal elements share the gradient."""
     floats = promoted(x, other)[0].type.dtype.is_floating
-    return both(_maximum, x, other) if floats else plain_maximum(x, other)
+    return both(_maximum, x, other) if floats else declared.maximum(x, other)
 
 
+@written
 def minimum(x: Any, other: Any) -> Tensor:
     """The smaller element, with broadcasting; equal elements share the gradient."""
     floats = promoted(x, other)[0].type.dtype.is_floating
-    return both(_minimum, x, other) if floats else plain_minimum(x, other)
-
-
-atan2: Final = of_two("atan2", floats=True)
-hypot: Final = of_two("hypot", floats=True)
-logaddexp: Final = of_two("logaddexp", floats=True)
-logaddexp2: Final = of_two("logaddexp2", floats=True)
-copysign: Final = of_two("copysign", floats=True)
-nextafter: Final = of_two("nextafter", floats=True)
-xlogy: Final = of_floats("xlogy", ops.xlogy, 2)
-arctan2 = atan2
+    return both(_minimum, x, other) if floats else declared.minimum(x, other)
 
 
 _fmax: Final = recorded(ops.fmax)
@@ -215,18 +189,21 @@ _fmin: Final = recorded(ops.fmin)
 _heaviside: Final = recorded(ops.heaviside)
 
 
+@written
 def fmax(x: Any, other: Any) -> Tensor:
     """The larger element; if one is NaN, the other."""
     floats = promoted(x, other)[0].type.dtype.is_floating
-    return both(_fmax, x, other) if floats else plain_maximum(x, other)
+    return both(_fmax, x, other) if floats else declared.maximum(x, other)
 
 
+@written
 def fmin(x: Any, other: Any) -> Tensor:
     """The smaller element; if one is NaN, the other."""
     floats = promoted(x, other)[0].type.dtype.is_floating
-    return both(_fmin, x, other) if floats else plain_minimum(x, other)
+    return both(_fmin, x, other) if floats else declared.minimum(x, other)
 
 
+@written
 def heaviside(x: Any, values: Any) -> Tensor:
     """0 where `x` is negative, 1 where it is positive, `values` where it is 0.
 
@@ -238,18 +215,10 @@ def heaviside(x: Any, values: Any) -> Tensor:
         text = f"heaviside: expected real numbers of one type, got {', '.join(map(str, kinds))}"
         raise DTypeError(text + at_user_line())
     true_or_false = promoted(x, values)[0].type.dtype is bool_
-    return logical_or(x, values) if true_or_false else both(_heaviside, x, values)
+    return declared.logical_or(x, values) if true_or_false else both(_heaviside, x, values)
 
 
 # Comparisons
-
-eq: Final = of_two("equal")
-ne: Final = of_two("not_equal")
-lt: Final = of_two("less")
-le: Final = of_two("less_equal")
-gt: Final = of_two("greater")
-ge: Final = of_two("greater_equal")
-not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 
 
 def equal(x: Any, other: Any) -> builtins.bool:
@@ -285,19 +254,3 @@ def allclose(
 ) -> builtins.bool:
     """Whether all elements are close; see `isclose`."""
     return builtins.bool(isclose(x, other, rtol, atol, equal_nan).array.all())
-
-
-# Logic and bits
-
-
-logical_and: Final = logic("logical_and")
-logical_or: Final = logic("logical_or")
-logical_xor: Final = logic("logical_xor")
-
-
-bitwise_and: Final = of_two("bitwise_and")
-bitwise_or: Final = of_two("bitwise_or")
-bitwise_xor: Final = of_two("bitwise_xor")
-left_shift: Final = of_two("left_shift")
-right_shift: Final = of_two("right_shift")
-bitwise_left_shift, bitwise_right_shift = left_shift, right_shift

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from weft.eager.functions.creation.constructor import ones_like
-from weft.eager.functions.elementwise.from_op import of_floats, of_one
+from weft.eager.functions.elementwise.from_op import of_one
 from weft.eager.functions.shape.bit_view import Half, Paired, Pairs
 from weft.eager.functions.shape.permutation import matrix_transpose
 from weft.eager.tensor.argument import dims_of, tensor_of
@@ -19,7 +19,6 @@ from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.elementwise import combination
-from weft.ops.elementwise.complex_number import angle as angle_of
 from weft.ops.elementwise.complex_number import imag as imag_of
 from weft.ops.shape.creation import zeros_like
 
@@ -27,12 +26,11 @@ if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 __all__ = [
-    "adjoint", "angle", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "isreal",
+    "adjoint", "complex", "conj", "conj_physical", "imag", "is_conj", "is_neg", "isreal",
     "polar", "real", "resolve_conj", "resolve_neg", "view_as_complex", "view_as_real",
 ]  # fmt: skip
 
 _conj: Final = of_one("conj")
-angle: Final = of_floats("angle", angle_of)
 
 
 def real(x: Tensor) -> Tensor:

@@ -65,11 +65,6 @@ def _nonzero(y: Array) -> Array:
     return y
 
 
-floor_divide: Final = dividing("floor_divide")
-remainder: Final = dividing("remainder")
-fmod: Final = dividing("fmod")
-
-
 def truncated(x: Any, other: Any) -> Any:
     """`x / other`, rounded towards 0."""
     return _cut_off.on(kind_of(x, other), *promoted(x, divisor("divide", x, other)))

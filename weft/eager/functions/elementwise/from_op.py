@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_, float32, int64
 from weft.ir.node import Value, at_user_line
 from weft.ops.declaration import REGISTRY, Elementwise, Op
+from weft.ops.declaration.face import FACES, Face, arity
 from weft.ops.reduction.statistic import in_wider
 from weft.ops.refusal import REFUSABLE, guarded, refuse
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 frame = sys._getframe  # pyright: ignore[reportPrivateUsage]
 Binary = Callable[[Any, Any], "Tensor"]
 Unary = Callable[[Any], "Tensor"]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def takes(x: Any) -> bool:
@@ -88,7 +90,7 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
             refuse(error, name, function, (x, other), {})
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of two tensors, arrays or numbers, elementwise with broadcasting."
+    function.__doc__ = _documentation(op)
     return guarded(function)
 
 
@@ -110,7 +112,7 @@ def of_one(name: str, floats: bool = False) -> Unary:
             refuse(error, name, function, (x,), {})
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of every element."
+    function.__doc__ = _documentation(op)
     return guarded(function)
 
 
@@ -135,7 +137,7 @@ def of_op(op: Op) -> Callable[..., Any]:
     integers.
     """
     together = isinstance(op.lower, Elementwise)
-    floats = together and not _takes_integers(op)
+    floats = together and not takes_dtype(op, int64)
 
     def function(*xs: Any, **attrs: Any) -> Any:
         lazies = promoted(*xs, floats=floats) if together else [lazy_of(x) for x in xs]
@@ -143,31 +145,27 @@ def of_op(op: Op) -> Callable[..., Any]:
         return found[0] if len(found) == 1 else found
 
     function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = f"`{op.name}` of the catalogue."
+    function.__doc__ = _documentation(op)
     return function
 
 
-def _takes_integers(op: Op) -> bool:
+def _documentation(op: Op) -> str:
+    return f"`{op.name}` of the catalogue." if op.face is None else op.face.documented()
+
+
+def takes_dtype(op: Op, dtype: DType) -> bool:
+    """Whether the rule of an operation accepts inputs of a dtype."""
     try:
-        op.dtype(*[int64 for _ in op.inputs], **op.attrs)
+        op.dtype(*[dtype for _ in op.inputs], **op.attrs)
     except DTypeError:
         return False
     return True
 
 
-def of_floats(
-    name: str,
-    function: Callable[..., Value],
-    arity: int = 1,
-    doc: str | None = None,
-    wide: DType = float32,
-) -> Callable[..., Tensor]:
-    """A composite whose inputs become floating-point first.
-
-    Args:
-        wide: narrower numbers are computed in this dtype and rounded once.
-    """
-    run = recorded(in_wider(wide, function))
+def of_floats(name: str, source: Any) -> Callable[..., Tensor]:
+    """An operation or formula with a face, recorded as a composite of floating-point inputs."""
+    face: Face = source.face
+    run = recorded(in_wider(face.wide or float32, source))
 
     def single(x: Any) -> Tensor:
         return run.on(kind_of(x), *promoted(x, floats=True))
@@ -176,10 +174,10 @@ def of_floats(
         like = kind_of(x, other)
         return run.on(like, *promoted(x, other, floats=True))
 
-    found = single if arity == 1 else double
-    found.__name__ = found.__qualname__ = name
-    found.__doc__ = doc or function.__doc__
-    return found
+    function = single if arity(source) == 1 else double
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = face.documented()
+    return function
 
 
 def with_attributes(name: str) -> Recorded:
@@ -212,19 +210,38 @@ def rounding(name: str) -> Unary:
         return unary(op if dtype.is_floating else same, x)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of every element; integers stay as they are."
+    function.__doc__ = _documentation(op)
     return function
 
 
-def logic(name: str) -> Binary:
+def of_truths(name: str) -> Callable[..., Tensor]:
     """A catalogue operation on booleans; numbers other than 0 are true."""
     op: Op = REGISTRY[name]
 
-    def function(x: Any, other: Any) -> Tensor:
+    def single(x: Any) -> Tensor:
+        return wrap(record(op, (cast(lazy_of(x), bool_),), {})[0], kind_of(x))
+
+    def double(x: Any, other: Any) -> Tensor:
         like = kind_of(x, other)
         a, b = (cast(lazy_of(v), bool_) for v in (x, other))
         return wrap(record(op, (a, b), {})[0], like)
 
+    function = single if len(op.inputs) == 1 else double
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}`, elementwise with broadcasting; numbers other than 0 are true."
+    function.__doc__ = _documentation(op)
+    return function
+
+
+WRITTEN: Final[dict[str, Callable[..., Any]]] = {}
+"""Functions of faces that are written by hand, by the names of the declarations."""
+
+
+def written(function: F) -> F:
+    """Marks the function of a face that has more than tensors as arguments, or is an exception.
+
+    It has the name of the declaration, whose documentation it takes if it has none.
+    """
+    name = function.__name__
+    function.__doc__ = function.__doc__ or FACES[name].face.documented()
+    WRITTEN[name] = function
     return function

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.eager.functions.elementwise.binary import floor_divide, multiply, pow, remainder
+from weft.eager.functions.elementwise.binary import power
+from weft.eager.functions.elementwise.declared import floor_divide, multiply, remainder
 from weft.eager.tensor.argument import dims_of, sizes
 from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
@@ -78,7 +79,7 @@ def ldexp(x: Any, other: Any) -> Tensor:
     like = kind_of(x, other)
     dtype = promoted(x, other, floats=True)[0].type.dtype
     wide = lazy_of(2.0, types.float64 if dtype.size >= 8 else types.float32)
-    return wrap(as_type(multiply(x, pow(wrap(wide, like), other)).lazy, dtype), like)
+    return wrap(as_type(multiply(x, power(wrap(wide, like), other)).lazy, dtype), like)
 
 
 def _frexp_gradient(g: Any, y: Any, x: Value) -> list[Value]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.eager.functions.elementwise import binary, unary
+from weft.eager.functions.elementwise import declared
+from weft.eager.functions.elementwise.binary import power
 from weft.eager.functions.elementwise.division import dividing
 from weft.eager.functions.elementwise.from_op import of_two, takes
+from weft.eager.functions.elementwise.unary import polygamma
 from weft.eager.tensor.handle import Handle
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ RIGHT: Final = of_two("right_shift", operator=True)
 
 def power_of(x: Any, exponent: Any) -> Any:
     """`x ** exponent`."""
-    return binary.power(x, exponent) if takes(x) and takes(exponent) else NotImplemented
+    return power(x, exponent) if takes(x) and takes(exponent) else NotImplemented
 
 
 class Methods(Handle):
@@ -54,10 +56,10 @@ class Methods(Handle):
     __ge__ = of_two("greater_equal", operator=True)
     __eq__: Any = of_two("equal", operator=True)
     __ne__: Any = of_two("not_equal", operator=True)
-    __neg__ = unary.negative
-    __pos__ = unary.positive
-    __abs__ = unary.abs
-    __invert__ = unary.bitwise_not
+    __neg__ = declared.negative
+    __pos__ = declared.identity
+    __abs__ = declared.abs
+    __invert__ = declared.bitwise_not
 
     def __pow__(self, other: Any) -> Tensor:
         return power_of(self, other)
@@ -80,10 +82,10 @@ class Methods(Handle):
         return power_of(other, self)
 
     def __divmod__(self, other: Any) -> tuple[Tensor, Tensor]:
-        return binary.floor_divide(self, other), binary.remainder(self, other)
+        return declared.floor_divide(self, other), declared.remainder(self, other)
 
     def __rdivmod__(self, other: Any) -> tuple[Tensor, Tensor]:
-        return binary.floor_divide(other, self), binary.remainder(other, self)
+        return declared.floor_divide(other, self), declared.remainder(other, self)
 
     def __rlshift__(self, other: Any) -> Tensor:
         return LEFT(other, self)
@@ -91,12 +93,6 @@ class Methods(Handle):
     def __rrshift__(self, other: Any) -> Tensor:
         return RIGHT(other, self)
 
-    # -- of two tensors
-
-    # -- of one
-
     def polygamma(self, n: int) -> Tensor:
         """The `n`-th derivative of `digamma`."""
-        return unary.polygamma(n, self)
-
-    # -- of several
+        return polygamma(n, self)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
-from weft.eager.functions.elementwise.binary import factor_of, floor_divide
+from weft.eager.functions.elementwise.binary import factor_of
+from weft.eager.functions.elementwise.declared import floor_divide
 from weft.eager.functions.elementwise.selection import chosen
 from weft.eager.functions.indexing.mask import (
     masked_scatter,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from weft.eager.functions.creation.constructor import as_tensor
+from weft.eager.functions.elementwise.declared import log
 from weft.eager.functions.elementwise.selection import chosen, maximum
-from weft.eager.functions.elementwise.unary import log
 from weft.eager.functions.linalg.factorization import check_pivots, eigvalsh, svdvals
 from weft.eager.functions.linalg.matrix import are_vectors, equations, matrices
 from weft.eager.functions.linalg.product import matmul

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from weft import ops
-from weft.eager.functions.elementwise.binary import subtract
+from weft.eager.functions.elementwise.declared import subtract
 from weft.eager.functions.indexing.gather import where
 from weft.eager.functions.linalg.factorization import svdvals
 from weft.eager.functions.linalg.matrix import matrices, numbers

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft import ops
 from weft.eager.functions.creation.arange import meshgrid
-from weft.eager.functions.elementwise.binary import multiply
+from weft.eager.functions.elementwise.declared import multiply
 from weft.eager.functions.indexing.gather import index_select, take
 from weft.eager.functions.reduction.extremum import Extreme, shared
 from weft.eager.functions.reduction.reduce import floating, rank_of, sum

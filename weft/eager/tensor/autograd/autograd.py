@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.eager.record.conjugate import conjugated
 from weft.eager.record.lazy import Lazy
-from weft.eager.record.snapshot import settle_late
+from weft.eager.record.snapshot import compute_late_gradients
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.backward import Given, History, Starts, add_to, history, seen, walk
@@ -71,7 +71,7 @@ def backward(
         now.grad_mode = before
     if not (create_graph if retain_graph is None else retain_graph):
         _free(past if inputs is None else past.towards(targets), recorded)
-    settle_late(past.records)
+    compute_late_gradients(past.records)
     trace.now.end_backward()
     for told in tuple(after_backward):
         told(targets)
@@ -126,7 +126,7 @@ def grad(
         grads = [
             _zeros_like(x, create_graph) if g is None else g for g, x in zip(grads, xs, strict=True)
         ]
-    settle_late(past.records)
+    compute_late_gradients(past.records)
     return tuple(grads)
 
 

@@ -36,14 +36,14 @@ class Around:
         """The gradients of the results after the hooks."""
         now = list(gs)
         for hook in list(self.before.values()):
-            now = _settled("a hook before a node", hook(_shown(now)), now)
+            now = _replaced("a hook before a node", hook(_shown(now)), now)
         return now
 
     def end(self, xs: Sequence[Lazy | None], gs: Sequence[Lazy | None]) -> list[Lazy | None]:
         """The gradients `xs` of the inputs after the hooks."""
         now = list(xs)
         for hook in list(self.after.values()):
-            now = _settled("a hook of a node", hook(_shown(now), _shown(gs)), now)
+            now = _replaced("a hook of a node", hook(_shown(now), _shown(gs)), now)
         return now
 
 
@@ -92,7 +92,7 @@ def _shown(gs: Sequence[Lazy | None]) -> Gradients:
     return tuple([None if g is None else wrap(unowned(conjugated(g))) for g in gs])
 
 
-def _settled(what: str, given: Any, before: list[Lazy | None]) -> list[Lazy | None]:
+def _replaced(what: str, given: Any, before: list[Lazy | None]) -> list[Lazy | None]:
     """The gradients that a hook returned; those it saw if it returned none."""
     if given is None:
         return before

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from weft.eager.record.lazy import Lazy, Record
-from weft.eager.record.plan import placeholders, settled
+from weft.eager.record.plan import accepted_input, placeholders
 from weft.eager.tensor.autograd.backward import History
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.ir.graph import Graph
@@ -62,7 +62,7 @@ def _reached(records: Sequence[Record], past: History, ys: Sequence[Lazy]) -> se
             for x in record.inputs:
                 if x not in env:
                     env[x] = placeholders([x.type])[0]
-            values = [settled(env[x], record.plan) for x in record.inputs]
+            values = [accepted_input(env[x], record.plan) for x in record.inputs]
             if any([isinstance(y, Custom) for y in record.outputs]):
                 for y in record.outputs:
                     (env[y],) = found = placeholders([y.type])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Drawn, Lazy, Tracer, begun, serials
 from weft.eager.record.mode import Setting
-from weft.eager.record.plan import Plan, intern, recall, remember, settled
+from weft.eager.record.plan import Plan, accepted_input, intern, recall, remember
 from weft.eager.record.state import trace
 from weft.eager.record.structure import is_cut, needed
 from weft.eager.tensor.autograd.backward import history, is_watched, walk
@@ -193,7 +193,7 @@ def _closed(
         for lazy in (*arguments, *outside):
             env[lazy] = catalogue.placeholder(dtype=lazy.type.dtype, shape=lazy.type.shape)
         for record in records:
-            values = [settled(env[x], record.plan) for x in record.inputs]
+            values = [accepted_input(env[x], record.plan) for x in record.inputs]
             with graph.at(record.source):
                 found = record.plan.expand(*values)
                 # A gradient may be differentiated outside, whatever it was recorded for.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from collections.abc import Callable
 from typing import Any, Final, Self
 
 import ml_dtypes
@@ -16,6 +15,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import array_from, copied, showing
 from weft.eager.tensor.view.view_transform import memory_of
 from weft.errors import ConfigError, DTypeError, GradientError
+from weft.ir.hooks import HOOKS
 from weft.ir.node import at_user_line
 
 _CPU: Final = 1  # kDLCPU
@@ -25,13 +25,6 @@ _TYPE_AT: Final = {b"dltensor": 20, b"dltensor_versioned": 52}
 _UNSIGNED: Final = 1
 _BFLOAT: Final = 4
 _SIXTEEN: Final = 16
-
-_namespace: list[Callable[[], Any]] = []
-
-
-def set_namespace(load: Callable[[], Any]) -> None:
-    """Register how to get the module of the array API standard; the package calls it once."""
-    _namespace[:] = [load]
 
 
 class _Element:
@@ -130,7 +123,7 @@ class Interchange(Handle):
         return wrap(leaf(array_from(array, None, copy=False)), self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        return _namespace[0]()
+        return HOOKS.array_namespace()
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,

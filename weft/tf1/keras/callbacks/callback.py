@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+__all__ = ["Callback", "LambdaCallback", "TerminateOnNaN"]
+
 Logs = dict[str, Any]
 
 
@@ -83,7 +85,14 @@ class Callback:
 
 
 class LambdaCallback(Callback):
-    """A callback made from functions, named after the events."""
+    """A callback made from functions, named after the events.
+
+    Args:
+        on_epoch_begin, on_epoch_end: called with the epoch's number and its figures.
+        on_batch_begin, on_batch_end: called with the batch's number and its figures.
+        on_train_begin, on_train_end: called with the figures.
+        others: functions for the other events of `Callback`, by name.
+    """
 
     def __init__(
         self, on_epoch_begin: Callable[..., Any] | None = None,

@@ -10,8 +10,12 @@ from weft.datasets import get_mnist
 
 
 def load_data(path: str = "mnist.npz") -> Any:
-    """Training and test images (n, 28, 28) with labels, of type uint8."""
+    """Training and test images (n, 28, 28) with labels, of type uint8.
+
+    Args:
+        path: accepted for old programs.
+    """
     del path
-    found = get_mnist(onehot=False)
-    parts = [(p.images.reshape(-1, 28, 28) * 255, p.labels) for p in (found.train, found.test)]
+    mnist = get_mnist(onehot=False)
+    parts = [(p.images.reshape(-1, 28, 28) * 255, p.labels) for p in (mnist.train, mnist.test)]
     return tuple((np.rint(x).astype(np.uint8), y.astype(np.uint8)) for x, y in parts)

@@ -67,10 +67,15 @@ def _known_in_program(phase: Value) -> Value:
 def graph_state(graph: tf.Graph | None = None) -> GraphState:
     """The data of a graph, by default of the default graph."""
     graph = graph or tf.get_default_graph()
-    found = graph.keys.get("keras")
-    if found is None:
-        found = graph.keys["keras"] = GraphState(graph)
-    return found
+    state = known_state(graph)
+    if state is None:
+        state = graph.keys["keras"] = GraphState(graph)
+    return state
+
+
+def known_state(graph: tf.Graph | None = None) -> GraphState | None:
+    """The data of a graph; `None` if no Keras layer has used it."""
+    return (graph or tf.get_default_graph()).keys.get("keras")
 
 
 def snake(name: str) -> str:

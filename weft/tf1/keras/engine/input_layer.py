@@ -13,7 +13,17 @@ from weft.tf1.keras.engine.node import Node
 
 
 class InputLayer(Layer):
-    """Wraps a placeholder for the model's data, or a given tensor."""
+    """Wraps a placeholder for the model's data, or a given tensor.
+
+    Args:
+        input_shape: of examples; `None` for sizes that vary.
+        batch_size: the batch size, if it never varies.
+        dtype: float32 by default.
+        input_tensor: an existing tensor to wrap, instead of a placeholder.
+        sparse, ragged: not supported.
+        name: its name; `input_1` and so on by default.
+        batch_input_shape: the shape with the batch axis.
+    """
 
     def __init__(
         self,
@@ -67,6 +77,7 @@ def Input(
         batch_size: the batch size, if it never varies.
         name: of the input layer.
         dtype: float32 by default.
+        sparse: not supported.
         tensor: an existing tensor to wrap, instead of a placeholder.
         batch_shape: the shape with the batch axis.
     """

@@ -30,8 +30,11 @@ class Layer(Called):
         trainable: whether training changes its weights.
         name: its name; derived from the class's name by default.
         dtype: the type of its weights.
-        input_shape, batch_input_shape, input_dim, batch_size: for a model's first layer.
+        activity_regularizer: a loss of the outputs: a function or its name.
+        input_shape, input_dim, input_length: of examples, for a model's first layer.
+        batch_input_shape, batch_size: the same with the batch axis.
         weights: their initial values.
+        options: those above after `dtype`, by name.
 
     Attributes:
         built: whether its weights exist.
@@ -50,7 +53,7 @@ class Layer(Called):
     [[1.0, 2.0, 3.0]]
     """
 
-    unconfigured: ClassVar[tuple[str, ...]] = ()
+    _unconfigured: ClassVar[tuple[str, ...]] = ()
     """Arguments that configurations leave out."""
 
     def __init__(
@@ -120,7 +123,7 @@ class Layer(Called):
             config["batch_input_shape"] = self._batch_input_shape
         config["dtype"] = self.dtype
         own = vars(self)
-        names = [n for n in arguments_of(type(self), Layer) if n not in self.unconfigured]
+        names = [n for n in arguments_of(type(self), Layer) if n not in self._unconfigured]
         return config | {n: described(own[n]) for n in names if n in own}
 
     @classmethod

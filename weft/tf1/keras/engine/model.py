@@ -12,6 +12,7 @@ from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.input_layer import Input, InputLayer, input_layer_of
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.fit.feeding import as_array
+from weft.tf1.keras.layers import table
 from weft.tf1.keras.storage.network_config import layer_from
 from weft.tf1.keras.storage.serialization import serialize
 from weft.tf1.keras.storage.stored_model import Storage
@@ -23,7 +24,8 @@ class Model(Storage):
     Args:
         inputs: results of `Input(...)`: a tensor, several in a list, or by name.
         outputs: layers' outputs.
-        name: its name.
+        name: its name; `model` and so on by default.
+        options: arguments that all layers have, by name: see `Layer`.
 
     Raises:
         ArgumentError: the outputs do not depend on the inputs alone.
@@ -51,6 +53,10 @@ class Sequential(Model):
     """Layers one after the other.
 
     The input shape comes from the first layer (`input_shape`), or from the first data.
+
+    Args:
+        layers: the first ones; `add` appends others.
+        name: its name; `sequential` and so on by default.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default():
@@ -190,6 +196,9 @@ class Sequential(Model):
     def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
         """The result of `predict`."""
         return self.predict(x, batch_size=batch_size, verbose=verbose)
+
+
+table.LAYERS.update(Model=Model, Sequential=Sequential)
 
 
 def _start(layer: Layer) -> Any:

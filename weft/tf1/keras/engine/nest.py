@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 import weft.tf1 as tf
+from weft.host.nested import Nesting
 
-
-def flatten(nested: Any) -> list[Any]:
-    """The leaves, those of dictionaries by sorted keys; `None` has none."""
-    if nested is None:
-        return []
-    if isinstance(nested, Mapping):
-        return [x for key in sorted(nested) for x in flatten(nested[key])]
-    if isinstance(nested, list | tuple):
-        return [x for inner in nested for x in flatten(inner)]
-    return [nested]
-
-
-def mapped(function: Callable[[Any], Any], nested: Any) -> Any:
-    """The same structure with `function` applied to each leaf."""
-    if nested is None:
-        return None
-    if isinstance(nested, Mapping):
-        return {key: mapped(function, nested[key]) for key in nested}
-    if isinstance(nested, tuple) and hasattr(nested, "_fields"):
-        kind: Any = type(nested)
-        return kind(*[mapped(function, x) for x in nested])
-    if isinstance(nested, list | tuple):
-        each = [mapped(function, x) for x in nested]
-        return each if isinstance(nested, list) else tuple(each)
-    return function(nested)
+# `None` has no leaves
+flatten = Nesting(sorted_keys=True, none=True).leaves
+mapped = Nesting(none=True).mapped
 
 
 def tensors(nested: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
-from weft.tf1.keras.engine.graph_state import graph_state
+from weft.tf1.keras.engine.graph_state import graph_state, known_state
 
 _FORMATS = ("channels_last", "channels_first")
 
@@ -93,8 +93,8 @@ def in_train_phase(x: Any, alt: Any, training: Any = None) -> Any:
     if not tf.is_tensor(flag):
         chosen = x if flag else alt
         return chosen() if callable(chosen) else chosen
-    state = graph_state()
-    if flag is state.phase:
+    state = known_state()
+    if state is not None and flag is state.phase:
         flag = state.is_training
     first, second = (part() if callable(part) else part for part in (x, alt))
     return tf.where(tf.cast(flag, tf.bool), first, second)

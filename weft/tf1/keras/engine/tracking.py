@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
+from weft.host.nested import NESTED
 from weft.tf1.framework.graph import fail
 
 _PLAIN = ("_inner", "inbound_nodes", "history")
@@ -176,13 +177,7 @@ class Tracked:
 
 def _tracked_in(value: Any) -> list[Any]:
     """The layers that an attribute is or contains, in lists and dictionaries."""
-    if isinstance(value, Tracked):
-        return [value]
-    if isinstance(value, Mapping):
-        return [x for item in value.values() for x in _tracked_in(item)]
-    if isinstance(value, list | tuple):
-        return [x for item in value for x in _tracked_in(item)]
-    return []
+    return [x for x in NESTED.leaves(value) if isinstance(x, Tracked)]
 
 
 def _distinct(items: list[Any]) -> list[Any]:

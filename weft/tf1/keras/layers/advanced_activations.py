@@ -11,9 +11,15 @@ from weft.tf1.keras import activations
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.layers.weighted import WeightedLayer
 
+__all__ = ["ELU", "LeakyReLU", "PReLU", "ReLU", "Softmax", "ThresholdedReLU"]
+
 
 class LeakyReLU(Layer):
-    """x where positive, else alpha * x"""
+    """x where positive, else alpha * x
+
+    Args:
+        alpha: the slope of negative inputs.
+    """
 
     def __init__(self, alpha: float = 0.3, **options: Any) -> None:
         super().__init__(**options)
@@ -25,7 +31,11 @@ class LeakyReLU(Layer):
 
 
 class ELU(Layer):
-    """x where positive, else alpha * (exp(x) - 1)"""
+    """x where positive, else alpha * (exp(x) - 1)
+
+    Args:
+        alpha: minus the limit for inputs far below 0.
+    """
 
     def __init__(self, alpha: float = 1.0, **options: Any) -> None:
         super().__init__(**options)
@@ -37,7 +47,11 @@ class ELU(Layer):
 
 
 class ThresholdedReLU(Layer):
-    """x where it is above theta, else 0"""
+    """x where it is above theta, else 0
+
+    Args:
+        theta: the threshold.
+    """
 
     def __init__(self, theta: float = 1.0, **options: Any) -> None:
         super().__init__(**options)
@@ -49,7 +63,11 @@ class ThresholdedReLU(Layer):
 
 
 class Softmax(Layer):
-    """exp(x) / sum(exp(x)) along an axis."""
+    """exp(x) / sum(exp(x)) along an axis.
+
+    Args:
+        axis: whose elements add up to 1.
+    """
 
     def __init__(self, axis: int = -1, **options: Any) -> None:
         super().__init__(**options)
@@ -62,6 +80,11 @@ class Softmax(Layer):
 
 class ReLU(Layer):
     """x from `threshold` up to `max_value`; below, negative_slope * (x - threshold)
+
+    Args:
+        max_value: the largest output; none if `None`.
+        negative_slope: the slope below the threshold.
+        threshold: below which inputs are damped.
 
     Raises:
         ArgumentError: a limit or slope is negative.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, ShapeError
@@ -11,7 +11,12 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of
-from weft.tf1.keras.layers.convolution import tuple_of
+from weft.tf1.keras.layers.convolution import AXES, tuple_of
+
+__all__ = [
+    "Cropping1D", "Cropping2D", "Cropping3D", "UpSampling1D", "UpSampling2D", "UpSampling3D",
+    "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D",
+]  # fmt: skip
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -20,7 +25,7 @@ class _Spatial(Layer):
     """A layer that works on the spatial axes alone."""
 
     rank: int
-    sizes: str
+    _sizes: str
     """The argument that has an entry for each axis."""
 
     def __init__(self, data_format: str | None, **options: Any) -> None:
@@ -38,7 +43,7 @@ class _Spatial(Layer):
         config = super().get_config()
         if self.rank == 1:
             del config["data_format"]
-            config[self.sizes] = config[self.sizes][0]
+            config[self._sizes] = config[self._sizes][0]
         return config
 
 
@@ -54,9 +59,13 @@ def _pairs(given: Any, rank: int, what: str) -> Pairs:
 
 
 class ZeroPadding(_Spatial):
-    """Base class: zero padding."""
+    """Base class: zero padding.
 
-    sizes = "padding"
+    Args:
+        padding: zeros at both ends: a number, one for each axis, or pairs.
+    """
+
+    _sizes = "padding"
 
     def __init__(self, padding: Any = 1, data_format: str | None = None, **options: Any) -> None:
         super().__init__(data_format, **options)
@@ -70,9 +79,13 @@ class ZeroPadding(_Spatial):
 
 
 class Cropping(_Spatial):
-    """Base class: cropping at the borders."""
+    """Base class: cropping at the borders.
 
-    sizes = "cropping"
+    Args:
+        cropping: elements cut off at both ends: a number, one for each axis, or pairs.
+    """
+
+    _sizes = "cropping"
 
     def __init__(self, cropping: Any = 1, data_format: str | None = None, **options: Any) -> None:
         super().__init__(data_format, **options)
@@ -95,9 +108,13 @@ class Cropping(_Spatial):
 
 
 class UpSampling(_Spatial):
-    """Base class: repeats each element along each axis."""
+    """Base class: repeats each element along each axis.
 
-    sizes = "size"
+    Args:
+        size: how often elements are repeated along each axis.
+    """
+
+    _sizes = "size"
 
     def __init__(self, size: Any = 2, data_format: str | None = None, **options: Any) -> None:
         interpolation = options.pop("interpolation", "nearest")
@@ -132,9 +149,13 @@ def repeat_elements(x: Any, rep: int, axis: int) -> Any:
 
 
 def _classes(name: str, base: Any) -> Sequence[Any]:
-    told = {"__module__": __name__}
+    what = (base.__doc__ or "").partition(".")[0].removeprefix("Base class: ").capitalize()
     return [
-        type(f"{name}{n}D", (base,), {**told, "rank": n, "__doc__": f"{base.__doc__[12:]} {n}D."})
+        type(
+            f"{name}{n}D",
+            (base,),
+            {"__module__": __name__, "rank": n, "__doc__": f"{what}, of {AXES[n]}."},
+        )
         for n in (1, 2, 3)
     ]
 
@@ -142,8 +163,3 @@ def _classes(name: str, base: Any) -> Sequence[Any]:
 ZeroPadding1D, ZeroPadding2D, ZeroPadding3D = _classes("ZeroPadding", ZeroPadding)
 Cropping1D, Cropping2D, Cropping3D = _classes("Cropping", Cropping)
 UpSampling1D, UpSampling2D, UpSampling3D = _classes("UpSampling", UpSampling)
-
-CLASSES: Final = (
-    Cropping1D, Cropping2D, Cropping3D, UpSampling1D, UpSampling2D, UpSampling3D, ZeroPadding1D,
-    ZeroPadding2D, ZeroPadding3D,
-)  # fmt: skip

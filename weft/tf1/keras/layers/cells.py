@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import weft.tf1 as tf
+from weft.ops.sequence import cell_equation
 from weft.tf1.keras import activations, initializers
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import in_train_phase
 from weft.tf1.keras.layers.weighted import WeightedLayer
 from weft.tf1.keras.storage.network_config import layer_from
+
+__all__ = ["GRUCell", "LSTMCell", "SimpleRNNCell", "StackedRNNCells"]
 
 
 class Cell(WeightedLayer):
@@ -20,7 +24,6 @@ class Cell(WeightedLayer):
     Args:
         units: of the state.
         activation: of the candidate.
-        use_bias: whether there is a bias.
         dropout, recurrent_dropout: fractions of inputs and of states that are zeroed in training,
             the same at all steps of a sequence.
     """
@@ -77,6 +80,10 @@ class Cell(WeightedLayer):
         """A sum plus the bias."""
         return x if self.bias is None else tf.nn.bias_add(x, self.bias)
 
+    def _products(self, x: Any, h: Any) -> tuple[Any, Any]:
+        """The matmuls with inputs and state; the first one with the bias."""
+        return self.biased(tf.matmul(x, self.kernel)), tf.matmul(h, self.recurrent_kernel)
+
 
 def _factor(x: Any, rate: float, training: Any) -> Any:
     if not rate:
@@ -90,15 +97,16 @@ class SimpleRNNCell(Cell):
 
     def call(self, inputs: Any, states: Sequence[Any], training: Any = None) -> Any:
         """Output and states of a step."""
-        x, h = self.dropped(inputs, states[0])
-        y = self.activation(
-            self.biased(tf.matmul(x, self.kernel)) + tf.matmul(h, self.recurrent_kernel)
-        )
+        y = cell_equation.simple(*self._products(*self.dropped(inputs, states[0])), self.activation)
         return y, [y]
 
 
 class _GatedCell(Cell):
-    """A gated cell, whose gates have `recurrent_activation`."""
+    """A gated cell, whose gates have `recurrent_activation`.
+
+    Args:
+        recurrent_activation: a function of the gates, or its name.
+    """
 
     def __init__(
         self, units: int, activation: Any = "tanh", recurrent_activation: Any = "hard_sigmoid",
@@ -128,28 +136,27 @@ class GRUCell(_GatedCell):
 
     def call(self, inputs: Any, states: Sequence[Any], training: Any = None) -> Any:
         """Output and states of a step."""
-        h = states[0]
-        x, held = self.dropped(inputs, h)
-        both = [None, None] if self.bias is None else [self.bias, None]
+        x, held = self.dropped(inputs, states[0])
+        first, second = self.bias, None
         if self.bias is not None and self.reset_after:
-            both = [self.bias[0], self.bias[1]]
-        xs = tf.split(_plus(tf.matmul(x, self.kernel), both[0]), 3, axis=1)
-        act = self.recurrent_activation
-        if self.reset_after:
-            hs = tf.split(_plus(tf.matmul(held, self.recurrent_kernel), both[1]), 3, axis=1)
-            z, r = act(xs[0] + hs[0]), act(xs[1] + hs[1])
-            new = self.activation(xs[2] + r * hs[2])
-        else:
-            n = self.units
-            hs = tf.split(tf.matmul(held, self.recurrent_kernel[:, : 2 * n]), 2, axis=1)
-            z, r = act(xs[0] + hs[0]), act(xs[1] + hs[1])
-            new = self.activation(xs[2] + tf.matmul(r * held, self.recurrent_kernel[:, 2 * n :]))
-        y = z * h + (1.0 - z) * new
+            first, second = self.bias[0], self.bias[1]
+        xs = tf.split(_affine(x, self.kernel, first), 3, axis=1)
+        kernel, product = self.recurrent_kernel, None
+        if not self.reset_after:
+            kernel, product = kernel[:, : -self.units], partial(self._reset_product, held)
+        hs = tf.split(_affine(held, kernel, second), 3 if self.reset_after else 2, axis=1)
+        y = cell_equation.gru(
+            xs, hs, states[0], "zrn", self.recurrent_activation, self.activation, product
+        )
         return y, [y]
 
+    def _reset_product(self, h: Any, r: Any) -> Any:
+        return tf.matmul(r * h, self.recurrent_kernel[:, -self.units :])
 
-def _plus(x: Any, bias: Any) -> Any:
-    return x if bias is None else x + bias
+
+def _affine(x: Any, kernel: Any, bias: Any) -> Any:
+    y = tf.matmul(x, kernel)
+    return y if bias is None else y + bias
 
 
 class LSTMCell(_GatedCell):
@@ -190,18 +197,20 @@ class LSTMCell(_GatedCell):
 
     def call(self, inputs: Any, states: Sequence[Any], training: Any = None) -> Any:
         """Output and states of a step."""
-        h, c = states
-        x, held = self.dropped(inputs, h)
-        z = self.biased(tf.matmul(x, self.kernel)) + tf.matmul(held, self.recurrent_kernel)
-        i, f, new, o = tf.split(z, 4, axis=1)
-        act = self.recurrent_activation
-        c = act(f) * c + act(i) * self.activation(new)
-        y = act(o) * self.activation(c)
+        x, h = self._products(*self.dropped(inputs, states[0]))
+        parts = tf.split(x + h, 4, axis=1)
+        y, c = cell_equation.lstm(
+            parts, states[1], "ifno", self.recurrent_activation, self.activation
+        )
         return y, [y, c]
 
 
 class StackedRNNCells(Layer):
-    """Stacked cells as one cell."""
+    """Stacked cells as one cell.
+
+    Args:
+        cells: from the first to the last, or their configurations.
+    """
 
     def __init__(self, cells: Sequence[Any], **options: Any) -> None:
         super().__init__(**options)

@@ -13,6 +13,8 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.settings import data_format_of
 from weft.tf1.keras.layers.weighted import WeightedLayer
 
+__all__ = ["Conv1D", "Conv2D", "Conv3D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"]
+
 _OPERATIONS: Final[dict[int, Callable[..., Any]]] = {
     1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d,
 }  # fmt: skip
@@ -20,6 +22,7 @@ FORMATS: Final = {
     (1, "channels_last"): "NWC", (1, "channels_first"): "NCW", (2, "channels_last"): "NHWC",
     (2, "channels_first"): "NCHW", (3, "channels_last"): "NDHWC", (3, "channels_first"): "NCDHW",
 }  # fmt: skip
+AXES: Final = {1: "sequences", 2: "images", 3: "volumes"}
 
 
 def tuple_of(value: Any, rank: int, what: str) -> tuple[int, ...]:
@@ -42,10 +45,7 @@ class Convolution(WeightedLayer):
         kernel_size: the window's sizes.
         strides: distances between windows.
         padding: `"valid"`, `"same"`, or `"causal"` for sequences.
-        data_format: `"channels_last"` or `"channels_first"`.
         dilation_rate: distances between the elements of a window.
-        activation: a function or its name.
-        use_bias: whether there is a bias.
     """
 
     rank: int
@@ -98,12 +98,7 @@ class Convolution(WeightedLayer):
 
     def finished(self, y: Any) -> Any:
         """Outputs with bias and activation."""
-        if self.use_bias:
-            if self.rank == 2 or self.data_format == "channels_last":
-                form = self.form if self.data_format == "channels_first" else None
-                y = tf.nn.bias_add(y, self.bias, **({} if form is None else {"data_format": form}))
-            else:
-                y = y + tf.reshape(self.bias, [1, -1, *[1] * self.rank])
+        y = tf.nn.bias_add(y, self.bias, self.form) if self.use_bias else y
         return self.activation(y)
 
     def build(self, input_shape: Any) -> None:
@@ -157,11 +152,15 @@ class Conv3D(Convolution):
 
 
 class DepthwiseConv2D(Convolution):
-    """A convolution of each channel with `depth_multiplier` kernels of its own."""
+    """A convolution of each channel with `depth_multiplier` kernels of its own.
+
+    Args:
+        depth_multiplier: the number of kernels of each channel.
+    """
 
     rank = 2
     weight_options = WeightedLayer.of("depthwise", "bias")
-    unconfigured = ("filters",)
+    _unconfigured = ("filters",)
 
     def __init__(
         self, kernel_size: Any, strides: Any = 1, padding: str = "valid",
@@ -195,7 +194,11 @@ class DepthwiseConv2D(Convolution):
 
 
 class _Separable(Convolution):
-    """A depthwise convolution followed by a pointwise one."""
+    """A depthwise convolution followed by a pointwise one.
+
+    Args:
+        depth_multiplier: the number of depthwise kernels of each channel.
+    """
 
     weight_options = WeightedLayer.of("depthwise", "pointwise", "bias")
 
@@ -246,12 +249,11 @@ class SeparableConv1D(_Separable):
         x, padding = inputs, self.padding
         if padding == "causal":
             x, padding = self._padded_before(inputs), "valid"
-        last = self.data_format == "channels_last"
-        row = 1 if last else 2
+        row = 1 if self.data_format == "channels_last" else 2  # images of height 1
+        image = tf.expand_dims(x, row)
         deep, wide = (tf.expand_dims(k, 0) for k in (self.depthwise_kernel, self.pointwise_kernel))
-        form = "NHWC" if last else "NCHW"
         y = tf.nn.separable_conv2d(
-            tf.expand_dims(x, row), deep, wide, self.strides * 2, padding.upper(),
-            data_format=form, dilations=(1, *self.dilation_rate),
+            image, deep, wide, self.strides * 2, padding.upper(),
+            data_format=FORMATS[2, self.data_format], dilations=(1, *self.dilation_rate),
         )  # fmt: skip
         return self.finished(tf.squeeze(y, [row]))

@@ -9,6 +9,8 @@ from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.layers.convolution import Convolution
 
+__all__ = ["Conv2DTranspose", "Conv3DTranspose"]
+
 
 class ConvolutionTranspose(Convolution):
     """Base class; weights are (window..., filters, channels).
@@ -50,11 +52,11 @@ class ConvolutionTranspose(Convolution):
     def call(self, inputs: Any) -> Any:
         """The outputs."""
         first = 2 if self.data_format == "channels_first" else 1
-        known, now = inputs.shape.as_list(), tf.shape(inputs)
+        known = inputs.shape.as_list()
+        now: Any = tf.shape(inputs) if None in known else known
         places = range(first, first + self.rank)
-        sizes = [self._size(i, now[p] if known[p] is None else known[p])
-                 for i, p in enumerate(places)]  # fmt: skip
-        dims = [now[0] if known[0] is None else known[0], *sizes]
+        sizes = [self._size(i, known[p] or now[p]) for i, p in enumerate(places)]
+        dims = [known[0] or now[0], *sizes]
         dims.insert(1 if first == 2 else len(dims), self.filters)
         operation: Any = tf.nn.conv2d_transpose if self.rank == 2 else tf.nn.conv3d_transpose
         y = operation(
@@ -82,6 +84,3 @@ class Conv3DTranspose(ConvolutionTranspose):
     """The transpose of `Conv3D`: volumes become larger by the strides."""
 
     rank = 3
-
-
-__all__ = ["Conv2DTranspose", "Conv3DTranspose", "ConvolutionTranspose"]

@@ -10,9 +10,15 @@ from weft.tf1.keras import activations, regularizers
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.storage.serialization import found
 
+__all__ = ["Activation", "ActivityRegularization", "Lambda", "Masking"]
+
 
 class Activation(Layer):
-    """An elementwise activation: a function or its name."""
+    """An elementwise activation: a function or its name.
+
+    Args:
+        activation: the function, or its name.
+    """
 
     def __init__(self, activation: Any, **options: Any) -> None:
         super().__init__(**options)
@@ -25,7 +31,11 @@ class Activation(Layer):
 
 
 class ActivityRegularization(Layer):
-    """Adds a loss of its inputs: l1 * sum(abs(x)) + l2 * sum(x ** 2)."""
+    """Adds a loss of its inputs: l1 * sum(abs(x)) + l2 * sum(x ** 2).
+
+    Args:
+        l1, l2: factors of the two terms.
+    """
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **options: Any) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **options)
@@ -68,7 +78,11 @@ class Lambda(Layer):
 
 
 class Masking(Layer):
-    """Masks steps whose features are all `mask_value`."""
+    """Masks steps whose features are all `mask_value`.
+
+    Args:
+        mask_value: of all features of a masked step.
+    """
 
     def __init__(self, mask_value: float = 0.0, **options: Any) -> None:
         super().__init__(**options)
@@ -77,9 +91,11 @@ class Masking(Layer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs: zeros for masked steps."""
-        kept = tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1, keepdims=True)
-        return inputs * tf.cast(kept, inputs.dtype)
+        return inputs * tf.cast(self._kept(inputs, keepdims=True), inputs.dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of steps."""
-        return tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1)
+        return self._kept(inputs)
+
+    def _kept(self, inputs: Any, keepdims: bool = False) -> Any:
+        return tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1, keepdims=keepdims)

@@ -17,11 +17,6 @@ class Dense(WeightedLayer):
 
     Args:
         units: the number of outputs.
-        activation: a function or its name.
-        use_bias: whether there is a bias.
-        kernel_initializer, bias_initializer: initializers of the weights.
-        kernel_regularizer, bias_regularizer, activity_regularizer: losses.
-        kernel_constraint, bias_constraint: projections of the weights after each update.
     """
 
     weight_options = WeightedLayer.of("kernel", "bias")

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 import weft.tf1 as tf
+from weft.documentation import with_arguments
 from weft.errors import ArgumentError, ShapeError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.layer import Layer
+
+__all__ = [
+    "Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract", "add",
+    "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract",
+]  # fmt: skip
 
 Function = Callable[[list[Any]], Any]
 
@@ -109,7 +115,11 @@ class Minimum(Merge):
 
 
 class Concatenate(Merge):
-    """The inputs concatenated along an axis."""
+    """The inputs concatenated along an axis.
+
+    Args:
+        axis: along which inputs follow each other.
+    """
 
     def __init__(self, axis: int = -1, **options: Any) -> None:
         super().__init__(**options)
@@ -217,7 +227,27 @@ def _outer(x: Any, part: slice) -> list[Any]:
     return [tf.shape(x)[i] if dims[i] is None else dims[i] for i in range(len(dims))[part]]
 
 
-CLASSES: Final = (Add, Subtract, Multiply, Average, Maximum, Minimum, Concatenate, Dot)
+def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
+    """The inputs concatenated along an axis.
+
+    Args:
+        inputs: a list of tensors.
+        axis: along which they follow each other.
+        options: arguments of the layer, by name.
+    """
+    return Concatenate(axis, **options)(inputs)
+
+
+def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
+    """The dot products of two inputs along one axis of each.
+
+    Args:
+        inputs: two tensors.
+        axes: one number for both, or two.
+        normalize: whether to give the cosine instead.
+        options: arguments of the layer, by name.
+    """
+    return Dot(axes, normalize, **options)(inputs)
 
 
 def _layer(kind: Any) -> Callable[..., Any]:
@@ -225,19 +255,9 @@ def _layer(kind: Any) -> Callable[..., Any]:
         return kind(**options)(inputs)
 
     function.__name__ = function.__qualname__ = kind.__name__.lower()
-    function.__doc__ = kind.__doc__
+    function.__doc__ = with_arguments(kind.__doc__, ["inputs", "options"], concatenate)
     return function
 
 
 add, subtract, multiply, average = _layer(Add), _layer(Subtract), _layer(Multiply), _layer(Average)
 maximum, minimum = _layer(Maximum), _layer(Minimum)
-
-
-def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
-    """The inputs concatenated along an axis."""
-    return Concatenate(axis, **options)(inputs)
-
-
-def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
-    """The dot products of two inputs along one axis of each."""
-    return Dot(axes, normalize, **options)(inputs)

@@ -15,6 +15,11 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of, in_train_phase
 
+__all__ = [
+    "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "SpatialDropout1D",
+    "SpatialDropout2D", "SpatialDropout3D",
+]  # fmt: skip
+
 
 class _Noise(Layer):
     """A layer with one number that changes its inputs only in training."""
@@ -48,9 +53,7 @@ class Dropout(_Noise):
     """Zeros a fraction `rate` of the elements; the others are scaled up to keep the mean.
 
     Args:
-        noise_shape: a shape that broadcasts to the inputs'; elements along axes of size 1 share a
-            decision.
-        seed: of the random numbers.
+        rate: the fraction of elements that are zeroed.
     """
 
     number = "rate"
@@ -110,7 +113,11 @@ class SpatialDropout3D(_SpatialDropout):
 
 
 class GaussianNoise(_Noise):
-    """Adds Gaussian noise."""
+    """Adds Gaussian noise.
+
+    Args:
+        stddev: the standard deviation of the noise.
+    """
 
     number = "stddev"
 
@@ -123,7 +130,11 @@ class GaussianNoise(_Noise):
 
 
 class GaussianDropout(_Noise):
-    """Multiplies by Gaussian noise of mean 1 and variance rate / (1 - rate)."""
+    """Multiplies by Gaussian noise of mean 1 and variance rate / (1 - rate).
+
+    Args:
+        rate: as in `Dropout`, of which the noise has mean and variance.
+    """
 
     number = "rate"
 
@@ -137,7 +148,11 @@ class GaussianDropout(_Noise):
 
 
 class AlphaDropout(_Noise):
-    """Dropout that keeps mean and variance after SELU (Klambauer et al., 2017)."""
+    """Dropout that keeps mean and variance after SELU (Klambauer et al., 2017).
+
+    Args:
+        rate: the fraction of elements that are dropped.
+    """
 
     number = "rate"
 

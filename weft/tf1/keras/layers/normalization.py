@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import weft.tf1 as tf
@@ -10,6 +11,8 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.settings import in_train_phase
 from weft.tf1.keras.layers.weighted import WeightedLayer
+
+__all__ = ["BatchNormalization", "LayerNormalization"]
 
 
 class BatchNormalization(WeightedLayer):
@@ -29,15 +32,16 @@ class BatchNormalization(WeightedLayer):
         **WeightedLayer.of("beta", "gamma"),
         **WeightedLayer.of("moving_mean", "moving_variance", kinds=("initializer",)),
     }
+    _fused: ClassVar[bool] = True
+    """Whether images take the fused operation."""
 
     def __init__(
         self, axis: Any = -1, momentum: float = 0.99, epsilon: float = 1e-3, center: bool = True,
         scale: bool = True, **options: Any,
     ) -> None:  # fmt: skip
-        fused, renorm = options.pop("fused", None), options.pop("renorm", False)
-        if renorm:
+        options.pop("fused", None)
+        if options.pop("renorm", False):
             raise fail(ArgumentError, "BatchNormalization: renorm is not supported")
-        del fused
         super().__init__(options)
         self.supports_masking = True
         self.axis = int(axis[0]) if isinstance(axis, list | tuple) else int(axis)
@@ -64,24 +68,30 @@ class BatchNormalization(WeightedLayer):
         """The outputs."""
         rank = inputs.shape.ndims
         axis = self.axis % rank
-        if rank == 4 and axis in (1, 3):
-            train, mean, variance = self._of_images(inputs, axis)
-        else:
-            train, mean, variance = self._of_batch(inputs, axis)
-        for moving, now in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            self._move(moving, now, training)
+        if not tf.is_tensor(training) and training in (False, 0):
+            return self._normalized(inputs, axis, *self._moving())
+        if not (self._fused and rank == 4 and axis in (1, 3)):
+            batch = tf.nn.moments(inputs, [i for i in range(rank) if i != axis])
+            pairs = zip(batch, self._moved(batch, training), strict=True)
+            used = [in_train_phase(now, old, training) for now, old in pairs]
+            return self._normalized(inputs, axis, *used)
+        train, *batch = self._of_images(inputs, axis)
+        list(self._moved(batch, training))
         return in_train_phase(
-            train, lambda: self._normalized(
-                inputs, axis, self.moving_mean.value(), self.moving_variance.value()
-            ), training,
-        )  # fmt: skip
+            train, lambda: self._normalized(inputs, axis, *self._moving()), training
+        )
 
-    def _move(self, moving: Any, now: Any, training: Any) -> None:
-        if training is False or training == 0:
-            return
-        old = moving.value()
-        new = old * self.momentum + now * (1.0 - self.momentum)
-        self.add_update(moving.assign(in_train_phase(new, old, training)).op)
+    def _moving(self) -> list[Any]:
+        """The moving averages."""
+        return [self.moving_mean.value(), self.moving_variance.value()]
+
+    def _moved(self, batch: Sequence[Any], training: Any) -> Iterator[Any]:
+        """Update the moving averages by a batch's statistics; those before the update."""
+        for moving, now in zip((self.moving_mean, self.moving_variance), batch, strict=True):
+            old = moving.value()
+            new = old * self.momentum + now * (1.0 - self.momentum)
+            self.add_update(moving.assign(in_train_phase(new, old, training)).op)
+            yield old
 
     def _of_images(self, x: Any, axis: int) -> tuple[Any, Any, Any]:
         size = x.shape.as_list()[axis]
@@ -90,11 +100,6 @@ class BatchNormalization(WeightedLayer):
         return tf.nn.fused_batch_norm(
             x, scale, offset, epsilon=self.epsilon, data_format="NHWC" if axis == 3 else "NCHW"
         )
-
-    def _of_batch(self, x: Any, axis: int) -> tuple[Any, Any, Any]:
-        axes = [i for i in range(x.shape.ndims) if i != axis]
-        mean, variance = tf.nn.moments(x, axes)
-        return self._normalized(x, axis, mean, variance), mean, variance
 
     def _normalized(self, x: Any, axis: int, mean: Any, variance: Any) -> Any:
         shape = [1] * x.shape.ndims

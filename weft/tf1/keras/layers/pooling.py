@@ -11,7 +11,18 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of
-from weft.tf1.keras.layers.convolution import FORMATS, tuple_of
+from weft.tf1.keras.layers.convolution import AXES, FORMATS, tuple_of
+
+__all__ = [
+    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalMaxPooling1D", "GlobalMaxPooling2D",
+    "GlobalMaxPooling3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
+]  # fmt: skip
+
+_OPERATIONS: Final[dict[tuple[int, str], Callable[..., Any]]] = {
+    (2, "MAX"): tf.nn.max_pool, (2, "AVG"): tf.nn.avg_pool,
+    (3, "MAX"): tf.nn.max_pool3d, (3, "AVG"): tf.nn.avg_pool3d,
+}  # fmt: skip
 
 
 class Pooling(Layer):
@@ -21,7 +32,6 @@ class Pooling(Layer):
         pool_size: the window's sizes.
         strides: distances between windows; by default the window's sizes.
         padding: `"valid"` or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`.
     """
 
     rank: int
@@ -43,19 +53,17 @@ class Pooling(Layer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
-        form = FORMATS[self.rank, self.data_format]
-        return tf.nn.pool(
-            inputs, self.pool_size, self.kind, self.padding.upper(), strides=self.strides,
-            data_format=form,
-        )  # fmt: skip
+        padding, form = self.padding.upper(), FORMATS[self.rank, self.data_format]
+        operation = _OPERATIONS.get((self.rank, self.kind))
+        if operation is None:  # TensorFlow has none for sequences
+            return tf.nn.pool(
+                inputs, self.pool_size, self.kind, padding, strides=self.strides, data_format=form
+            )
+        return operation(inputs, self.pool_size, self.strides, padding, form)
 
 
 class GlobalPooling(Layer):
-    """Base class: one number per channel.
-
-    Args:
-        data_format: `"channels_last"` or `"channels_first"`.
-    """
+    """Base class: one number per channel."""
 
     rank: int
     reduce: Callable[..., Any]
@@ -80,20 +88,17 @@ class GlobalPooling(Layer):
         return None
 
 
-_AXES: Final = {1: "sequences", 2: "images", 3: "volumes"}
-
-
 def _pooling(rank: int, name: str, kind: str) -> Any:
     said = {"MAX": "greatest element", "AVG": "mean"}[kind]
     told = {"rank": rank, "kind": kind, "__module__": __name__}
-    told["__doc__"] = f"The {said} of each window of {_AXES[rank]}; see `Pooling`."
+    told["__doc__"] = f"The {said} of each window of {AXES[rank]}."
     return type(f"{name}Pooling{rank}D", (Pooling,), told)
 
 
 def _global(rank: int, name: str, reduce: Callable[..., Any]) -> Any:
     said = {"Max": "greatest element", "Average": "mean"}[name]
     told: dict[str, Any] = {"rank": rank, "reduce": staticmethod(reduce), "__module__": __name__}
-    told["__doc__"] = f"The {said} of each channel of {_AXES[rank]}."
+    told["__doc__"] = f"The {said} of each channel of {AXES[rank]}."
     return type(f"Global{name}Pooling{rank}D", (GlobalPooling,), told)
 
 
@@ -107,9 +112,3 @@ GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D = (
 GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D = (
     _global(n, "Average", tf.reduce_mean) for n in (1, 2, 3)
 )
-
-CLASSES: Final = (
-    MaxPooling1D, MaxPooling2D, MaxPooling3D, AveragePooling1D, AveragePooling2D,
-    AveragePooling3D, GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D,
-    GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D,
-)  # fmt: skip

@@ -19,6 +19,8 @@ from weft.tf1.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, Stacke
 from weft.tf1.keras.storage.network_config import layer_from
 from weft.tf1.keras.storage.serialization import arguments_of
 
+__all__ = ["GRU", "LSTM", "RNN", "SimpleRNN"]
+
 
 class RNN(Layer):
     """Runs a cell over the steps of sequences (batch, steps, features).
@@ -195,6 +197,7 @@ class _OfCell(RNN):
     """A layer that takes its cell's arguments."""
 
     cell_class: ClassVar[Callable[..., Any]]
+    _unconfigured = ("cell",)
 
     def __init__(self, units: int, *args: Any, **options: Any) -> None:
         own = {n: options.pop(n) for n in [*options] if n in _LAYER_OPTIONS}
@@ -207,9 +210,8 @@ class _OfCell(RNN):
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
-        config = super().get_config()
-        cell = config.pop("cell")["config"]
-        return config | {k: v for k, v in cell.items() if k not in _LAYER_OPTIONS}
+        cell = self.cell.get_config()
+        return super().get_config() | {k: v for k, v in cell.items() if k not in _LAYER_OPTIONS}
 
 
 class SimpleRNN(_OfCell):

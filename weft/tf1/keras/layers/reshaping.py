@@ -13,6 +13,8 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of
 
+__all__ = ["Flatten", "Permute", "RepeatVector", "Reshape"]
+
 
 class Flatten(Layer):
     """Flattens all axes but the batch's."""
@@ -34,6 +36,9 @@ class Flatten(Layer):
 
 class Reshape(Layer):
     """Reshapes each example; one size may be -1.
+
+    Args:
+        target_shape: the shape of an example.
 
     Raises:
         ShapeError: the number of elements differs.
@@ -65,6 +70,9 @@ class Reshape(Layer):
 class Permute(Layer):
     """Permutes the axes of examples: `dims` numbers them from 1.
 
+    Args:
+        dims: the axes in their new order, from 1.
+
     Raises:
         ArgumentError: `dims` is not a permutation.
     """
@@ -85,7 +93,11 @@ class Permute(Layer):
 
 
 class RepeatVector(Layer):
-    """Repeats each row n times: (batch, features) to (batch, n, features)."""
+    """Repeats each row n times: (batch, features) to (batch, n, features).
+
+    Args:
+        n: how often.
+    """
 
     def __init__(self, n: int, **options: Any) -> None:
         super().__init__(**options)

@@ -12,11 +12,17 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.storage.network_config import layer_from
 
+__all__ = ["Bidirectional", "TimeDistributed", "Wrapper"]
+
 _MODES = ("concat", "sum", "mul", "ave", None)
 
 
 class Wrapper(Layer):
-    """Base class of wrappers."""
+    """Base class of wrappers.
+
+    Args:
+        layer: the wrapped layer, or its configuration.
+    """
 
     def __init__(self, layer: Any, **options: Any) -> None:
         super().__init__(**options)
@@ -55,14 +61,16 @@ class Bidirectional(Wrapper):
     """Runs a recurrent layer forwards, and a copy of it backwards.
 
     Args:
+        layer: the recurrent layer.
         merge_mode: how outputs are merged: `"concat"`, `"sum"`, `"mul"`, `"ave"`; `None` returns
             both.
+        backward_layer: runs backwards, instead of the copy.
 
     Raises:
         ArgumentError: the mode is unknown.
     """
 
-    unconfigured = ("backward_layer",)
+    _unconfigured = ("backward_layer",)
 
     def __init__(
         self, layer: Any, merge_mode: str | None = "concat", backward_layer: Any = None,

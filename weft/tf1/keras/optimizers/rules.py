@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import weft.tf1 as tf
-from weft import ops
 from weft.errors import ArgumentError
-from weft.optim.nadam import momentum_product
+from weft.ops.optimizer.adam import adam, adamax, momentum_product, nadam
+from weft.ops.optimizer.descent import sgd, velocity
+from weft.ops.optimizer.root import adadelta, adagrad, rmsprop
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.optimizers.optimizer import Optimizer, WrappedOptimizer
 from weft.tf1.keras.storage.serialization import found, serialize
@@ -21,7 +22,13 @@ __all__ = [
 
 
 class SGD(Optimizer):
-    """Gradient descent, with momentum, and Nesterov's look ahead."""
+    """Gradient descent, with momentum, and Nesterov's look ahead.
+
+    Args:
+        learning_rate: a number, or a `LearningRateSchedule`.
+        momentum: the factor of the running sum of steps, from 0 to 1; 0 goes without one.
+        nesterov: whether to look ahead.
+    """
 
     lazy = True
 
@@ -45,17 +52,25 @@ class SGD(Optimizer):
         nesterov = self._fixed["nesterov"]
 
         def plain(g: Any, w: Any, rate: Any) -> Sequence[Any]:
-            return (w - rate * g,)
+            return sgd(w, g, lr=rate).values
 
         def moving(g: Any, w: Any, v: Any, rate: Any, momentum: Any) -> Sequence[Any]:
-            v = v * momentum - rate * g
-            return w + (v * momentum - rate * g if nesterov else v), v
+            return velocity(w, g, v, lr=rate, momentum=momentum, nesterov=nesterov).values
 
         return moving if self.slots else plain
 
 
 class RMSprop(Optimizer):
-    """Gradients divided by the root of a running mean of their squares."""
+    """Gradients divided by the root of a running mean of their squares.
+
+    Args:
+        learning_rate: a number, or a `LearningRateSchedule`.
+        rho: the factor of the running means.
+        momentum: the factor of the running sum of steps; 0 goes without one. With it, epsilon is
+            added before the root is taken.
+        epsilon: added to the denominator, so that it is not 0.
+        centered: subtract the square of the gradients' running mean.
+    """
 
     def __init__(
         self, learning_rate: Any = 0.001, rho: float = 0.9, momentum: float = 0.0,
@@ -74,25 +89,26 @@ class RMSprop(Optimizer):
     def rule(self, step: Any) -> Any:
         """The update."""
         epsilon, centered = self._fixed["epsilon"], self._fixed["centered"]
-        moves = "momentum" in self.slots
 
-        def update(g: Any, w: Any, rms: Any, *rest: Any) -> Sequence[Any]:
-            *held, rate, rho, momentum = rest
-            rms = rms * rho + ops.square(g) * (1.0 - rho)
-            spread, new = rms, [rms]
-            if centered:
-                mean = held[0] * rho + g * (1.0 - rho)
-                spread, new = rms - ops.square(mean), [rms, mean]
-            if not moves:
-                return w - rate * g / (ops.sqrt(spread) + epsilon), *new
-            speed = held[-1] * momentum + rate * g / ops.sqrt(spread + epsilon)
-            return w - speed, *new, speed
+        def update(g: Any, w: Any, *rest: Any) -> Sequence[Any]:
+            *slots, rate, rho, momentum = rest
+            return rmsprop(
+                w, g, *slots, lr=rate, rest=1.0 - rho, alpha=rho, mean_alpha=rho, eps=epsilon,
+                momentum=momentum, centered=centered, rate_first=True,
+                inside="momentum" in self.slots,
+            ).values  # fmt: skip
 
         return update
 
 
 class Adagrad(Optimizer):
-    """Gradients divided by the root of the sum of all their squares."""
+    """Gradients divided by the root of the sum of all their squares.
+
+    Args:
+        learning_rate: a number, or a `LearningRateSchedule`.
+        initial_accumulator_value: the sum before the first step.
+        epsilon: added to the denominator, so that it is not 0.
+    """
 
     slots = ("accumulator",)
 
@@ -118,14 +134,19 @@ class Adagrad(Optimizer):
         epsilon = self._fixed["epsilon"]
 
         def update(g: Any, w: Any, total: Any, rate: Any) -> Sequence[Any]:
-            total = total + ops.square(g)
-            return w - rate * g / (ops.sqrt(total) + epsilon), total
+            return adagrad(w, g, total, lr=rate, eps=epsilon, rate_first=True).values
 
         return update
 
 
 class Adadelta(Optimizer):
-    """Zeiler (2012): steps scaled by the root of the mean of earlier steps' squares."""
+    """Zeiler (2012): steps scaled by the root of the mean of earlier steps' squares.
+
+    Args:
+        learning_rate: a number, or a `LearningRateSchedule`.
+        rho: the factor of the running means.
+        epsilon: added to both means before their roots are taken.
+    """
 
     slots = ("accum_grad", "accum_var")
 
@@ -145,15 +166,20 @@ class Adadelta(Optimizer):
         epsilon = self._fixed["epsilon"]
 
         def update(g: Any, w: Any, a: Any, d: Any, rate: Any, rho: Any) -> Sequence[Any]:
-            a = a * rho + ops.square(g) * (1.0 - rho)
-            change = g * ops.sqrt(d + epsilon) / ops.sqrt(a + epsilon)
-            return w - rate * change, a, d * rho + ops.square(change) * (1.0 - rho)
+            rates = {"lr": rate, "rho": rho, "rest": 1.0 - rho, "eps": epsilon}
+            return adadelta(w, g, a, d, **rates, gradient_first=True).values
 
         return update
 
 
 class _Moments(Optimizer):
-    """The part that Adam and its variants share: two moments, and their decay rates."""
+    """The part that Adam and its variants share: two moments, and their decay rates.
+
+    Args:
+        learning_rate: a number, or a `LearningRateSchedule`.
+        beta_1, beta_2: the factors of the running means of the gradient and of its square.
+        epsilon: added to the denominator, so that it is not 0.
+    """
 
     slots = ("m", "v")
 
@@ -168,9 +194,20 @@ class _Moments(Optimizer):
     def _betas(self) -> tuple[Any, Any]:
         return self.held("beta_1").value(), self.held("beta_2").value()
 
+    def _means(self, b1: Any, b2: Any) -> dict[str, Any]:
+        """What the rules take of the betas, and epsilon."""
+        return {
+            "beta1": b1, "rest1": 1.0 - b1, "beta2": b2, "rest2": 1.0 - b2,
+            "eps": self._fixed["epsilon"],
+        }  # fmt: skip
+
 
 class Adam(_Moments):
-    """Kingma and Ba (2014); with `amsgrad`, Reddi et al. (2018)."""
+    """Kingma and Ba (2014); with `amsgrad`, Reddi et al. (2018).
+
+    Args:
+        amsgrad: divide by the root of the largest second moment so far.
+    """
 
     def __init__(
         self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
@@ -187,20 +224,20 @@ class Adam(_Moments):
 
     def rule(self, step: Any) -> Any:
         """The update."""
-        epsilon = self._fixed["epsilon"]
 
-        def update(g: Any, w: Any, m: Any, v: Any, *rest: Any) -> Sequence[Any]:
-            *top, rate, b1, b2 = rest
-            m = m * b1 + g * (1.0 - b1)
-            v = v * b2 + ops.square(g) * (1.0 - b2)
-            most = [ops.maximum(t, v) for t in top]
-            return w - rate * m / (ops.sqrt([v, *most][-1]) + epsilon), m, v, *most
+        def update(g: Any, w: Any, *rest: Any) -> Sequence[Any]:
+            *slots, rate, b1, b2 = rest
+            return adam(w, g, *slots, step=rate, **self._means(b1, b2)).values
 
         return update
 
 
 class Adamax(_Moments):
-    """Adam with the maximum of gradients instead of their squares (Kingma and Ba, 2014)."""
+    """Adam with the maximum of gradients instead of their squares (Kingma and Ba, 2014).
+
+    Args:
+        beta_2: the factor by which the maximum decays.
+    """
 
     def numbers(self, rate: Any, step: Any) -> list[Any]:
         """The bias-corrected learning rate, and the betas."""
@@ -209,12 +246,10 @@ class Adamax(_Moments):
 
     def rule(self, step: Any) -> Any:
         """The update."""
-        epsilon = self._fixed["epsilon"]
 
         def update(g: Any, w: Any, m: Any, v: Any, rate: Any, b1: Any, b2: Any) -> Sequence[Any]:
-            m = m * b1 + g * (1.0 - b1)
-            v = ops.maximum(v * b2, ops.abs(g))
-            return w - rate * m / (v + epsilon), m, v
+            means = {n: x for n, x in self._means(b1, b2).items() if n != "rest2"}
+            return adamax(w, g, m, v, step=rate, **means, eps_in_largest=False).values
 
         return update
 
@@ -270,14 +305,12 @@ class Nadam(_Moments):
 
     def rule(self, step: Any) -> Any:
         """The update."""
-        epsilon = self._fixed["epsilon"]
 
         def update(
-            g: Any, w: Any, m: Any, v: Any, first: Any, second: Any, b1: Any, b2: Any, rest: Any
+            g: Any, w: Any, m: Any, v: Any, now: Any, ahead: Any, b1: Any, b2: Any, rest: Any
         ) -> Sequence[Any]:
-            m = m * b1 + g * (1.0 - b1)
-            v = v * b2 + ops.square(g) * (1.0 - b2)
-            return w - (first * g + second * m) / (ops.sqrt(v / rest) + epsilon), m, v
+            rates = {"now": now, "ahead": ahead, "correction": rest}
+            return nadam(w, g, m, v, **rates, **self._means(b1, b2), divides=True).values
 
         return update
 
@@ -298,6 +331,9 @@ NAMES: Final[dict[str, Any]] = {
 
 def get(identifier: Any) -> Any:
     """An optimizer by name or configuration; one of `tf.train` is wrapped.
+
+    Args:
+        identifier: a name, a configuration as `serialize` returns it, or an optimizer.
 
     Raises:
         UnknownKeyError: the name is unknown.

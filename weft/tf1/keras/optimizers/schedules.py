@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import weft.tf1 as tf
+from weft.documentation import arguments_of
 
 
 class LearningRateSchedule:
@@ -26,7 +27,15 @@ class LearningRateSchedule:
 
 
 class ExponentialDecay(LearningRateSchedule):
-    """initial_learning_rate * decay_rate ** (step / decay_steps)"""
+    """initial_learning_rate * decay_rate ** (step / decay_steps)
+
+    Args:
+        initial_learning_rate: the rate of the first step.
+        decay_steps: the steps after which the decay is `decay_rate`.
+        decay_rate: how much the rate falls.
+        staircase: whether it falls in jumps, one after each `decay_steps`.
+        name: kept in the configuration.
+    """
 
     def __init__(
         self, initial_learning_rate: float, decay_steps: int, decay_rate: float,
@@ -42,6 +51,7 @@ class ExponentialDecay(LearningRateSchedule):
         )
 
 
+@arguments_of(ExponentialDecay)
 class InverseTimeDecay(ExponentialDecay):
     """initial_learning_rate / (1 + decay_rate * step / decay_steps)"""
 
@@ -52,8 +62,14 @@ class InverseTimeDecay(ExponentialDecay):
         )
 
 
+@arguments_of(ExponentialDecay)
 class PiecewiseConstantDecay(LearningRateSchedule):
-    """values[i] up to boundaries[i], then the last value."""
+    """values[i] up to boundaries[i], then the last value.
+
+    Args:
+        boundaries: the last step of each value but the last.
+        values: the rates, one more than boundaries.
+    """
 
     def __init__(
         self, boundaries: Sequence[int], values: Sequence[float], name: str | None = None
@@ -65,8 +81,16 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         return tf.train.piecewise_constant(step, self.boundaries, self.values)
 
 
+@arguments_of(ExponentialDecay)
 class PolynomialDecay(LearningRateSchedule):
-    """From the initial rate to the end rate in `decay_steps` steps."""
+    """From the initial rate to the end rate in `decay_steps` steps.
+
+    Args:
+        decay_steps: the steps of the way.
+        end_learning_rate: the last rate.
+        power: the exponent; 1 is a straight line.
+        cycle: go on after `decay_steps`, from a lower rate each time.
+    """
 
     def __init__(
         self, initial_learning_rate: float, decay_steps: int, end_learning_rate: float = 0.0001,

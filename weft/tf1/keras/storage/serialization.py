@@ -36,7 +36,11 @@ def custom_object_scope(*tables: Mapping[str, Any]) -> Iterator[None]:
 
 
 def serialize(thing: Any) -> Any:
-    """The name of a function, or class name and configuration of an object."""
+    """The name of a function, or class name and configuration of an object.
+
+    Args:
+        thing: a function, an object with `get_config`, or a name, which stays as it is.
+    """
     if thing is None or isinstance(thing, str):
         return thing
     if hasattr(thing, "get_config"):

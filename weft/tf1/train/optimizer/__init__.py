@@ -1,6 +1,6 @@
 """`tf.train`'s optimizers, one per file."""
 
-from weft import exports
+from weft import exports as _exports
 from weft.tf1.train.optimizer.adagrad import AdagradOptimizer as AdagradOptimizer
 from weft.tf1.train.optimizer.adam import AdamOptimizer as AdamOptimizer
 from weft.tf1.train.optimizer.base import Optimizer as Optimizer
@@ -10,4 +10,4 @@ from weft.tf1.train.optimizer.gradient_descent import (
 from weft.tf1.train.optimizer.momentum import MomentumOptimizer as MomentumOptimizer
 from weft.tf1.train.optimizer.rmsprop import RMSPropOptimizer as RMSPropOptimizer
 
-exports.gather(globals())
+_exports.gather(globals())

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from weft import ops
 from weft.errors import GraphError
 from weft.ir.node import Value
-from weft.tf1.framework.tensor import Operation
-from weft.tf1.train.optimizer.base import Optimizer
+from weft.ops.optimizer.root import adagrad
+from weft.tf1.train.optimizer.base import Optimizer, Update
 from weft.tf1.variable import initializer
 from weft.tf1.variable.variable import Variable
 
 
 class AdagradOptimizer(Optimizer):
-    """a += gradient ** 2; var -= learning_rate * gradient / sqrt(a)"""
+    """a += gradient ** 2; var -= learning_rate * gradient / sqrt(a)
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+        initial_accumulator_value: a before the first step, above 0.
+
+    Raises:
+        GraphError: it is not above 0.
+    """
+
+    _kind = "ApplyAdagrad"
 
     def __init__(
         self,
@@ -29,24 +37,11 @@ class AdagradOptimizer(Optimizer):
                 f"initial_accumulator_value: expected > 0, got {initial_accumulator_value}"
             )
         super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._initial = initial_accumulator_value
+        self._given = {"learning_rate": learning_rate}
+        self._fresh = {"accumulator": initializer.constant_initializer(initial_accumulator_value)}
 
-    def _hyperparameters(self) -> dict[str, Any]:
-        return {"learning_rate": self._learning_rate}
+    def _update_of(self, var: Variable) -> Update:
+        def update(g: Value, w: Value, a: Value, rate: Value) -> tuple[Value, ...]:
+            return adagrad(w, g, a, lr=rate, rate_first=True, reciprocal=True).values
 
-    def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        for var in var_list:
-            make = initializer.constant_initializer(self._initial)
-            self.slot(var, "accumulator", self._name, make)
-
-    def _apply(self, grad: Any, var: Variable) -> Operation:
-        slots = [self._slots["accumulator"][var]]
-        return self.emit(
-            "ApplyAdagrad", grad, var, slots, [self.rate("learning_rate", var)], _update
-        )
-
-
-def _update(g: Value, var: Value, a: Value, rate: Value) -> tuple[Value, Value]:
-    a = a + ops.square(g)
-    return var - rate * g * ops.rsqrt(a), a
+        return update

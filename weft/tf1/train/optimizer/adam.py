@@ -7,15 +7,27 @@ from typing import Any
 
 from weft import ops
 from weft.ir.node import Value
+from weft.ops.optimizer.adam import adam, corrected
 from weft.tf1.control import dependency
 from weft.tf1.framework.graph import control_dependencies
 from weft.tf1.framework.tensor import Operation
-from weft.tf1.train.optimizer.base import Optimizer
+from weft.tf1.train.optimizer.base import Optimizer, Update
 from weft.tf1.variable.variable import Variable
+
+_POWERS = {"beta1_power": "beta1", "beta2_power": "beta2"}
+"""The variables that hold powers of the betas."""
 
 
 class AdamOptimizer(Optimizer):
-    """Adam as TensorFlow has it: epsilon is added to the root of the uncorrected second moment."""
+    """Adam as TensorFlow has it: epsilon is added to the root of the uncorrected second moment.
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+        beta1, beta2: the factors of the running means of the gradient and of its square.
+        epsilon: added to the denominator, so that it is not 0.
+    """
+
+    _kind = "ApplyAdam"
 
     def __init__(
         self,
@@ -27,57 +39,37 @@ class AdamOptimizer(Optimizer):
         name: str = "Adam",
     ) -> None:
         super().__init__(use_locking, name)
-        self._lr = learning_rate
-        self._beta1 = beta1
-        self._beta2 = beta2
-        self._epsilon = epsilon
-
-    def _hyperparameters(self) -> dict[str, Any]:
-        return {
-            "learning_rate": self._lr, "beta1": self._beta1, "beta2": self._beta2,
-            "epsilon": self._epsilon,
+        self._given = {
+            "learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon,
         }  # fmt: skip
+        self._fresh = {"m": None, "v": None}
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         first = min(var_list, key=lambda v: v.name)
-        for name, value in (("beta1_power", self._beta1), ("beta2_power", self._beta2)):
+        for name, beta in _POWERS.items():
+            value = self._given[beta]
             self.extra(name, value() if callable(value) else value, first)
-        for var in var_list:
-            self.slot(var, "m", self._name)
-            self.slot(var, "v", self._name)
+        super()._create_slots(var_list)
 
-    def _powers(self, var: Variable) -> list[Variable]:
-        return [self._extra[(name, var.graph)] for name in ("beta1_power", "beta2_power")]
+    def _update_of(self, var: Variable) -> Update:
+        def power(name: str) -> Value:
+            value, dtype = ops.read(self._extra[name, var.graph].handle), var.dtype.base_dtype.ir
+            return value if value.dtype is dtype else ops.cast(value, dtype=dtype)
 
-    def _apply(self, grad: Any, var: Variable) -> Operation:
-        rates = [self.rate(n, var) for n in ("learning_rate", "beta1", "beta2", "epsilon")]
-        kind = var.dtype.base_dtype.ir
+        def update(g: Value, w: Value, m: Value, v: Value, *rates: Value) -> tuple[Value, ...]:
+            rate, beta1, beta2, epsilon = rates
+            step = corrected(rate, *map(power, _POWERS))
+            rests = {"rest1": 1.0 - beta1, "rest2": 1.0 - beta2}
+            return adam(w, g, m, v, step=step, eps=epsilon, **rests).values
 
-        def power(variable: Variable) -> Value:
-            value = ops.read(variable.handle)
-            return value if value.dtype is kind else ops.cast(value, dtype=kind)
-
-        def update(g: Value, w: Value, m: Value, v: Value, *rest: Value) -> tuple[Value, ...]:
-            rate, beta1, beta2, epsilon = rest
-            power1, power2 = (power(p) for p in self._powers(var))
-            step = rate * ops.sqrt(1.0 - power2) / (1.0 - power1)
-            m = m + (g - m) * (1.0 - beta1)
-            v = v + (ops.square(g) - v) * (1.0 - beta2)
-            return w - m * step / (ops.sqrt(v) + epsilon), m, v
-
-        slots = [self._slots["m"][var], self._slots["v"][var]]
-        return self.emit("ApplyAdam", grad, var, slots, rates, update)
+        return update
 
     def _finish(self, update_ops: list[Operation], name_scope: str) -> Operation:
         """Update the powers of the betas after all updates have used them."""
-        first, second = self._powers(_variable_in(self._slots["m"]))
+        graph = next(reversed(self._slots["m"].values())).graph
+        powers = [(self._extra[name, graph], beta) for name, beta in _POWERS.items()]
         with control_dependencies(update_ops):
             moved = [
-                power.assign(power.value() * self.rate(name, power)).op
-                for power, name in ((first, "beta1"), (second, "beta2"))
+                power.assign(power.value() * self.rate(beta, power)).op for power, beta in powers
             ]
         return dependency.group(*update_ops, *moved, name=name_scope)
-
-
-def _variable_in(slots: dict[Any, Variable]) -> Variable:
-    return next(reversed(slots.values()))

@@ -1,17 +1,18 @@
 """The optimizer base: gradients, slots, and the operation that applies them.
 
-An update is written once, on graph values: `update(g, var, *slots, *rates)` returns the new values.
-    For a row-sparse gradient, equal rows are summed and the same rule runs. Where TensorFlow's
-    sparse kernels leave other rows alone although the rule would change them (momentum, RMSProp),
-    the update is lazy and keeps them.
+An update works on graph values: `update(g, var, *slots, *rates)` returns the new values. For a
+row-sparse gradient, equal rows are summed and the same rule runs. Where TensorFlow's sparse kernels
+leave other rows alone although the rule would change them (momentum, RMSProp), the update is lazy
+and keeps them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from weft import ops
+from weft.documentation import inherit_arguments
 from weft.errors import DTypeError, GraphError
 from weft.ir.dtype import int32
 from weft.ir.node import Value
@@ -36,17 +37,33 @@ Update = Callable[..., Sequence[Value]]
 
 
 class Optimizer:
-    """Base class. A subclass names its slots and hyperparameters, and defines the update."""
+    """Base class. A subclass gives its hyperparameters and slots, and names its rule's operation.
+
+    Args:
+        use_locking: accepted as in TensorFlow; updates are never interleaved.
+        name: of the operations' scope, and of the slots.
+    """
+
+    _kind: str
+    """The name of the operation that applies an update."""
+    _lazy: ClassVar[bool] = False
+    """Whether rows without a gradient are left alone."""
 
     GATE_NONE = 0
     GATE_OP = 1
     GATE_GRAPH = 2
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherit_arguments(cls)
 
     def __init__(self, use_locking: bool, name: str) -> None:
         if not name:
             raise GraphError("Optimizer: expected a name")
         self._name = name
         self._use_locking = use_locking
+        self._given: dict[str, Any] = {}
+        self._fresh: dict[str, Any] = {}
         self._slots: dict[str, dict[Any, Variable]] = {}
         self._extra: dict[tuple[str, Any], Variable] = {}
         self._rates: dict[str, Tensor] = {}
@@ -54,14 +71,23 @@ class Optimizer:
     # what a subclass defines
     def _hyperparameters(self) -> dict[str, Any]:
         """Names and values (numbers, tensors or functions) of the hyperparameters."""
-        raise NotImplementedError
+        return self._given
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        """Create the slot variables."""
+        """Create the slot variables: those whose initializers `_fresh` has."""
+        for var in var_list:
+            for name, make in self._fresh.items():
+                self.slot(var, name, self._name, make)
+
+    def _update_of(self, var: Variable) -> Update:
+        """The update of `var`: from (g, var, *slots, *rates) to the new values of var and slots."""
+        raise NotImplementedError
 
     def _apply(self, grad: Any, var: Variable) -> Operation:
         """The operation that updates `var`."""
-        raise NotImplementedError
+        rates = [self.rate(name, var) for name in self._rates]
+        slots = [self.slot(var, name, self._name, make) for name, make in self._fresh.items()]
+        return self.emit(self._kind, grad, var, slots, rates, self._update_of(var), self._lazy)
 
     def _finish(self, update_ops: list[Operation], name_scope: str) -> Operation:
         """The operation that runs after all updates."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from weft.ir.node import Value
-from weft.tf1.framework.tensor import Operation
-from weft.tf1.train.optimizer.base import Optimizer
+from weft.ops.optimizer.descent import sgd
+from weft.tf1.train.optimizer.base import Optimizer, Update
 from weft.tf1.variable.variable import Variable
 
 
@@ -15,7 +14,15 @@ class MomentumOptimizer(Optimizer):
     """a = momentum * a + gradient; var -= learning_rate * a
 
     With `use_nesterov`, var -= learning_rate * (gradient + momentum * a) (Sutskever et al., 2013).
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+        momentum: the part of a that stays.
+        use_nesterov: whether to look ahead.
     """
+
+    _kind = "ApplyMomentum"
+    _lazy = True
 
     def __init__(
         self,
@@ -26,29 +33,14 @@ class MomentumOptimizer(Optimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._momentum = momentum
-        self._use_nesterov = use_nesterov
+        self._given = {"learning_rate": learning_rate, "momentum": momentum}
+        self._fresh = {"momentum": None}
+        self._nesterov = use_nesterov
 
-    def _hyperparameters(self) -> dict[str, Any]:
-        return {"learning_rate": self._learning_rate, "momentum": self._momentum}
+    def _update_of(self, var: Variable) -> Update:
+        def update(g: Value, w: Value, a: Value, rate: Value, momentum: Value) -> tuple[Value, ...]:
+            looks = self._nesterov
+            moved = sgd(w, g, a, lr=rate, momentum=momentum, nesterov=looks, rate_first=True)
+            return moved.values
 
-    def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        for var in var_list:
-            self.slot(var, "momentum", self._name)
-
-    def _apply(self, grad: Any, var: Variable) -> Operation:
-        rates = [self.rate("learning_rate", var), self.rate("momentum", var)]
-        slots = [self.slot(var, "momentum", self._name)]
-        update = _nesterov if self._use_nesterov else _update
-        return self.emit("ApplyMomentum", grad, var, slots, rates, update, lazy=True)
-
-
-def _update(g: Value, var: Value, a: Value, rate: Value, momentum: Value) -> tuple[Value, Value]:
-    a = a * momentum + g
-    return var - rate * a, a
-
-
-def _nesterov(g: Value, var: Value, a: Value, rate: Value, momentum: Value) -> tuple[Value, Value]:
-    a = a * momentum + g
-    return var - (rate * g + rate * momentum * a), a
+        return update

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from weft import ops
 from weft.ir.node import Value
-from weft.tf1.framework.tensor import Operation
-from weft.tf1.train.optimizer.base import Optimizer
+from weft.ops.optimizer.root import rmsprop
+from weft.tf1.train.optimizer.base import Optimizer, Update
 from weft.tf1.variable import initializer
 from weft.tf1.variable.variable import Variable
 
@@ -17,7 +15,16 @@ class RMSPropOptimizer(Optimizer):
     """Gradients divided by the root of a running mean of their squares, with momentum.
 
     With `centered`, by the root of a running variance.
+
+    Args:
+        learning_rate: a number, a tensor, or a function that returns one.
+        decay: the factor of the running means.
+        momentum: the factor of the running sum of steps.
+        epsilon: added to the mean before its root is taken.
+        centered: subtract the square of the gradients' running mean.
     """
+
+    _lazy = True
 
     def __init__(
         self,
@@ -30,48 +37,20 @@ class RMSPropOptimizer(Optimizer):
         name: str = "RMSProp",
     ) -> None:
         super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._decay = decay
-        self._momentum = momentum
-        self._epsilon = epsilon
-        self._centered = centered
-
-    def _hyperparameters(self) -> dict[str, Any]:
-        return {
-            "learning_rate": self._learning_rate, "decay": self._decay,
-            "momentum": self._momentum, "epsilon": self._epsilon,
+        self._given = {
+            "learning_rate": learning_rate, "decay": decay, "momentum": momentum,
+            "epsilon": epsilon,
         }  # fmt: skip
+        means = {"rms": initializer.ones_initializer(), **({"mg": None} if centered else {})}
+        self._fresh = {**means, "momentum": None}
+        self._kind = "ApplyCenteredRMSProp" if centered else "ApplyRMSProp"
 
-    def _create_slots(self, var_list: Sequence[Variable]) -> None:
-        for var in var_list:
-            self.slot(var, "rms", self._name, initializer.ones_initializer())
-            if self._centered:
-                self.slot(var, "mg", self._name)
-            self.slot(var, "momentum", self._name)
+    def _update_of(self, var: Variable) -> Update:
+        def update(g: Value, w: Value, *rest: Value) -> tuple[Value, ...]:
+            *slots, rate, decay, momentum, epsilon = rest
+            return rmsprop(
+                w, g, *slots, lr=rate, rest=1.0 - decay, eps=epsilon, momentum=momentum,
+                centered="mg" in self._fresh, rate_first=True, inside=True, reciprocal=True,
+            ).values  # fmt: skip
 
-    def _apply(self, grad: Any, var: Variable) -> Operation:
-        names = ("rms", "mg", "momentum") if self._centered else ("rms", "momentum")
-        slots = [self._slots[name][var] for name in names]
-        rates = [self.rate(n, var) for n in ("learning_rate", "decay", "momentum", "epsilon")]
-        kind = "ApplyCenteredRMSProp" if self._centered else "ApplyRMSProp"
-        update = _centered if self._centered else _plain
-        return self.emit(kind, grad, var, slots, rates, update, lazy=True)
-
-
-def _plain(
-    g: Value, var: Value, rms: Value, mom: Value,
-    rate: Value, decay: Value, momentum: Value, epsilon: Value,
-) -> tuple[Value, ...]:  # fmt: skip
-    rms = rms + (ops.square(g) - rms) * (1.0 - decay)
-    mom = mom * momentum + rate * g * ops.rsqrt(rms + epsilon)
-    return var - mom, rms, mom
-
-
-def _centered(
-    g: Value, var: Value, rms: Value, mg: Value, mom: Value,
-    rate: Value, decay: Value, momentum: Value, epsilon: Value,
-) -> tuple[Value, ...]:  # fmt: skip
-    rms = rms + (ops.square(g) - rms) * (1.0 - decay)
-    mg = mg + (g - mg) * (1.0 - decay)
-    mom = mom * momentum + rate * g * ops.rsqrt(rms - ops.square(mg) + epsilon)
-    return var - mom, rms, mg, mom
+        return update

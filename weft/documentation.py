@@ -66,6 +66,17 @@ def _described(doc: str | None, names: list[str], sources: tuple[Any, ...]) -> l
     return sorted(described, key=lambda e: min([place.get(name, len(place)) for name in e[0]]))
 
 
+def inherit_arguments(cls: type[Any]) -> None:
+    """Describe arguments that the docstring of a class of the package leaves out as its bases do.
+
+    Args:
+        cls: the class, which `__init_subclass__` of a base passes.
+    """
+    if cls.__module__.startswith("weft."):
+        names = inspect.signature(cls.__init__).parameters
+        cls.__doc__ = with_arguments(cls.__doc__, names, *cls.__mro__[1:])
+
+
 def arguments_of(*sources: Any) -> Callable[[F], F]:
     """A decorator: arguments that a docstring leaves out are described as by others.
 

@@ -1,0 +1,93 @@
+"""`python -m tools.package_stubs`: writes the stubs of packages that type checkers cannot follow.
+
+Those have names that are imported on first use (`exports.lazy`), or a list of imports without `as`,
+which type checkers take for private. A stub holds imports alone, so that editors find signatures
+and docstrings where names are defined; a test compares it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Final, NamedTuple
+
+from tools.imports import modules
+from tools.stubs import write
+from weft import Tensor
+
+HEAD: Final = '"""Made by `python -m tools.package_stubs`."""\n\n'
+
+
+class Import(NamedTuple):
+    """`from module import name as called`."""
+
+    module: str
+    name: str
+    called: str
+
+
+def rendered() -> dict[Path, str]:
+    """The text of each stub, by its path."""
+    stubs: dict[Path, str] = {}
+    for name, tree in modules().items():
+        if gathers(tree):
+            package = importlib.import_module(name)
+            text = _stub(package, tree)
+            if text:
+                stubs[Path(str(package.__file__)).with_suffix(".pyi")] = HEAD + text
+    return stubs
+
+
+def gathers(tree: ast.Module) -> bool:
+    """Whether a module's `__all__` is what it imports."""
+    calls = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Expr)]
+    return any(call.startswith("_exports.gather(") for call in calls)
+
+
+def public_imports(package: ModuleType, tree: ast.Module) -> Iterator[tuple[Import, bool]]:
+    """Imports of public names, each with whether type checkers see that it is public."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                called = alias.asname or alias.name
+                if called == "*" or called in package.__all__:
+                    seen = called == "*" or alias.asname == alias.name
+                    yield Import(node.module, alias.name, called), seen
+
+
+def _stub(package: ModuleType, tree: ast.Module) -> str:
+    """The text of a package's stub; none where its source says the same."""
+    imports = [*public_imports(package, tree)]
+    lazy: dict[str, str] = vars(package).get("__lazy__", {})
+    if not lazy and all(seen for _, seen in imports):
+        return ""
+    text = "".join([_text(row) for row, _ in imports])
+    text += "".join([_text(Import(module, name, name)) for name, module in lazy.items()])
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in package.__all__:
+            text += ast.unparse(node) + "\n"
+    return _eager_names() + text if package.__name__ == "weft" else text
+
+
+def _text(row: Import) -> str:
+    module, name, called = row
+    if name == "*":
+        return f"from {module} import *\n"
+    if name == called:
+        return f"from {module} import {name} as {name}\n"
+    # An import under another name would be private.
+    return f"from {module} import {name} as _{called}\n{called} = _{called}\n"
+
+
+def _eager_names() -> str:
+    """The functions of tensors, which `weft` loads by a rule."""
+    in_place = [name for name in dir(Tensor) if name.endswith("_") and name[0] != "_"]
+    lines = [f"{name} = Tensor.{name}\n" for name in in_place]
+    return "from weft.eager.functions.api import *\n" + "".join(lines)
+
+
+if __name__ == "__main__":
+    write(rendered())

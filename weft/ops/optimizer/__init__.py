@@ -1,0 +1,1 @@
+"""Update rules of optimizers: adam, rmsprop, sgd and others, each formula once."""

@@ -1,0 +1,80 @@
+"""Adagrad, Adadelta and RMSprop: steps divided by the root of squared gradients."""
+
+from __future__ import annotations
+
+from weft.ir.node import Value
+from weft.ops.declaration import catalogue
+from weft.ops.optimizer.rule import Update, averaged, over_root
+
+
+def adagrad(
+    p: Value, g: Value, total: Value, *, lr: Value, eps: Value | float | None = None,
+    rate_first: bool = False, reciprocal: bool = False,
+) -> Update:  # fmt: skip
+    """p -= lr * g / (sqrt(sum of all g * g) + eps).
+
+    Args:
+        rate_first: lr * g is divided, as in TensorFlow; else the quotient is multiplied by lr, as
+            in PyTorch.
+        reciprocal: see `over_root`.
+
+    Source: Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011.
+    """
+    total = total + g * g
+    change = over_root(lr * g if rate_first else g, total, eps, reciprocal=reciprocal)
+    return Update(p - (change if rate_first else lr * change), (total,))
+
+
+def adadelta(
+    p: Value, g: Value, square: Value, moved: Value, *, lr: Value, rho: Value, rest: Value,
+    eps: Value | float, gradient_first: bool = False,
+) -> Update:  # fmt: skip
+    """p -= lr * g * sqrt(u + eps) / sqrt(v + eps), u and v running means of their squares.
+
+    Args:
+        rest: 1 - rho.
+        gradient_first: the gradient times the first root is divided by the other, as in Keras; else
+            it is multiplied by the quotient of the roots, as in PyTorch.
+
+    Source: Zeiler, "ADADELTA: An Adaptive Learning Rate Method", 2012, algorithm 1.
+    """
+    square = averaged(square, g * g, rest, rho)
+    top, bottom = catalogue.sqrt(moved + eps), catalogue.sqrt(square + eps)
+    change = g * top / bottom if gradient_first else top / bottom * g
+    return Update(p - lr * change, (square, averaged(moved, change * change, rest, rho)))
+
+
+def rmsprop(
+    p: Value, g: Value, *slots: Value, lr: Value, rest: Value, eps: Value | float,
+    momentum: Value, alpha: Value | None = None, mean_alpha: Value | None = None,
+    centered: bool = False, rate_first: bool = False, inside: bool = False,
+    reciprocal: bool = False,
+) -> Update:  # fmt: skip
+    """p -= lr * g / (sqrt(v) + eps), with v the running mean of g * g.
+
+    Args:
+        slots: the mean of squares; the mean of gradients, where `centered`; then the sum of steps,
+            where there is momentum.
+        rest: 1 - alpha.
+        alpha, mean_alpha: the factor in the mean of squares, and of gradients; see `averaged` for
+            what is rounded without them.
+        centered: v is the variance: the mean of g * g less the square of the mean of g.
+        rate_first: lr * g is divided, and steps are summed, as in TensorFlow; else the quotient or
+            the sum of quotients is multiplied by lr, as in PyTorch.
+        inside, reciprocal: see `over_root`.
+
+    Source: Tieleman and Hinton, lecture 6.5 of "Neural Networks for Machine Learning", 2012;
+    Graves, "Generating Sequences With Recurrent Neural Networks", 2013.
+    """
+    square = averaged(slots[0], g * g, rest, alpha)
+    spread, new = square, [square]
+    if centered:
+        mean = averaged(slots[1], g, rest, mean_alpha)
+        spread = square - mean * mean
+        new.append(mean)
+    step = lr * g if rate_first else g
+    step = over_root(step, spread, eps, inside=inside, reciprocal=reciprocal)
+    if len(slots) > len(new):
+        step = slots[-1] * momentum + step
+        new.append(step)
+    return Update(p - (step if rate_first else lr * step), tuple(new))

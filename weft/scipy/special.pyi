@@ -1,0 +1,203 @@
+"""Made by `python -m tools.stubs`."""
+
+from typing import Any
+from weft.numpy.array import ndarray
+
+def expit(x: Any, /) -> ndarray:
+    """The logistic function: `1 / (1 + exp(-x))`."""
+
+def erfinv(x: Any, /) -> ndarray:
+    """The inverse of `erf`."""
+
+def log_expit(x: Any, /) -> ndarray:
+    """`log(sigmoid(x))`, which stays finite for every finite `x`."""
+
+def gammaln(x: Any, /) -> ndarray:
+    """The logarithm of the absolute value of the gamma function."""
+
+def loggamma(x: Any, /) -> ndarray:
+    """The logarithm of the absolute value of the gamma function."""
+
+def digamma(x: Any, /) -> ndarray:
+    """The derivative of `lgamma`."""
+
+def psi(x: Any, /) -> ndarray:
+    """The derivative of `lgamma`."""
+
+def betaln(x: Any, y: Any, /) -> ndarray:
+    """The logarithm of the absolute value of the beta function."""
+
+def ndtr(x: Any, /) -> ndarray:
+    """The normal cumulative distribution function, accurate in both tails."""
+
+def log_ndtr(x: Any, /) -> ndarray:
+    """The logarithm of `ndtr`, accurate near 0 and 1."""
+
+def entr(x: Any, /) -> ndarray:
+    """`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
+
+def i0(x: Any, /) -> ndarray:
+    """The modified Bessel function of the first kind of order 0."""
+
+def i1(x: Any, /) -> ndarray:
+    """The modified Bessel function of the first kind of order 1."""
+
+def i0e(x: Any, /) -> ndarray:
+    """`i0(x) * exp(-abs(x))`."""
+
+def i1e(x: Any, /) -> ndarray:
+    """`i1(x) * exp(-abs(x))`."""
+
+def gammasgn(x: Any, /) -> ndarray:
+    """The sign of `gamma`."""
+
+def gamma(x: Any, /) -> ndarray:
+    """The gamma function: `(x - 1)!` for integers."""
+
+def rgamma(x: Any, /) -> ndarray:
+    """1 divided by `gamma`."""
+
+def beta(x: Any, y: Any, /) -> ndarray:
+    """`gamma(x) * gamma(y) / gamma(x + y)`."""
+
+def xlog1py(x: Any, y: Any, /) -> ndarray:
+    """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
+
+def polygamma(n: Any, x: Any, /) -> ndarray:
+    """The `n`-th derivative of `digamma`.
+
+    Raises:
+        DTypeError: `n` is no integer.
+    """
+
+def multigammaln(a: Any, d: int) -> ndarray:
+    """The logarithm of the multivariate gamma function of `d` dimensions."""
+
+def betainc(*xs: Any) -> Any:
+    """The distribution function of `beta` at `x`, after a and b."""
+
+def gammainc(*xs: Any) -> Any:
+    """The distribution function of `gamma` at `x`, after a."""
+
+def gammaincc(*xs: Any) -> Any:
+    """1 minus `gammainc`."""
+
+def zeta(*xs: Any) -> Any:
+    """Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."""
+
+def erf(x: Any, /) -> ndarray:
+    """The error function; complex numbers need SciPy."""
+
+def erfc(x: Any, /) -> ndarray:
+    """1 minus the error function, accurate where that is tiny; complex numbers need SciPy."""
+
+def erfcinv(*xs: Any) -> Any:
+    """The inverse of `erfc`."""
+
+def erfcx(*xs: Any) -> Any:
+    """`exp(x * x) * erfc(x)`, without overflow."""
+
+def ndtri(*xs: Any) -> Any:
+    """The inverse of `ndtr`."""
+
+def iv(*xs: Any) -> Any:
+    """The modified Bessel function of the first kind of a real order."""
+
+def ive(*xs: Any) -> Any:
+    """`iv(v, x) * exp(-abs(x))`."""
+
+def j0(*xs: Any) -> Any:
+    """The Bessel function of the first kind of order 0."""
+
+def j1(*xs: Any) -> Any:
+    """The Bessel function of the first kind of order 1."""
+
+def jv(*xs: Any) -> Any:
+    """The Bessel function of the first kind of a real order."""
+
+def y0(*xs: Any) -> Any:
+    """The Bessel function of the second kind of order 0."""
+
+def y1(*xs: Any) -> Any:
+    """The Bessel function of the second kind of order 1."""
+
+def yv(*xs: Any) -> Any:
+    """The Bessel function of the second kind of a real order."""
+
+def k0(*xs: Any) -> Any:
+    """The modified Bessel function of the second kind of order 0."""
+
+def k1(*xs: Any) -> Any:
+    """The modified Bessel function of the second kind of order 1."""
+
+def jn(*xs: Any) -> Any:
+    """The Bessel function of the first kind of a real order."""
+
+def yn(*xs: Any) -> Any:
+    """The Bessel function of the second kind of a real order."""
+
+def logit(x: Any, /) -> ndarray:
+    """`log(x / (1 - x))`, the inverse of `expit`."""
+
+def xlogy(x: Any, y: Any, /) -> ndarray:
+    """`x * log(y)`, and 0 where `x` is 0."""
+
+def logsumexp(a: Any, axis: Any = ..., b: Any = ..., keepdims: bool = ...) -> ndarray:
+    """`log(sum(b * exp(a)))` over axes, without overflow."""
+
+def softmax(x: Any, axis: Any = ...) -> ndarray:
+    """`exp(x)` divided by its sum over axes (all by default)."""
+
+def log_softmax(x: Any, axis: Any = ...) -> ndarray:
+    """The logarithm of `softmax`, accurate where that is tiny."""
+
+__all__ = [
+    "expit",
+    "erfinv",
+    "log_expit",
+    "gammaln",
+    "loggamma",
+    "digamma",
+    "psi",
+    "betaln",
+    "ndtr",
+    "log_ndtr",
+    "entr",
+    "i0",
+    "i1",
+    "i0e",
+    "i1e",
+    "gammasgn",
+    "gamma",
+    "rgamma",
+    "beta",
+    "xlog1py",
+    "betainc",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfcx",
+    "gammainc",
+    "gammaincc",
+    "iv",
+    "ive",
+    "j0",
+    "j1",
+    "jn",
+    "jv",
+    "k0",
+    "k1",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtri",
+    "polygamma",
+    "softmax",
+    "xlogy",
+    "y0",
+    "y1",
+    "yn",
+    "yv",
+    "zeta",
+]

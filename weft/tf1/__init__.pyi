@@ -1,0 +1,77 @@
+"""Made by `python -m tools.package_stubs`."""
+
+from weft.formats.example_spec import FixedLenFeature as FixedLenFeature
+from weft.formats.example_spec import FixedLenSequenceFeature as FixedLenSequenceFeature
+from weft.formats.example_spec import VarLenFeature as VarLenFeature
+from weft.tf1 import app as app
+from weft.tf1 import bitwise as bitwise
+from weft.tf1 import compat as compat
+from weft.tf1 import data as data
+from weft.tf1 import errors as errors
+from weft.tf1 import estimator as estimator
+from weft.tf1 import flags as flags
+from weft.tf1 import gfile as gfile
+from weft.tf1 import initializers as initializers
+from weft.tf1 import linalg as linalg
+from weft.tf1 import logging as logging
+from weft.tf1 import losses as losses
+from weft.tf1 import math as math
+from weft.tf1 import metrics as metrics
+from weft.tf1 import nn as nn
+from weft.tf1 import python_io as python_io
+from weft.tf1 import random as random
+from weft.tf1 import summary as summary
+from weft.tf1 import train as train
+from weft.tf1.control.branch import *
+from weft.tf1.control.dependency import *
+from weft.tf1.control.dependency import tuple_ as _tuple
+tuple = _tuple
+from weft.tf1.control.functional_loop import *
+from weft.tf1.control.gradient import *
+from weft.tf1.control.loop import while_loop as while_loop
+from weft.tf1.control.py_func import *
+from weft.tf1.control.tensor_array import TensorArray as TensorArray
+from weft.tf1.control.user_op import *
+from weft.tf1.creation import *
+from weft.tf1.data.decode import *
+from weft.tf1.data.reader import *
+from weft.tf1.elementwise.arithmetic import *
+from weft.tf1.elementwise.clip import *
+from weft.tf1.errors import OpError as OpError
+from weft.tf1.framework.collection import GraphKeys as GraphKeys
+from weft.tf1.framework.convert import *
+from weft.tf1.framework.dtypes import *
+from weft.tf1.framework.dtypes import bool_ as _bool
+bool = _bool
+from weft.tf1.framework.graph import *
+from weft.tf1.framework.host import string as string
+from weft.tf1.framework.indexed_slices import *
+from weft.tf1.framework.sparse_tensor import *
+from weft.tf1.framework.tensor import *
+from weft.tf1.framework.tensor_shape import *
+from weft.tf1.indexing.order import *
+from weft.tf1.indexing.segment_reduction import *
+from weft.tf1.indexing.slicing import *
+from weft.tf1.linalg.contraction import *
+from weft.tf1.linalg.diagonal import *
+from weft.tf1.linalg.factorization import *
+from weft.tf1.nn.rnn import reverse_sequence as reverse_sequence
+from weft.tf1.random.distribution import *
+from weft.tf1.reduction import *
+from weft.tf1.session.options import *
+from weft.tf1.session.session import *
+from weft.tf1.session.tracing import *
+from weft.tf1.shape.arrangement import *
+from weft.tf1.summary.proto import *
+from weft.tf1.variable.initializer import *
+from weft.tf1.variable.variable import *
+from weft.tf1.variable.variable_list import *
+from weft.tf1.variable.variable_scope import *
+from weft.tf1 import contrib as contrib
+from weft.tf1 import keras as keras
+from weft.tf1 import layers as layers
+mul = multiply
+sub = subtract
+neg = negative
+pack = stack
+unpack = unstack

@@ -1,0 +1,44 @@
+"""TensorFlow's functions of the operations and formulas whose faces tell their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft import ops as ops  # which declares all
+from weft.ops.declaration import Op
+from weft.ops.declaration.face import FACES, Face, arity
+from weft.tf1.framework.convert import binary, unary
+from weft.tf1.framework.tensor import Tensor
+
+
+def built(source: Any) -> Any:
+    """TensorFlow's function of an operation or formula, with `name=` for the node."""
+    own: Face = source.face
+    kind, _, default = own.tf1.split()[0].partition("/")
+    build = source.name if isinstance(source, Op) else source
+
+    def single(x: Any, name: str | None = None) -> Tensor:
+        return unary(kind, build, x, name, default or None)
+
+    def double(x: Any, y: Any, name: str | None = None) -> Tensor:
+        return binary(kind, build, x, y, name, default or None)
+
+    function = single if arity(source) == 1 else double
+    first = own.names("tf1")[0].rpartition(".")[2]
+    function.__name__ = function.__qualname__ = first
+    function.__doc__ = own.doc
+    return function
+
+
+def _all() -> dict[str, Any]:
+    functions: dict[str, Any] = {}
+    for source in FACES.values():
+        if source.face.tf1:
+            functions |= dict.fromkeys(source.face.names("tf1"), built(source))
+    return functions
+
+
+_ALL = _all()
+globals().update({name.rpartition(".")[2]: function for name, function in _ALL.items()})
+# Of `tf` and `tf.math`
+__all__ = [n for n in _ALL if "." not in n]  # pyright: ignore[reportUnsupportedDunderAll]
