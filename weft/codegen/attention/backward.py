@@ -46,7 +46,7 @@ def flash_attention_grad(group: Group, target: Target) -> tuple[Launch, ...]:
     writes = tuple(range(6, len(args)))
     kernel = Kernel(f"attention_grad_{problem.label}", ir)
     return (
-        Launch(kernel, args, writes, nest.chunks, flops=problem.flops(5), bytes=moved),
+        Launch(kernel, args, writes, nest.items.chunks, flops=problem.flops(5), bytes=moved),
     )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def flash_attention(group: Group, target: Target) -> tuple[Launch, ...]:
     moved = problem.elements * problem.dtype.size
     kernel = Kernel(f"attention_{problem.label}", ir)
     return (
-        Launch(kernel, args, (3, 4, 5), nest.chunks, flops=problem.flops(2), bytes=moved),
+        Launch(kernel, args, (3, 4, 5), nest.items.chunks, flops=problem.flops(2), bytes=moved),
     )  # fmt: skip
 
 

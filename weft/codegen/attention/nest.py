@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from weft.codegen import vecmath
 from weft.codegen.attention.problem import Attention, Place, in_pairs
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
+from weft.codegen.chunk import shared
 from weft.codegen.contraction.emit import copy_run, fixed, scaled, smaller, subtract, write
 from weft.codegen.contraction.panel import RightPanel, right_bytes
 from weft.codegen.contraction.product import Product
@@ -20,8 +21,6 @@ from weft.ir.dtype import DType
 from weft.ir.extent import assume, multiple
 
 LINE = 64
-CHUNKS = 64
-"""Maximum number of chunks: even shares for any number of threads up to 16."""
 
 
 def lines(size: int) -> int:
@@ -91,8 +90,7 @@ class Nest:
         self.lanes = target.lanes(self.size)
         self.scalar = "float" if self.size == 4 else "double"
         self.type = vector(self.scalar, self.lanes)
-        self.group = ceil_div(problem.heads, CHUNKS)
-        self.chunks = ceil_div(problem.heads, self.group)
+        self.items = shared(problem.heads)
         self.used = 0  # bytes of scratch per thread
         self.b: Builder = kernel_builder()
         self.own: Reg
@@ -108,10 +106,8 @@ class Nest:
         """The heads of this call; `scratch` is the argument slot of the scratch."""
         b = self.b
         self.own = b.offset(b.argument(scratch), b.mul(b.params[3], self.used))
-        first = b.mul(b.params[1], self.group)
-        last = smaller(b, b.mul(b.params[2], self.group), self.problem.heads)
-        with b.loop(first, last) as loop:
-            yield loop.index
+        with self.items.loop(b) as head:
+            yield head
 
     def matrix(self, slot: int, head: Reg, place: Place) -> Reg:
         """The address of a head's matrix in an argument."""
