@@ -3,39 +3,38 @@
 from typing import Any
 from weft.eager.tensor.tensor import Tensor
 
-def bessel_j0(input: Any, *, out=...) -> Tensor:
-    """The Bessel function of the first kind of order 0."""
+def polygamma(n: int, x: Any, *, out=...) -> Tensor:
+    """The `n`-th derivative of `digamma`."""
 
-def bessel_j1(input: Any, *, out=...) -> Tensor:
-    """The Bessel function of the first kind of order 1."""
+def log_softmax(x: Any, dim: Any = ..., dtype: Any = ..., *, axis: Any = ..., out=...) -> Tensor:
+    """The logarithm of `softmax`, accurate even where that is tiny."""
 
-def bessel_y0(input: Any, *, out=...) -> Tensor:
-    """The Bessel function of the second kind of order 0."""
+def logsumexp(x: Any, dim: Any = ..., keepdim: bool = ..., *, axis: Any = ..., keepdims: bool | None = ..., out=...) -> Tensor:
+    """`log(sum(exp(x)))` over `dim`, without overflow."""
 
-def bessel_y1(input: Any, *, out=...) -> Tensor:
-    """The Bessel function of the second kind of order 1."""
+def softmax(x: Any, dim: Any = ..., dtype: Any = ..., *, axis: Any = ..., out=...) -> Tensor:
+    """`exp(x)` divided by its sum along `dim`."""
 
-def chebyshev_polynomial_t(input: Any, n: Any, *, out=...) -> Tensor:
-    """`chebyshev_polynomial_t` of degrees `n`, elementwise; no gradients flow."""
+def expm1(x: Any, *, out=...) -> Tensor:
+    """`exp(x) - 1`, accurate near 0.
 
-def chebyshev_polynomial_u(input: Any, n: Any, *, out=...) -> Tensor:
-    """`chebyshev_polynomial_u` of degrees `n`, elementwise; no gradients flow."""
-
-def chebyshev_polynomial_v(input: Any, n: Any, *, out=...) -> Tensor:
-    """`chebyshev_polynomial_v` of degrees `n`, elementwise; no gradients flow."""
-
-def chebyshev_polynomial_w(input: Any, n: Any, *, out=...) -> Tensor:
-    """`chebyshev_polynomial_w` of degrees `n`, elementwise; no gradients flow."""
-
-def digamma(x: Any, *, out=...) -> Tensor:
-    """The derivative of `lgamma`.
-
-    >>> wf.digamma(wf.tensor([1.0, 2.0]))
-    tensor([-0.5772,  0.4228])
+    >>> wf.expm1(wf.tensor([0.0, 1.0]))
+    tensor([0.0000, 1.7183])
     """
 
-def entr(x: Any, *, out=...) -> Tensor:
-    """`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
+def log1p(x: Any, *, out=...) -> Tensor:
+    """`log(1 + x)`, accurate near 0.
+
+    >>> wf.log1p(wf.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.6931])
+    """
+
+def expit(x: Any, *, out=...) -> Tensor:
+    """The logistic function: `1 / (1 + exp(-x))`.
+
+    >>> wf.sigmoid(wf.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
 
 def erf(x: Any, *, out=...) -> Tensor:
     """The error function: the integral of `2 / sqrt(pi) * exp(-t * t)` from 0 to `x`.
@@ -51,9 +50,6 @@ def erfc(x: Any, *, out=...) -> Tensor:
     tensor([1.0000, 0.0047])
     """
 
-def erfcx(input: Any, *, out=...) -> Tensor:
-    """`exp(x * x) * erfc(x)`, without overflow."""
-
 def erfinv(x: Any, *, out=...) -> Tensor:
     """The inverse of `erf`.
 
@@ -61,32 +57,8 @@ def erfinv(x: Any, *, out=...) -> Tensor:
     tensor([0.0000, 0.4769])
     """
 
-def exp2(x: Any, *, out=...) -> Tensor:
-    """2 to the power of each element.
-
-    >>> wf.exp2(wf.tensor([1.0, 3.0]))
-    tensor([2., 8.])
-    """
-
-def expit(x: Any, *, out=...) -> Tensor:
-    """The logistic function: `1 / (1 + exp(-x))`.
-
-    >>> wf.sigmoid(wf.tensor([0.0, 2.0]))
-    tensor([0.5000, 0.8808])
-    """
-
-def expm1(x: Any, *, out=...) -> Tensor:
-    """`exp(x) - 1`, accurate near 0.
-
-    >>> wf.expm1(wf.tensor([0.0, 1.0]))
-    tensor([0.0000, 1.7183])
-    """
-
-def gammainc(input: Any, other: Any, *, out=...) -> Tensor:
-    """The distribution function of the gamma distribution at `other`, after a."""
-
-def gammaincc(input: Any, other: Any, *, out=...) -> Tensor:
-    """1 minus `gammainc`."""
+def round(x: Any, *, decimals: int = ..., out=...) -> Tensor:
+    """Round to a number of decimals; halves round to even."""
 
 def gammaln(x: Any, *, out=...) -> Tensor:
     """The logarithm of the absolute value of the gamma function.
@@ -95,11 +67,52 @@ def gammaln(x: Any, *, out=...) -> Tensor:
     tensor([0.0000, 3.1781])
     """
 
-def hermite_polynomial_h(input: Any, n: Any, *, out=...) -> Tensor:
-    """`hermite_polynomial_h` of degrees `n`, elementwise; no gradients flow."""
+def digamma(x: Any, *, out=...) -> Tensor:
+    """The derivative of `lgamma`.
 
-def hermite_polynomial_he(input: Any, n: Any, *, out=...) -> Tensor:
-    """`hermite_polynomial_he` of degrees `n`, elementwise; no gradients flow."""
+    >>> wf.digamma(wf.tensor([1.0, 2.0]))
+    tensor([-0.5772,  0.4228])
+    """
+
+def psi(x: Any, *, out=...) -> Tensor:
+    """The derivative of `lgamma`.
+
+    >>> wf.digamma(wf.tensor([1.0, 2.0]))
+    tensor([-0.5772,  0.4228])
+    """
+
+def ndtr(x: Any, *, out=...) -> Tensor:
+    """The normal cumulative distribution function, accurate in both tails."""
+
+def log_ndtr(x: Any, *, out=...) -> Tensor:
+    """The logarithm of `ndtr`, accurate near 0 and 1."""
+
+def exp2(x: Any, *, out=...) -> Tensor:
+    """2 to the power of each element.
+
+    >>> wf.exp2(wf.tensor([1.0, 3.0]))
+    tensor([2., 8.])
+    """
+
+def xlogy(x: Any, other: Any, *, out=...) -> Tensor:
+    """`x * log(y)`, and 0 where `x` is 0, unless `y` is NaN.
+
+    >>> wf.xlogy(wf.tensor([0.0, 2.0]), wf.tensor([0.0, 3.0]))
+    tensor([0.0000, 2.1972])
+    """
+
+def entr(x: Any, *, out=...) -> Tensor:
+    """`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
+
+def logit(x: Any, eps: float | None = ..., *, out=...) -> Tensor:
+    """`log(x / (1 - x))`; `eps` clamps `x` to [eps, 1 - eps] first."""
+
+def sinc(x: Any, *, out=...) -> Tensor:
+    """`sin(pi x) / (pi x)`; 1 at 0 with derivatives of every order; 0 at other integers.
+
+    >>> wf.sinc(wf.tensor([0.0, 0.5]))
+    tensor([1.0000, 0.6366])
+    """
 
 def i0(x: Any, *, out=...) -> Tensor:
     """The modified Bessel function of the first kind of order 0.
@@ -108,46 +121,6 @@ def i0(x: Any, *, out=...) -> Tensor:
     tensor([1.0000, 1.2661])
     """
 
-def i0e(x: Any, *, out=...) -> Tensor:
-    """`i0(x) * exp(-abs(x))`."""
-
-def i1(x: Any, *, out=...) -> Tensor:
-    """The modified Bessel function of the first kind of order 1."""
-
-def i1e(x: Any, *, out=...) -> Tensor:
-    """`i1(x) * exp(-abs(x))`."""
-
-def igamma(input: Any, other: Any, *, out=...) -> Tensor:
-    """The distribution function of the gamma distribution at `other`, after a."""
-
-def igammac(input: Any, other: Any, *, out=...) -> Tensor:
-    """1 minus `gammainc`."""
-
-def laguerre_polynomial_l(input: Any, n: Any, *, out=...) -> Tensor:
-    """`laguerre_polynomial_l` of degrees `n`, elementwise; no gradients flow."""
-
-def legendre_polynomial_p(input: Any, n: Any, *, out=...) -> Tensor:
-    """`legendre_polynomial_p` of degrees `n`, elementwise; no gradients flow."""
-
-def log1p(x: Any, *, out=...) -> Tensor:
-    """`log(1 + x)`, accurate near 0.
-
-    >>> wf.log1p(wf.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.6931])
-    """
-
-def log_ndtr(x: Any, *, out=...) -> Tensor:
-    """The logarithm of `ndtr`, accurate near 0 and 1."""
-
-def log_softmax(x: Any, dim: Any = ..., dtype: Any = ..., *, axis: Any = ..., out=...) -> Tensor:
-    """The logarithm of `softmax`, accurate even where that is tiny."""
-
-def logit(x: Any, eps: float | None = ..., *, out=...) -> Tensor:
-    """`log(x / (1 - x))`; `eps` clamps `x` to [eps, 1 - eps] first."""
-
-def logsumexp(x: Any, dim: Any = ..., keepdim: bool = ..., *, axis: Any = ..., keepdims: bool | None = ..., out=...) -> Tensor:
-    """`log(sum(exp(x)))` over `dim`, without overflow."""
-
 def modified_bessel_i0(x: Any, *, out=...) -> Tensor:
     """The modified Bessel function of the first kind of order 0.
 
@@ -155,14 +128,95 @@ def modified_bessel_i0(x: Any, *, out=...) -> Tensor:
     tensor([1.0000, 1.2661])
     """
 
+def i1(x: Any, *, out=...) -> Tensor:
+    """The modified Bessel function of the first kind of order 1."""
+
 def modified_bessel_i1(x: Any, *, out=...) -> Tensor:
     """The modified Bessel function of the first kind of order 1."""
+
+def i0e(x: Any, *, out=...) -> Tensor:
+    """`i0(x) * exp(-abs(x))`."""
+
+def i1e(x: Any, *, out=...) -> Tensor:
+    """`i1(x) * exp(-abs(x))`."""
+
+def xlog1py(x: Any, other: Any, *, out=...) -> Tensor:
+    """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
+
+def bessel_j0(input: Any, *, out=...) -> Tensor:
+    """The Bessel function of the first kind of order 0."""
+
+def bessel_j1(input: Any, *, out=...) -> Tensor:
+    """The Bessel function of the first kind of order 1."""
+
+def bessel_y0(input: Any, *, out=...) -> Tensor:
+    """The Bessel function of the second kind of order 0."""
+
+def bessel_y1(input: Any, *, out=...) -> Tensor:
+    """The Bessel function of the second kind of order 1."""
+
+def erfcx(input: Any, *, out=...) -> Tensor:
+    """`exp(x * x) * erfc(x)`, without overflow."""
 
 def modified_bessel_k0(input: Any, *, out=...) -> Tensor:
     """The modified Bessel function of the second kind of order 0."""
 
 def modified_bessel_k1(input: Any, *, out=...) -> Tensor:
     """The modified Bessel function of the second kind of order 1."""
+
+def ndtri(input: Any, *, out=...) -> Tensor:
+    """The inverse of `ndtr`."""
+
+def gammainc(input: Any, other: Any, *, out=...) -> Tensor:
+    """The distribution function of the gamma distribution at `other`, after a."""
+
+def gammaincc(input: Any, other: Any, *, out=...) -> Tensor:
+    """1 minus `gammainc`."""
+
+def igamma(input: Any, other: Any, *, out=...) -> Tensor:
+    """The distribution function of the gamma distribution at `other`, after a."""
+
+def igammac(input: Any, other: Any, *, out=...) -> Tensor:
+    """1 minus `gammainc`."""
+
+def zeta(input: Any, other: Any, *, out=...) -> Tensor:
+    """Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."""
+
+def chebyshev_polynomial_t(input: Any, n: Any, *, out=...) -> Tensor:
+    """`chebyshev_polynomial_t` of degrees `n`, elementwise; no gradients flow."""
+
+def chebyshev_polynomial_u(input: Any, n: Any, *, out=...) -> Tensor:
+    """`chebyshev_polynomial_u` of degrees `n`, elementwise; no gradients flow."""
+
+def chebyshev_polynomial_v(input: Any, n: Any, *, out=...) -> Tensor:
+    """`chebyshev_polynomial_v` of degrees `n`, elementwise; no gradients flow."""
+
+def chebyshev_polynomial_w(input: Any, n: Any, *, out=...) -> Tensor:
+    """`chebyshev_polynomial_w` of degrees `n`, elementwise; no gradients flow."""
+
+def hermite_polynomial_h(input: Any, n: Any, *, out=...) -> Tensor:
+    """`hermite_polynomial_h` of degrees `n`, elementwise; no gradients flow."""
+
+def hermite_polynomial_he(input: Any, n: Any, *, out=...) -> Tensor:
+    """`hermite_polynomial_he` of degrees `n`, elementwise; no gradients flow."""
+
+def laguerre_polynomial_l(input: Any, n: Any, *, out=...) -> Tensor:
+    """`laguerre_polynomial_l` of degrees `n`, elementwise; no gradients flow."""
+
+def legendre_polynomial_p(input: Any, n: Any, *, out=...) -> Tensor:
+    """`legendre_polynomial_p` of degrees `n`, elementwise; no gradients flow."""
+
+def shifted_chebyshev_polynomial_t(input: Any, n: Any, *, out=...) -> Tensor:
+    """`shifted_chebyshev_polynomial_t` of degrees `n`, elementwise; no gradients flow."""
+
+def shifted_chebyshev_polynomial_u(input: Any, n: Any, *, out=...) -> Tensor:
+    """`shifted_chebyshev_polynomial_u` of degrees `n`, elementwise; no gradients flow."""
+
+def shifted_chebyshev_polynomial_v(input: Any, n: Any, *, out=...) -> Tensor:
+    """`shifted_chebyshev_polynomial_v` of degrees `n`, elementwise; no gradients flow."""
+
+def shifted_chebyshev_polynomial_w(input: Any, n: Any, *, out=...) -> Tensor:
+    """`shifted_chebyshev_polynomial_w` of degrees `n`, elementwise; no gradients flow."""
 
 def multigammaln(input: Any, p: int, *, out=...) -> Tensor:
     """The logarithm of the multivariate gamma function of `p` dimensions.
@@ -177,60 +231,6 @@ def mvlgamma(input: Any, p: int, *, out=...) -> Tensor:
     Raises:
         DTypeError: `p` is less than 1.
     """
-
-def ndtr(x: Any, *, out=...) -> Tensor:
-    """The normal cumulative distribution function, accurate in both tails."""
-
-def ndtri(input: Any, *, out=...) -> Tensor:
-    """The inverse of `ndtr`."""
-
-def polygamma(n: int, x: Any, *, out=...) -> Tensor:
-    """The `n`-th derivative of `digamma`."""
-
-def psi(x: Any, *, out=...) -> Tensor:
-    """The derivative of `lgamma`.
-
-    >>> wf.digamma(wf.tensor([1.0, 2.0]))
-    tensor([-0.5772,  0.4228])
-    """
-
-def round(x: Any, *, decimals: int = ..., out=...) -> Tensor:
-    """Round to a number of decimals; halves round to even."""
-
-def shifted_chebyshev_polynomial_t(input: Any, n: Any, *, out=...) -> Tensor:
-    """`shifted_chebyshev_polynomial_t` of degrees `n`, elementwise; no gradients flow."""
-
-def shifted_chebyshev_polynomial_u(input: Any, n: Any, *, out=...) -> Tensor:
-    """`shifted_chebyshev_polynomial_u` of degrees `n`, elementwise; no gradients flow."""
-
-def shifted_chebyshev_polynomial_v(input: Any, n: Any, *, out=...) -> Tensor:
-    """`shifted_chebyshev_polynomial_v` of degrees `n`, elementwise; no gradients flow."""
-
-def shifted_chebyshev_polynomial_w(input: Any, n: Any, *, out=...) -> Tensor:
-    """`shifted_chebyshev_polynomial_w` of degrees `n`, elementwise; no gradients flow."""
-
-def sinc(x: Any, *, out=...) -> Tensor:
-    """`sin(pi x) / (pi x)`; 1 at 0 with derivatives of every order; 0 at other integers.
-
-    >>> wf.sinc(wf.tensor([0.0, 0.5]))
-    tensor([1.0000, 0.6366])
-    """
-
-def softmax(x: Any, dim: Any = ..., dtype: Any = ..., *, axis: Any = ..., out=...) -> Tensor:
-    """`exp(x)` divided by its sum along `dim`."""
-
-def xlog1py(x: Any, other: Any, *, out=...) -> Tensor:
-    """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
-
-def xlogy(x: Any, other: Any, *, out=...) -> Tensor:
-    """`x * log(y)`, and 0 where `x` is 0, unless `y` is NaN.
-
-    >>> wf.xlogy(wf.tensor([0.0, 2.0]), wf.tensor([0.0, 3.0]))
-    tensor([0.0000, 2.1972])
-    """
-
-def zeta(input: Any, other: Any, *, out=...) -> Tensor:
-    """Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."""
 
 __all__ = [
     "expm1",

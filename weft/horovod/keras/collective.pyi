@@ -3,17 +3,11 @@
 from typing import Any
 from weft.horovod.compression import Compressor
 
-def allgather(value: Any, name: str | None = ...) -> Any:
-    """Concatenate all ranks' values along their first dimension, whose length may differ.
-
-    The gradient is this rank's rows of the mean of all ranks' gradients, as in Horovod.
+def broadcast_global_variables(root_rank: int) -> None:
+    """Give all variables of the default graph one rank's values.
 
     Args:
-        value: what this rank contributes.
-        name: of the tensor in the timeline, or of the operation in the graph.
-
-    Raises:
-        ShapeError: other dimensions or types differ, or they are scalars.
+        root_rank: the rank in the job that sends.
     """
 
 def allreduce(value: Any, name: str | None = ..., average: bool | None = ..., prescale_factor: float = ..., postscale_factor: float = ..., op: Any = ..., compression: type[Compressor] = ...) -> Any:
@@ -38,28 +32,6 @@ def allreduce(value: Any, name: str | None = ..., average: bool | None = ..., pr
         DistributedError: ranks make different calls, or one of them failed or ended.
     """
 
-def broadcast(value: Any, root_rank: int, name: str | None = ...) -> Any:
-    """The value of one rank, as a new array.
-
-    The gradient is the mean of all ranks' gradients on that rank, as in Horovod, and zero
-    on the others.
-
-    Args:
-        value: what this rank contributes.
-        root_rank: the rank in the job that sends.
-        name: of the tensor in the timeline, or of the operation in the graph.
-
-    Raises:
-        DistributedError: `root_rank` is not in the process set.
-    """
-
-def broadcast_global_variables(root_rank: int) -> None:
-    """Give all variables of the default graph one rank's values.
-
-    Args:
-        root_rank: the rank in the job that sends.
-    """
-
 def reducescatter(value: Any, name: str | None = ..., op: Any = ...) -> Any:
     """This rank's rows of the reduction, as a new array; the mean unless `op` is `hvd.Sum`.
 
@@ -74,6 +46,34 @@ def reducescatter(value: Any, name: str | None = ..., op: Any = ...) -> Any:
     Raises:
         ArgumentError: `op` is neither a sum nor a mean.
         ShapeError: the value is a scalar.
+    """
+
+def allgather(value: Any, name: str | None = ...) -> Any:
+    """Concatenate all ranks' values along their first dimension, whose length may differ.
+
+    The gradient is this rank's rows of the mean of all ranks' gradients, as in Horovod.
+
+    Args:
+        value: what this rank contributes.
+        name: of the tensor in the timeline, or of the operation in the graph.
+
+    Raises:
+        ShapeError: other dimensions or types differ, or they are scalars.
+    """
+
+def broadcast(value: Any, root_rank: int, name: str | None = ...) -> Any:
+    """The value of one rank, as a new array.
+
+    The gradient is the mean of all ranks' gradients on that rank, as in Horovod, and zero
+    on the others.
+
+    Args:
+        value: what this rank contributes.
+        root_rank: the rank in the job that sends.
+        name: of the tensor in the timeline, or of the operation in the graph.
+
+    Raises:
+        DistributedError: `root_rank` is not in the process set.
     """
 
 __all__ = [

@@ -2,31 +2,28 @@
 
 from collections.abc import Sequence
 from typing import Any
-from weft import Tensor
+from weft.eager.tensor.tensor import Tensor
 from weft.horovod.compression import Compressor
 from weft.horovod.process_set import ProcessSet
 
-def allgather(tensor: Tensor, name: str | None = ..., process_set: ProcessSet = ...) -> Tensor:
-    """Concatenate all ranks' tensors along their first dimension, whose length may differ.
-
-    The gradient is this rank's rows of the mean of all ranks' gradients, as in Horovod.
+def poll(handle: int) -> bool:
+    """Whether the call of a handle has completed.
 
     Args:
-        tensor: what this rank contributes.
-        name: of the tensor in the timeline, or of the operation in the graph.
-        process_set: the ranks that take part.
+        handle: what an asynchronous collective returned.
 
     Raises:
-        ShapeError: other dimensions or types differ, or they are scalars.
+        DistributedError: `synchronize` has been called for it, or there is no such handle.
     """
 
-def allgather_async(tensor: Tensor, name: str | None = ..., process_set: ProcessSet = ...) -> int:
-    """Asynchronous `allgather`; returns a handle for `poll` and `synchronize`.
+def synchronize(handle: int) -> Any:
+    """Wait for an asynchronous call; returns its result.
 
     Args:
-        tensor: what this rank contributes.
-        name: of the tensor in the timeline, or of the operation in the graph.
-        process_set: the ranks that take part.
+        handle: what an asynchronous collective returned.
+
+    Raises:
+        DistributedError: it has been waited for already, or the call failed.
     """
 
 def allreduce(tensor: Tensor, average: bool | None = ..., name: str | None = ..., compression: type[Compressor] = ..., op: Any = ..., prescale_factor: float = ..., postscale_factor: float = ..., process_set: ProcessSet = ...) -> Tensor:
@@ -91,96 +88,6 @@ def allreduce_async_(tensor: Tensor, average: bool | None = ..., name: str | Non
         process_set: the ranks that take part.
     """
 
-def alltoall(tensor: Tensor, splits: Any = ..., name: str | None = ..., process_set: ProcessSet = ...) -> Any:
-    """The rows that the ranks send to this one, as a new tensor.
-
-    The gradient of the rows goes back to where they came from.
-
-    Args:
-        tensor: what this rank contributes.
-        splits: the number of rows for each rank; by default equal numbers.
-        name: of the tensor in the timeline, or of the operation in the graph.
-        process_set: the ranks that take part.
-
-    Returns:
-        The rows; with `splits`, a pair of them and the number of rows from each rank.
-
-    Raises:
-        ShapeError: `splits` does not add up to the rows.
-    """
-
-def alltoall_async(tensor: Tensor, splits: Any = ..., name: str | None = ..., process_set: ProcessSet = ...) -> int:
-    """Asynchronous `alltoall`; returns a handle for `poll` and `synchronize`.
-
-    Args:
-        tensor: what this rank contributes.
-        splits: the number of rows for each rank; by default equal numbers.
-        name: of the tensor in the timeline, or of the operation in the graph.
-        process_set: the ranks that take part.
-    """
-
-def barrier(process_set: ProcessSet = ...) -> None:
-    """Wait until all ranks have called it.
-
-    Args:
-        process_set: the ranks that wait.
-    """
-
-def broadcast(tensor: Tensor, root_rank: int, name: str | None = ..., process_set: ProcessSet = ...) -> Tensor:
-    """The tensor of one rank, as a new tensor.
-
-    The gradient is the mean of all ranks' gradients on that rank, as in Horovod, and zero
-    on the others.
-
-    Args:
-        tensor: what this rank contributes.
-        root_rank: the rank in the job that sends.
-        name: of the tensor in the timeline, or of the operation in the graph.
-        process_set: the ranks that take part.
-
-    Raises:
-        DistributedError: `root_rank` is not in the process set.
-    """
-
-def broadcast_(tensor: Tensor, root_rank: int, name: str | None = ..., process_set: ProcessSet = ...) -> Tensor:
-    """`broadcast` in place.
-
-    Args:
-        tensor: what this rank contributes.
-        root_rank: the rank in the job that sends.
-        name: of the tensor in the timeline, or of the operation in the graph.
-        process_set: the ranks that take part.
-    """
-
-def broadcast_async(tensor: Tensor, root_rank: int, name: str | None = ..., process_set: ProcessSet = ...) -> int:
-    """Asynchronous `broadcast`; returns a handle for `poll` and `synchronize`.
-
-    Args:
-        tensor: what this rank contributes.
-        root_rank: the rank in the job that sends.
-        name: of the tensor in the timeline, or of the operation in the graph.
-        process_set: the ranks that take part.
-    """
-
-def broadcast_async_(tensor: Tensor, root_rank: int, name: str | None = ..., process_set: ProcessSet = ...) -> int:
-    """Asynchronous `broadcast_`; the tensor changes in `synchronize`.
-
-    Args:
-        tensor: what this rank contributes.
-        root_rank: the rank in the job that sends.
-        name: of the tensor in the timeline, or of the operation in the graph.
-        process_set: the ranks that take part.
-    """
-
-def grouped_allgather(tensors: Sequence[Tensor], name: str | None = ..., process_set: ProcessSet = ...) -> list[Tensor]:
-    """`allgather` of several tensors.
-
-    Args:
-        tensors: what this rank contributes.
-        name: of the tensor in the timeline, or of the operation in the graph.
-        process_set: the ranks that take part.
-    """
-
 def grouped_allreduce(tensors: Sequence[Tensor], average: bool | None = ..., name: str | None = ..., compression: type[Compressor] = ..., op: Any = ..., prescale_factor: float = ..., postscale_factor: float = ..., process_set: ProcessSet = ...) -> list[Tensor]:
     """`allreduce` of several tensors; those of one type are sent as one vector.
 
@@ -235,30 +142,6 @@ def grouped_allreduce_async_(tensors: Sequence[Tensor], average: bool | None = .
         process_set: the ranks that take part.
     """
 
-def grouped_reducescatter(tensors: Sequence[Tensor], name: str | None = ..., compression: type[Compressor] = ..., op: Any = ..., process_set: ProcessSet = ..., prescale_factor: float = ..., postscale_factor: float = ...) -> list[Tensor]:
-    """`reducescatter` of several tensors.
-
-    Args:
-        tensors: what this rank contributes.
-        name: of the tensor in the timeline, or of the operation in the graph.
-        compression: `hvd.Compression.fp16` sends floating-point elements as float16; or a class of
-            your own with `compress` and `decompress`.
-        op: `hvd.Average`, which is the default, `hvd.Sum` or another reduction.
-        process_set: the ranks that take part.
-        prescale_factor: factor before the reduction.
-        postscale_factor: factor after the reduction.
-    """
-
-def poll(handle: int) -> bool:
-    """Whether the call of a handle has completed.
-
-    Args:
-        handle: what an asynchronous collective returned.
-
-    Raises:
-        DistributedError: `synchronize` has been called for it, or there is no such handle.
-    """
-
 def reducescatter(tensor: Tensor, name: str | None = ..., compression: type[Compressor] = ..., op: Any = ..., process_set: ProcessSet = ..., prescale_factor: float = ..., postscale_factor: float = ...) -> Tensor:
     """This rank's rows of the reduction, as a new tensor; the mean unless `op` is `hvd.Sum`.
 
@@ -292,14 +175,131 @@ def reducescatter_async(tensor: Tensor, name: str | None = ..., op: Any = ..., p
         postscale_factor: factor after the reduction.
     """
 
-def synchronize(handle: int) -> Any:
-    """Wait for an asynchronous call; returns its result.
+def grouped_reducescatter(tensors: Sequence[Tensor], name: str | None = ..., compression: type[Compressor] = ..., op: Any = ..., process_set: ProcessSet = ..., prescale_factor: float = ..., postscale_factor: float = ...) -> list[Tensor]:
+    """`reducescatter` of several tensors.
 
     Args:
-        handle: what an asynchronous collective returned.
+        tensors: what this rank contributes.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        compression: `hvd.Compression.fp16` sends floating-point elements as float16; or a class of
+            your own with `compress` and `decompress`.
+        op: `hvd.Average`, which is the default, `hvd.Sum` or another reduction.
+        process_set: the ranks that take part.
+        prescale_factor: factor before the reduction.
+        postscale_factor: factor after the reduction.
+    """
+
+def allgather(tensor: Tensor, name: str | None = ..., process_set: ProcessSet = ...) -> Tensor:
+    """Concatenate all ranks' tensors along their first dimension, whose length may differ.
+
+    The gradient is this rank's rows of the mean of all ranks' gradients, as in Horovod.
+
+    Args:
+        tensor: what this rank contributes.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        process_set: the ranks that take part.
 
     Raises:
-        DistributedError: it has been waited for already, or the call failed.
+        ShapeError: other dimensions or types differ, or they are scalars.
+    """
+
+def allgather_async(tensor: Tensor, name: str | None = ..., process_set: ProcessSet = ...) -> int:
+    """Asynchronous `allgather`; returns a handle for `poll` and `synchronize`.
+
+    Args:
+        tensor: what this rank contributes.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        process_set: the ranks that take part.
+    """
+
+def grouped_allgather(tensors: Sequence[Tensor], name: str | None = ..., process_set: ProcessSet = ...) -> list[Tensor]:
+    """`allgather` of several tensors.
+
+    Args:
+        tensors: what this rank contributes.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        process_set: the ranks that take part.
+    """
+
+def broadcast(tensor: Tensor, root_rank: int, name: str | None = ..., process_set: ProcessSet = ...) -> Tensor:
+    """The tensor of one rank, as a new tensor.
+
+    The gradient is the mean of all ranks' gradients on that rank, as in Horovod, and zero
+    on the others.
+
+    Args:
+        tensor: what this rank contributes.
+        root_rank: the rank in the job that sends.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        process_set: the ranks that take part.
+
+    Raises:
+        DistributedError: `root_rank` is not in the process set.
+    """
+
+def broadcast_(tensor: Tensor, root_rank: int, name: str | None = ..., process_set: ProcessSet = ...) -> Tensor:
+    """`broadcast` in place.
+
+    Args:
+        tensor: what this rank contributes.
+        root_rank: the rank in the job that sends.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        process_set: the ranks that take part.
+    """
+
+def broadcast_async(tensor: Tensor, root_rank: int, name: str | None = ..., process_set: ProcessSet = ...) -> int:
+    """Asynchronous `broadcast`; returns a handle for `poll` and `synchronize`.
+
+    Args:
+        tensor: what this rank contributes.
+        root_rank: the rank in the job that sends.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        process_set: the ranks that take part.
+    """
+
+def broadcast_async_(tensor: Tensor, root_rank: int, name: str | None = ..., process_set: ProcessSet = ...) -> int:
+    """Asynchronous `broadcast_`; the tensor changes in `synchronize`.
+
+    Args:
+        tensor: what this rank contributes.
+        root_rank: the rank in the job that sends.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        process_set: the ranks that take part.
+    """
+
+def alltoall(tensor: Tensor, splits: Any = ..., name: str | None = ..., process_set: ProcessSet = ...) -> Any:
+    """The rows that the ranks send to this one, as a new tensor.
+
+    The gradient of the rows goes back to where they came from.
+
+    Args:
+        tensor: what this rank contributes.
+        splits: the number of rows for each rank; by default equal numbers.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        process_set: the ranks that take part.
+
+    Returns:
+        The rows; with `splits`, a pair of them and the number of rows from each rank.
+
+    Raises:
+        ShapeError: `splits` does not add up to the rows.
+    """
+
+def alltoall_async(tensor: Tensor, splits: Any = ..., name: str | None = ..., process_set: ProcessSet = ...) -> int:
+    """Asynchronous `alltoall`; returns a handle for `poll` and `synchronize`.
+
+    Args:
+        tensor: what this rank contributes.
+        splits: the number of rows for each rank; by default equal numbers.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        process_set: the ranks that take part.
+    """
+
+def barrier(process_set: ProcessSet = ...) -> None:
+    """Wait until all ranks have called it.
+
+    Args:
+        process_set: the ranks that wait.
     """
 
 __all__ = [

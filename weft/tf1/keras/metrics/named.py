@@ -12,28 +12,11 @@ from weft.tf1.keras.metrics.mean import MeanMetricWrapper
 from weft.tf1.keras.storage.serialization import found, serialize
 
 __all__ = [
-    "NAMES",
-    "Accuracy",
-    "BinaryAccuracy",
-    "BinaryCrossentropy",
-    "CategoricalAccuracy",
-    "CategoricalCrossentropy",
-    "CosineSimilarity",
-    "Hinge",
-    "KLDivergence",
-    "MeanAbsoluteError",
-    "MeanAbsolutePercentageError",
-    "MeanSquaredError",
-    "MeanSquaredLogarithmicError",
-    "Poisson",
-    "SparseCategoricalAccuracy",
-    "SparseCategoricalCrossentropy",
-    "SparseTopKCategoricalAccuracy",
-    "SquaredHinge",
-    "TopKCategoricalAccuracy",
-    "deserialize",
-    "get",
-    "serialize",
+    "NAMES", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "CategoricalAccuracy",
+    "CategoricalCrossentropy", "CosineSimilarity", "Hinge", "KLDivergence", "MeanAbsoluteError",
+    "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson",
+    "SparseCategoricalAccuracy", "SparseCategoricalCrossentropy", "SparseTopKCategoricalAccuracy",
+    "SquaredHinge", "TopKCategoricalAccuracy", "deserialize", "get", "serialize",
 ]  # fmt: skip
 
 
