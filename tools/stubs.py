@@ -79,7 +79,7 @@ def _path(module: ModuleType) -> Path:
 
 def _functions(module: ModuleType) -> str:
     """The functions that a module defines or makes, as they are declared and documented."""
-    names = sorted({*_defined(module), *module.__all__})
+    names = dict.fromkeys([*_defined(module), *module.__all__])
     body = "".join(_function(name, getattr(module, name)) for name in names)
     listed = "".join(f'    "{name}",\n' for name in module.__all__)
     used = [(where, name) for name, where in TYPES.items() if re.search(rf"\b{name}\b", body)]
@@ -89,7 +89,8 @@ def _functions(module: ModuleType) -> str:
 
 def _home(module: ModuleType, where: str, name: str) -> str:
     """Where a type of a module is defined."""
-    return getattr(getattr(module, name, None), "__module__", where)
+    own = getattr(module, name, Tensor)
+    return where if own is Tensor else getattr(own, "__module__", where)
 
 
 def _defined(module: ModuleType) -> list[str]:

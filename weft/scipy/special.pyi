@@ -1,106 +1,155 @@
 """Made by `python -m tools.stubs`."""
 
-import builtins
 from typing import Any
-
 from weft.numpy.array import ndarray
+
+def expit(x: Any, /) -> ndarray:
+    """The logistic function: `1 / (1 + exp(-x))`."""
+
+def erfinv(x: Any, /) -> ndarray:
+    """The inverse of `erf`."""
+
+def log_expit(x: Any, /) -> ndarray:
+    """`log(sigmoid(x))`, which stays finite for every finite `x`."""
+
+def gammaln(x: Any, /) -> ndarray:
+    """The logarithm of the absolute value of the gamma function."""
+
+def loggamma(x: Any, /) -> ndarray:
+    """The logarithm of the absolute value of the gamma function."""
+
+def digamma(x: Any, /) -> ndarray:
+    """The derivative of `lgamma`."""
+
+def psi(x: Any, /) -> ndarray:
+    """The derivative of `lgamma`."""
+
+def betaln(x: Any, y: Any, /) -> ndarray:
+    """The logarithm of the absolute value of the beta function."""
+
+def ndtr(x: Any, /) -> ndarray:
+    """The normal cumulative distribution function, accurate in both tails."""
+
+def log_ndtr(x: Any, /) -> ndarray:
+    """The logarithm of `ndtr`, accurate near 0 and 1."""
+
+def entr(x: Any, /) -> ndarray:
+    """`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
+
+def i0(x: Any, /) -> ndarray:
+    """The modified Bessel function of the first kind of order 0."""
+
+def i1(x: Any, /) -> ndarray:
+    """The modified Bessel function of the first kind of order 1."""
+
+def i0e(x: Any, /) -> ndarray:
+    """`i0(x) * exp(-abs(x))`."""
+
+def i1e(x: Any, /) -> ndarray:
+    """`i1(x) * exp(-abs(x))`."""
+
+def gammasgn(x: Any, /) -> ndarray:
+    """The sign of `gamma`."""
+
+def gamma(x: Any, /) -> ndarray:
+    """The gamma function: `(x - 1)!` for integers."""
+
+def rgamma(x: Any, /) -> ndarray:
+    """1 divided by `gamma`."""
 
 def beta(x: Any, y: Any, /) -> ndarray:
     """`gamma(x) * gamma(y) / gamma(x + y)`."""
-def betainc(*xs: Any) -> Any:
-    """The distribution function of `beta` at `x`, after a and b."""
-def betaln(x: Any, y: Any, /) -> ndarray:
-    """The logarithm of the absolute value of the beta function."""
-def digamma(x: Any, /) -> ndarray:
-    """The derivative of `lgamma`."""
-def entr(x: Any, /) -> ndarray:
-    """`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
-def erf(x: Any, /) -> ndarray:
-    """The error function; complex numbers need SciPy."""
-def erfc(x: Any, /) -> ndarray:
-    """1 minus the error function, accurate where that is tiny; complex numbers need SciPy."""
-def erfcinv(*xs: Any) -> Any:
-    """The inverse of `erfc`."""
-def erfcx(*xs: Any) -> Any:
-    """`exp(x * x) * erfc(x)`, without overflow."""
-def erfinv(x: Any, /) -> ndarray:
-    """The inverse of `erf`."""
-def expit(x: Any, /) -> ndarray:
-    """The logistic function: `1 / (1 + exp(-x))`."""
-def gamma(x: Any, /) -> ndarray:
-    """The gamma function: `(x - 1)!` for integers."""
-def gammainc(*xs: Any) -> Any:
-    """The distribution function of `gamma` at `x`, after a."""
-def gammaincc(*xs: Any) -> Any:
-    """1 minus `gammainc`."""
-def gammaln(x: Any, /) -> ndarray:
-    """The logarithm of the absolute value of the gamma function."""
-def gammasgn(x: Any, /) -> ndarray:
-    """The sign of `gamma`."""
-def i0(x: Any, /) -> ndarray:
-    """The modified Bessel function of the first kind of order 0."""
-def i0e(x: Any, /) -> ndarray:
-    """`i0(x) * exp(-abs(x))`."""
-def i1(x: Any, /) -> ndarray:
-    """The modified Bessel function of the first kind of order 1."""
-def i1e(x: Any, /) -> ndarray:
-    """`i1(x) * exp(-abs(x))`."""
-def iv(*xs: Any) -> Any:
-    """The modified Bessel function of the first kind of a real order."""
-def ive(*xs: Any) -> Any:
-    """`iv(v, x) * exp(-abs(x))`."""
-def j0(*xs: Any) -> Any:
-    """The Bessel function of the first kind of order 0."""
-def j1(*xs: Any) -> Any:
-    """The Bessel function of the first kind of order 1."""
-def jn(*xs: Any) -> Any:
-    """The Bessel function of the first kind of a real order."""
-def jv(*xs: Any) -> Any:
-    """The Bessel function of the first kind of a real order."""
-def k0(*xs: Any) -> Any:
-    """The modified Bessel function of the second kind of order 0."""
-def k1(*xs: Any) -> Any:
-    """The modified Bessel function of the second kind of order 1."""
-def log_expit(x: Any, /) -> ndarray:
-    """`log(sigmoid(x))`, which stays finite for every finite `x`."""
-def log_ndtr(x: Any, /) -> ndarray:
-    """The logarithm of `ndtr`, accurate near 0 and 1."""
-def log_softmax(x: Any, axis: Any = ...) -> ndarray:
-    """The logarithm of `softmax`, accurate where that is tiny."""
-def loggamma(x: Any, /) -> ndarray:
-    """The logarithm of the absolute value of the gamma function."""
-def logit(x: Any, /) -> ndarray:
-    """`log(x / (1 - x))`, the inverse of `expit`."""
-def logsumexp(a: Any, axis: Any = ..., b: Any = ..., keepdims: builtins.bool = ...) -> ndarray:
-    """`log(sum(b * exp(a)))` over axes, without overflow."""
-def multigammaln(a: Any, d: builtins.int) -> ndarray:
-    """The logarithm of the multivariate gamma function of `d` dimensions."""
-def ndtr(x: Any, /) -> ndarray:
-    """The normal cumulative distribution function, accurate in both tails."""
-def ndtri(*xs: Any) -> Any:
-    """The inverse of `ndtr`."""
-def polygamma(n: Any, x: Any, /) -> ndarray:
-    """The `n`-th derivative of `digamma`."""
-def psi(x: Any, /) -> ndarray:
-    """The derivative of `lgamma`."""
-def rgamma(x: Any, /) -> ndarray:
-    """1 divided by `gamma`."""
-def softmax(x: Any, axis: Any = ...) -> ndarray:
-    """`exp(x)` divided by its sum over axes (all by default)."""
+
 def xlog1py(x: Any, y: Any, /) -> ndarray:
     """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
-def xlogy(x: Any, y: Any, /) -> ndarray:
-    """`x * log(y)`, and 0 where `x` is 0."""
-def y0(*xs: Any) -> Any:
-    """The Bessel function of the second kind of order 0."""
-def y1(*xs: Any) -> Any:
-    """The Bessel function of the second kind of order 1."""
-def yn(*xs: Any) -> Any:
-    """The Bessel function of the second kind of a real order."""
-def yv(*xs: Any) -> Any:
-    """The Bessel function of the second kind of a real order."""
+
+def polygamma(n: Any, x: Any, /) -> ndarray:
+    """The `n`-th derivative of `digamma`.
+
+    Raises:
+        DTypeError: `n` is no integer.
+    """
+
+def multigammaln(a: Any, d: int) -> ndarray:
+    """The logarithm of the multivariate gamma function of `d` dimensions."""
+
+def betainc(*xs: Any) -> Any:
+    """The distribution function of `beta` at `x`, after a and b."""
+
+def gammainc(*xs: Any) -> Any:
+    """The distribution function of `gamma` at `x`, after a."""
+
+def gammaincc(*xs: Any) -> Any:
+    """1 minus `gammainc`."""
+
 def zeta(*xs: Any) -> Any:
     """Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."""
+
+def erf(x: Any, /) -> ndarray:
+    """The error function; complex numbers need SciPy."""
+
+def erfc(x: Any, /) -> ndarray:
+    """1 minus the error function, accurate where that is tiny; complex numbers need SciPy."""
+
+def erfcinv(*xs: Any) -> Any:
+    """The inverse of `erfc`."""
+
+def erfcx(*xs: Any) -> Any:
+    """`exp(x * x) * erfc(x)`, without overflow."""
+
+def ndtri(*xs: Any) -> Any:
+    """The inverse of `ndtr`."""
+
+def iv(*xs: Any) -> Any:
+    """The modified Bessel function of the first kind of a real order."""
+
+def ive(*xs: Any) -> Any:
+    """`iv(v, x) * exp(-abs(x))`."""
+
+def j0(*xs: Any) -> Any:
+    """The Bessel function of the first kind of order 0."""
+
+def j1(*xs: Any) -> Any:
+    """The Bessel function of the first kind of order 1."""
+
+def jv(*xs: Any) -> Any:
+    """The Bessel function of the first kind of a real order."""
+
+def y0(*xs: Any) -> Any:
+    """The Bessel function of the second kind of order 0."""
+
+def y1(*xs: Any) -> Any:
+    """The Bessel function of the second kind of order 1."""
+
+def yv(*xs: Any) -> Any:
+    """The Bessel function of the second kind of a real order."""
+
+def k0(*xs: Any) -> Any:
+    """The modified Bessel function of the second kind of order 0."""
+
+def k1(*xs: Any) -> Any:
+    """The modified Bessel function of the second kind of order 1."""
+
+def jn(*xs: Any) -> Any:
+    """The Bessel function of the first kind of a real order."""
+
+def yn(*xs: Any) -> Any:
+    """The Bessel function of the second kind of a real order."""
+
+def logit(x: Any, /) -> ndarray:
+    """`log(x / (1 - x))`, the inverse of `expit`."""
+
+def xlogy(x: Any, y: Any, /) -> ndarray:
+    """`x * log(y)`, and 0 where `x` is 0."""
+
+def logsumexp(a: Any, axis: Any = ..., b: Any = ..., keepdims: bool = ...) -> ndarray:
+    """`log(sum(b * exp(a)))` over axes, without overflow."""
+
+def softmax(x: Any, axis: Any = ...) -> ndarray:
+    """`exp(x)` divided by its sum over axes (all by default)."""
+
+def log_softmax(x: Any, axis: Any = ...) -> ndarray:
+    """The logarithm of `softmax`, accurate where that is tiny."""
 
 __all__ = [
     "expit",

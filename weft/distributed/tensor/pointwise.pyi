@@ -35,7 +35,9 @@ class Arithmetic(ABC):
     def tan(self, *args: Any, **kwargs: Any) -> Any: ...
     def tanh(self, *args: Any, **kwargs: Any) -> Any: ...
     def with_other(self, name: builtins.str, other: Any, swapped: builtins.bool = ...) -> Any: ...
-def of_one(name: builtins.str) -> Any:
+def of_one(name: str) -> Callable[..., Any]:
     """The method of tensors `name`, on each rank's elements."""
-def of_two(name: builtins.str, swapped: builtins.bool = ...) -> Any:
+
+def of_two(name: str, swapped: bool = ...) -> Callable[[Any, Any], Any]:
     """The method or operator of tensors `name`, on each rank's elements and others."""
+

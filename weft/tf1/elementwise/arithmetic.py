@@ -11,7 +11,7 @@ from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import op_of
 from weft.ops.elementwise.combination import floored
 from weft.tf1.elementwise import declared
-from weft.tf1.elementwise.declared import *
+from weft.tf1.elementwise.declared import *  # noqa: F403
 from weft.tf1.elementwise.declared import abs as magnitude
 from weft.tf1.elementwise.declared import (
     floor_div,
@@ -42,8 +42,8 @@ from weft.tf1.framework.tensor import OPERATORS, Tensor
 
 __all__ = [
     "accumulate_n", "add_n", "bitcast", "cast", "div", "divide", "floor_div", "logical_xor",
-    "matmul", "pow", "realdiv", "round", "saturate_cast", "to_bfloat16", "to_double", "to_float", "to_int32",
-    "to_int64", "truediv", "truncatediv", "truncatemod",
+    "matmul", "pow", "realdiv", "round", "saturate_cast", "to_bfloat16", "to_double", "to_float",
+    "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod",
 ]  # fmt: skip
 __all__ += declared.__all__
 

@@ -40,4 +40,5 @@ def _all() -> dict[str, Any]:
 
 _ALL = _all()
 globals().update({name.rpartition(".")[2]: function for name, function in _ALL.items()})
-__all__ = [name for name in _ALL if "." not in name]  # of `tf` and `tf.math`
+# Of `tf` and `tf.math`
+__all__ = [n for n in _ALL if "." not in n]  # pyright: ignore[reportUnsupportedDunderAll]
