@@ -38,7 +38,7 @@ class Operations(Arithmetic):
         """This rank's local tensor, with its placements."""
 
     @abc.abstractmethod
-    def of(self, operand: Operand) -> Self:
+    def of(self, found: Operand) -> Self:
         """A result on the same mesh."""
 
     def _applied(self, rule: Rule, function: Callable[..., Any], *others: Operations) -> Self:

@@ -218,9 +218,9 @@ class DTensor(Operations):
         """This rank's local tensor, with its placements."""
         return Operand(self._local, self.placements, self._shape)
 
-    def of(self, operand: Operand) -> DTensor:
+    def of(self, found: Operand) -> DTensor:
         """A result on the same mesh."""
-        return DTensor(operand.local, self.device_mesh, operand.placements, operand.shape)
+        return DTensor(found.local, self.device_mesh, found.placements, found.shape)
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(Tensor, name) and not name.startswith("__"):
