@@ -240,7 +240,6 @@ TABLE: Final = (
     Names(counting, "bincount histc unique unique_consecutive", BOTH),
     Names(order, "argsort logcumsumexp median", BOTH, Out.EXACT),
     Names(order, "cummax cummin kthvalue msort quantile sort topk", BOTH),
-    Names(order, "cumprod cumsum", ALL),
     Names(determinism, "are_deterministic_algorithms_enabled use_deterministic_algorithms"),
     Names(async_execution, "synchronize"),
     Names(interruption, "drop_interrupted"),
