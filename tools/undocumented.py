@@ -32,9 +32,16 @@ FACES: Final[dict[str, tuple[str, ...]]] = {
     "weft.train": (), "weft.train.callbacks": (), "weft.train.loggers": (),
     "weft.data": (), "weft.data.transforms": (), "weft.utils.data": (), "weft.datasets": (),
     "weft.metrics": (),
-    "weft.tf1.layers": (), "weft.tf1.keras.layers": (), "weft.tf1.keras.optimizers": (),
+    "weft.tf1.layers": (), "weft.tf1.nn.rnn_cell": (), "weft.tf1.keras": (),
+    "weft.tf1.keras.constraints": (), "weft.tf1.keras.layers": (), "weft.tf1.keras.models": (),
+    "weft.tf1.keras.regularizers": (), "weft.tf1.keras.optimizers": (),
     "weft.tf1.keras.callbacks": (), "weft.tf1.train": (), "weft.tf1.data": ("Dataset",),
     "weft.tf1.metrics": (), "weft.tf1.summary": (), "weft.tf1.estimator": (),
+    "weft.distributed": (), "weft.distributed.checkpoint": (),
+    "weft.distributed.checkpoint.state_dict": (), "weft.distributed.fsdp": (),
+    "weft.distributed.pipelining": (), "weft.distributed.tensor": (),
+    "weft.distributed.tensor.parallel": (), "weft.horovod.torch": (), "weft.horovod.tensorflow": (),
+    "weft.horovod.keras": (), "weft.horovod.keras.callbacks": (),
 }  # fmt: skip
 SECTION: Final = re.compile(r"^( *)(?:Args|Attributes):\n((?:\1 +.*\n|\s*\n)*)", re.MULTILINE)
 ENTRY: Final = re.compile(r"^([*\w]+(?:(?:, | and )[*\w]+)*)(?: \([^)]*\))?:", re.MULTILINE)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from weft.codegen.builder import Builder, Reg, constant, element, integer, memory_type, vector
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.dtype import DType
 
 UNROLL = 4
@@ -31,8 +32,6 @@ half of the core's decoder (Cascade Lake); with a load for every multiply-add 15
 """
 EMBEDDED = 64
 """Bytes of the vectors that have embedded broadcasts from memory (AVX-512)."""
-LINE = 64
-"""Bytes of a cache line."""
 SECOND = 2
 """The cache level to prefetch into: in L1 they would evict what the loop reads."""
 

@@ -26,7 +26,7 @@ class Dataset(Pipeline):
     >>> images, labels = np.zeros((6, 2, 2), np.float32), np.arange(6)
     >>> dataset = Dataset.from_tensor_slices((images, labels)).shuffle(6, seed=1).batch(4)
     >>> [(x.shape, y.shape) for x, y in dataset]
-    [(Size([4, 2, 2]), Size([4])), (Size([2, 2, 2]), Size([2]))]
+    [((4, 2, 2), (4,)), ((2, 2, 2), (2,))]
     """
 
     @classmethod
@@ -67,7 +67,7 @@ class Dataset(Pipeline):
         >>> import weft as wf
         >>> pixels = Dataset.range(6).map(lambda x: wf.exp(x * -0.5)).batch(3)
         >>> [batch.shape for batch in pixels]
-        [Size([3]), Size([3])]
+        [(3,), (3,)]
         """
         function = map_func if hasattr(map_func, "batched") else Mapped(self._function(map_func))
         return super().map(function, num_parallel_calls, deterministic)

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weft import config
+from weft.documentation import arguments_of
 from weft.errors import DataError
 from weft.formats.idx import read_idx
 from weft.formats.image import opened
-from weft.host.documentation import arguments_of
 from weft.pipeline.file.sources import listed_images
 
 __all__ = ["CIFAR10", "CIFAR100", "MNIST", "FashionMNIST", "ImageFolder", "Images"]

@@ -10,27 +10,12 @@
 
 from __future__ import annotations
 
-from weft.metrics.aggregate import Max, Mean, Min, Sum
-from weft.metrics.classification import Accuracy, ConfusionMatrix, F1Score, Precision, Recall
-from weft.metrics.metric import Metric
-from weft.metrics.ranking import AUROC
-from weft.metrics.regression import MeanAbsoluteError, MeanSquaredError
-from weft.metrics.text import BLEU, Perplexity
+from weft import exports as _exports
+from weft.metrics.aggregate import *
+from weft.metrics.classification import *
+from weft.metrics.metric import Metric as Metric
+from weft.metrics.ranking import AUROC as AUROC
+from weft.metrics.regression import *
+from weft.metrics.text import *
 
-__all__ = [
-    "AUROC",
-    "BLEU",
-    "Accuracy",
-    "ConfusionMatrix",
-    "F1Score",
-    "Max",
-    "Mean",
-    "MeanAbsoluteError",
-    "MeanSquaredError",
-    "Metric",
-    "Min",
-    "Perplexity",
-    "Precision",
-    "Recall",
-    "Sum",
-]
+_exports.gather(globals())

@@ -13,6 +13,8 @@ from weft.ir.shape import broadcast
 from weft.metrics.metric import Merge, Metric, Totals, given, number
 from weft.ops.metric.mean import weighted_total
 
+__all__ = ["Max", "Mean", "Min", "Sum"]
+
 _weighted_total = recorded(weighted_total, differentiable=False)
 
 

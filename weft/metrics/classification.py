@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.eager.functions.api import Tensor, cat, ones_like, sigmoid, where
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
-from weft.host.documentation import arguments_of
 from weft.ir.dtype import int64
 from weft.ir.node import at_user_line
 from weft.metrics.metric import (
@@ -25,6 +25,8 @@ from weft.metrics.metric import (
     whole,
 )
 from weft.ops.metric import decision
+
+__all__ = ["Accuracy", "ConfusionMatrix", "F1Score", "Precision", "Recall"]
 
 Average = Literal["binary", "micro", "macro", "weighted"] | None
 _AVERAGES: Final = ("binary", "micro", "macro", "weighted", None)

@@ -12,6 +12,8 @@ from weft.ir.dtype import float64
 from weft.ir.node import at_user_line
 from weft.metrics.metric import Merge, Metric, Totals, given
 
+__all__ = ["MeanAbsoluteError", "MeanSquaredError"]
+
 
 def _difference(name: str, preds: Any, target: Any) -> Tensor:
     x, y = given(preds).to(float64), given(target).to(float64)

@@ -17,6 +17,8 @@ from weft.metrics.metric import Array, Merge, Metric, Totals, given
 from weft.ops.loss.classification import cross_entropy
 from weft.ops.metric.text import bleu
 
+__all__ = ["BLEU", "Perplexity"]
+
 _NONE: Final = -(2**63)  # is no token
 _losses = recorded(cross_entropy, differentiable=False)
 Tokens = str | Sequence[Any]

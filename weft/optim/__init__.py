@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from weft.optim import lr_scheduler, swa_utils
-from weft.optim.adadelta import Adadelta
-from weft.optim.adagrad import Adagrad
-from weft.optim.adam import Adam, AdamW
-from weft.optim.adamax import Adamax
-from weft.optim.asgd import ASGD
-from weft.optim.ema import ExponentialMovingAverage
-from weft.optim.lamb import LAMB
-from weft.optim.lbfgs import LBFGS
-from weft.optim.lion import Lion
-from weft.optim.nadam import NAdam
-from weft.optim.optimizer import Optimizer
-from weft.optim.radam import RAdam
-from weft.optim.rmsprop import RMSprop
-from weft.optim.rprop import Rprop
-from weft.optim.sgd import SGD
-from weft.optim.zero_redundancy import ZeroRedundancyOptimizer
+from weft import exports
+from weft.optim import lr_scheduler as lr_scheduler
+from weft.optim import swa_utils as swa_utils
+from weft.optim.adadelta import Adadelta as Adadelta
+from weft.optim.adagrad import Adagrad as Adagrad
+from weft.optim.adam import Adam as Adam
+from weft.optim.adam import AdamW as AdamW
+from weft.optim.adamax import Adamax as Adamax
+from weft.optim.asgd import ASGD as ASGD
+from weft.optim.ema import ExponentialMovingAverage as ExponentialMovingAverage
+from weft.optim.lamb import LAMB as LAMB
+from weft.optim.lbfgs import LBFGS as LBFGS
+from weft.optim.lion import Lion as Lion
+from weft.optim.nadam import NAdam as NAdam
+from weft.optim.optimizer import Optimizer as Optimizer
+from weft.optim.radam import RAdam as RAdam
+from weft.optim.rmsprop import RMSprop as RMSprop
+from weft.optim.rprop import Rprop as Rprop
+from weft.optim.sgd import SGD as SGD
+from weft.optim.zero_redundancy import ZeroRedundancyOptimizer as ZeroRedundancyOptimizer
 
-__all__ = [
-    "ASGD",
-    "LAMB",
-    "LBFGS",
-    "SGD",
-    "Adadelta",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "ExponentialMovingAverage",
-    "Lion",
-    "NAdam",
-    "Optimizer",
-    "RAdam",
-    "RMSprop",
-    "Rprop",
-    "ZeroRedundancyOptimizer",
-    "lr_scheduler",
-    "swa_utils",
-]
+exports.gather(globals(), "lr_scheduler", "swa_utils")

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 
 from weft.ops.optimizer.adam import adam
 from weft.ops.optimizer.rule import begun
-from weft.optim.descent import Descent
+from weft.optim.descent import Descent, moments
 from weft.optim.optimizer import Group
 from weft.optim.option import decays, hint, nonnegative, option
 
@@ -50,10 +50,7 @@ class Adam(Descent):
         return {
             "step": group["lr"] / (1 - beta1**step),
             "scale": 1 / math.sqrt(1 - beta2**step),
-            "rest1": 1 - beta1,
-            "beta2": beta2,
-            "rest2": 1 - beta2,
-            "eps": group["eps"],
+            **moments(group),
             **super().numbers(group, step),
         }
 

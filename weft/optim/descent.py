@@ -10,6 +10,12 @@ from weft.optim.optimizer import Group, Optimizer
 from weft.optim.option import hint, option
 
 
+def moments(group: Group) -> dict[str, float]:
+    """The numbers of the running means of gradients and of their squares, and `eps`."""
+    beta1, beta2 = group["betas"]
+    return {"rest1": 1 - beta1, "beta2": beta2, "rest2": 1 - beta2, "eps": group["eps"]}
+
+
 class Descent(Optimizer):
     """Base of the optimizers whose rule begins with the gradient's sign and weight decay.
 

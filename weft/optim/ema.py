@@ -14,12 +14,13 @@ from weft.errors import OptimizerError
 from weft.ir.dtype import float32
 from weft.ir.node import Value, at_user_line
 from weft.ops.declaration import REGISTRY, catalogue
+from weft.ops.optimizer.rule import averaged
 
 
 def _average(rest: Value, *values: Value) -> list[Value]:
     half = len(values) // 2
     pairs = zip(values[:half], values[half:], strict=True)
-    return [a + (p - a) * catalogue.cast(rest, dtype=a.dtype) for a, p in pairs]
+    return [averaged(a, p, catalogue.cast(rest, dtype=a.dtype)) for a, p in pairs]
 
 
 _AVERAGE = Recorded(_average, differentiable=False, rows=False)

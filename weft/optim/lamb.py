@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.ops.optimizer.adam import lamb
 from weft.ops.optimizer.rule import begun
+from weft.optim.descent import moments
 from weft.optim.optimizer import Group, Optimizer
 from weft.optim.option import decays, nonnegative
 
@@ -45,9 +46,6 @@ class LAMB(Optimizer):
             "lr": group["lr"],
             "correct": 1 / (1 - beta1**step),
             "scale": 1 / math.sqrt(1 - beta2**step),
-            "rest1": 1 - beta1,
-            "beta2": beta2,
-            "rest2": 1 - beta2,
-            "eps": group["eps"],
+            **moments(group),
             "weight_decay": group["weight_decay"],
         }

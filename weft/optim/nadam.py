@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 from weft.ops.optimizer.adam import momentum_at, momentum_product, nadam
 from weft.ops.optimizer.rule import begun
 from weft.optim.carried import rounded
-from weft.optim.descent import Descent
+from weft.optim.descent import Descent, moments
 from weft.optim.optimizer import Group
 from weft.optim.option import decays, hint, nonnegative, option
 
@@ -57,9 +57,6 @@ class NAdam(Descent):
             "now": group["lr"] * (1 - now) / (1 - product),
             "ahead": group["lr"] * ahead / (1 - product * ahead),
             "correction": 1 / (1 - beta2**step),
-            "rest1": 1 - beta1,
-            "beta2": beta2,
-            "rest2": 1 - beta2,
-            "eps": group["eps"],
+            **moments(group),
             **super().numbers(group, step),
         }

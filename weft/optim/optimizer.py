@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 from weft.checkpoint.slices import own_part, sliced
 from weft.documentation import inherit_arguments
@@ -19,7 +19,6 @@ from weft.eager.record.determinism import are_deterministic_algorithms_enabled, 
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.snapshot import is_open
 from weft.eager.record.state import trace
-from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, pays
 from weft.eager.tensor.scalar import number
@@ -32,6 +31,9 @@ from weft.ops.optimizer.rule import Rule
 from weft.ops.optimizer.rule import Update as Update
 from weft.ops.refusal import GuardedMaking
 from weft.optim.carried import Known, Scalars, advance, joined
+from weft.optim.hook import OF_ALL, Hooks
+from weft.optim.hook import register_optimizer_step_post_hook as register_optimizer_step_post_hook
+from weft.optim.hook import register_optimizer_step_pre_hook as register_optimizer_step_pre_hook
 from weft.optim.lag import Lagged, rule_of
 from weft.optim.option import (
     Option,
@@ -52,42 +54,9 @@ Buckets = dict[tuple[int, int, DType, Scalars], list[tuple[Tensor, Tensor]]]
 Counted = Sequence[tuple[Scalars, Sequence[Tensor]]]
 """Parameters whose step counts were incremented, by scalars as the step before left them."""
 
-OF_ALL: Final[dict[str, dict[int, Callable[..., Any]]]] = {"step_pre": {}, "step_post": {}}
-"""Hooks of all optimizers, by kind."""
-
-
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` before each step of any optimizer, before its own hooks.
-
-    The hook may return other arguments.
-
-    >>> import weft as wf
-    >>> from weft.optim.optimizer import register_optimizer_step_pre_hook
-    >>> steps = []
-    >>> sgd = wf.optim.SGD([wf.nn.Parameter(wf.ones(1))], lr=0.1)
-    >>> with register_optimizer_step_pre_hook(lambda *given: steps.append(given)):
-    ...     sgd.step()
-    >>> len(steps)
-    1
-    """
-    return _of_all("step_pre", hook)
-
-
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` after each step of any optimizer, after its own
-    hooks.
-    """
-    return _of_all("step_post", hook)
-
-
-def _of_all(kind: str, hook: Callable[..., Any]) -> RemovableHandle:
-    handle = RemovableHandle(OF_ALL[kind])
-    OF_ALL[kind][handle.id] = hook
-    return handle
-
 
 @dataclass_transform(eq_default=False, field_specifiers=(option, nonnegative, decays, hint))
-class Optimizer(GuardedMaking):
+class Optimizer(Hooks, GuardedMaking):
     """Base class: a subclass gives the update rule in graph operations, and the rule's numbers.
 
     Its options are fields (`weft.optim.option`), from which its constructor is made. What they
@@ -396,43 +365,6 @@ class Optimizer(GuardedMaking):
         plan.lasting = True
         results = trace.now.record(plan, tuple(values))
         Tensor.replace_all_soon(changed, results)
-
-    # -- hooks
-
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` before each step; it may return other arguments."""
-        return self._hook("step_pre", hook)
-
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` after each step."""
-        return self._hook("step_post", hook)
-
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer)` before each `state_dict`."""
-        return self._hook("state_dict_pre", hook)
-
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` with each state dict; it may return another one."""
-        return self._hook("state_dict_post", hook)
-
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` before loading; it may return another one."""
-        return self._hook("load_pre", hook)
-
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(optimizer)` after loading."""
-        return self._hook("load_post", hook)
-
-    def _hook(self, kind: str, hook: Callable[..., Any]) -> RemovableHandle:
-        hooks = self._hooks.setdefault(kind, {})
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
-
-    def _called(self, kind: str) -> list[Callable[..., Any]]:
-        everyone = list(OF_ALL.get(kind, {}).values())
-        own = list(self._hooks.get(kind, {}).values())
-        return own + everyone if kind == "step_post" else everyone + own
 
     # -- saving
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.ops.optimizer.adam import radam
 from weft.ops.optimizer.rule import begun
-from weft.optim.descent import Descent
+from weft.optim.descent import Descent, moments
 from weft.optim.optimizer import Group
 from weft.optim.option import decays, hint, nonnegative, option
 
@@ -47,11 +47,8 @@ class RAdam(Descent):
         part = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
         return {
             "step": group["lr"] / (1 - beta1**step),
-            "rest1": 1 - beta1,
-            "beta2": beta2,
-            "rest2": 1 - beta2,
             "scale": math.sqrt(part * (1 - beta2**step)) if length > 5 else 1.0,
-            "eps": group["eps"],
+            **moments(group),
             **super().numbers(group, step),
         }
 

@@ -16,10 +16,10 @@ from weft.codegen.loop.arithmetic import lane_numbers
 from weft.codegen.loop.convert import choose
 from weft.codegen.microkernel import Accumulators, Left, Right, Tile, microkernel, prefetch, strided
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.dtype import DType
 from weft.ir.extent import assume, multiple
 
-LINE = 64
 CHUNKS = 64
 """Maximum number of chunks: even shares for any number of threads up to 16."""
 

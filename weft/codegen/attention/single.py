@@ -16,8 +16,9 @@ from weft.codegen.contraction.emit import read, scaled, smaller, subtract, write
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.loop.arithmetic import across, combine
 from weft.codegen.loop.convert import choose, loaded
-from weft.codegen.microkernel import LINE, first_lanes, fma, prefetch
+from weft.codegen.microkernel import first_lanes, fma, prefetch
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.dtype import DType, bool_, float32
 from weft.ir.node import Node
 from weft.ir.shape import known

@@ -26,8 +26,9 @@ from weft.codegen.contraction.emit import (
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.transpose import transpose
-from weft.codegen.microkernel import LINE, Tile, first_lanes, load_masked, prefetch
+from weft.codegen.microkernel import Tile, first_lanes, load_masked, prefetch
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.dtype import bfloat16
 
 RUNS = 8

@@ -10,8 +10,9 @@ from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import fixed, scaled, write
 from weft.codegen.loop.epilogue import Epilogue
 from weft.codegen.loop.partial import partials_of
-from weft.codegen.microkernel import LINE, Ahead, Tile, opaque
+from weft.codegen.microkernel import Ahead, Tile, opaque
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ir.shape import known, size

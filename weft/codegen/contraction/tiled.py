@@ -21,7 +21,6 @@ from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.whole import AllLeftPanels, RightPanels, panel_bytes
 from weft.codegen.microkernel import (
-    LINE,
     UNROLL,
     Accumulators,
     Ahead,
@@ -33,6 +32,7 @@ from weft.codegen.microkernel import (
     strided,
 )
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.extent import assume, largest, pinned, planned
 from weft.ir.node import Value
 from weft.ir.shape import known, size

@@ -15,8 +15,9 @@ from weft.codegen.contraction.panel import (
 from weft.codegen.contraction.plan import CHUNKS
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.microkernel import LINE, Tile
+from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.extent import largest
 from weft.ir.node import Value
 from weft.passes.launch import Kernel, Launch, Scratch

@@ -27,7 +27,6 @@ from weft.codegen.convolution.weight_plan import plan_of as plan_of_weight
 from weft.codegen.convolution.weight_problem import weight_gradient_of
 from weft.codegen.loop.prologue import Prologue, leading_to
 from weft.codegen.loop.schedule import loops
-from weft.codegen.microkernel import LINE
 from weft.codegen.target import Target
 from weft.codegen.winograd.nest import launch_winograd
 from weft.codegen.winograd.plan import plan_of as minimal_plan
@@ -35,6 +34,7 @@ from weft.codegen.winograd.weight_gradient import (
     launch_weight_gradient as launch_minimal_weight_gradient,
 )
 from weft.codegen.winograd.weight_gradient import plan_of as minimal_weight_plan
+from weft.host.memory import LINE
 from weft.ir.dtype import float32
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size

@@ -20,12 +20,12 @@ from weft.codegen.convolution.prefetch import next_panel
 from weft.codegen.convolution.tile_store import Some, TileStore
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.dtype import DType
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 Line = tuple[Reg, Reg, Reg]
 """An image of the block and a position on the first two axes."""
-LINE = 64
 
 
 class Nest(ABC):

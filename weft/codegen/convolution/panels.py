@@ -18,10 +18,10 @@ from weft.codegen.convolution.halo import Image, pitches_of
 from weft.codegen.convolution.piece import span
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import first_lanes
+from weft.host.memory import LINE
 from weft.ir.dtype import DType
 from weft.passes.launch import Kernel, Launch, Scratch
 
-LINE = 64
 CHUNKS = 32
 """Target number of chunks: even shares for up to 8 threads."""
 Extents = tuple[int, int, int, int]

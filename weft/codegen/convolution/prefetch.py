@@ -14,8 +14,9 @@ from weft.codegen.contraction.emit import divide, fixed, subtract
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.plan import Plan
-from weft.codegen.microkernel import LINE, Ahead, Tile
+from weft.codegen.microkernel import Ahead, Tile
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 
 MOST_TURNS: Final = 64
 """Tiles per block and panel beyond which the first one's misses do not matter."""

@@ -28,7 +28,7 @@ from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.halo import larger
 from weft.codegen.convolution.piece import each, look_up, span, unflat
-from weft.codegen.convolution.weight_nest import LINE, Operand, Operands, WeightNest
+from weft.codegen.convolution.weight_nest import Operand, Operands, WeightNest
 from weft.codegen.convolution.weight_plan import Plan
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import (
@@ -41,6 +41,7 @@ from weft.codegen.microkernel import (
     microkernel,
 )
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.passes.launch import Launch
 
 

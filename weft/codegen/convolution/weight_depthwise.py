@@ -12,12 +12,13 @@ from weft.codegen.builder import Reg, integer
 from weft.codegen.contraction.emit import divide, read
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.piece import each, span, unflat
-from weft.codegen.convolution.weight_nest import LINE, Operands, WeightNest
+from weft.codegen.convolution.weight_nest import Operands, WeightNest
 from weft.codegen.convolution.weight_plan import Plan, cut
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Tiling
 from weft.codegen.microkernel import Tile, fma
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.passes.launch import Launch
 
 SET = 1024

@@ -25,9 +25,9 @@ from weft.codegen.microkernel import (
     zeros,
 )
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
-LINE = 64
 Operands = tuple[Prologue, Prologue]
 """How x and g are read."""
 

@@ -12,7 +12,8 @@ from weft.codegen.family.emit import Part, load_index, over_vectors
 from weft.codegen.loop.arithmetic import compute, literal
 from weft.codegen.loop.expression import Expr, Expressions, needed
 from weft.codegen.loop.index import Symbol
-from weft.codegen.microkernel import LINE, prefetch
+from weft.codegen.microkernel import prefetch
+from weft.host.memory import LINE
 from weft.ir.dtype import DType, float32, int32
 from weft.ir.node import Value
 from weft.ops.boundary.state import CONSTANT

@@ -25,11 +25,11 @@ from weft.codegen.loop.domain import (
 )
 from weft.codegen.loop.expression import Buffer, Expr, cost, needed, roots_of
 from weft.codegen.loop.index import Index, Symbol, atoms_of, flat, substituted, unflat, variable
-from weft.codegen.loop.nest import LINE
 from weft.codegen.loop.trace import Trace, axes_of
 from weft.codegen.loop.transpose import TILE, transposing_copy
 from weft.codegen.loop.tree import Aligned, Loop, Segment, Store, Tree, Turned, Vector
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.extent import Extent
 from weft.ir.node import Value
 from weft.ir.shape import known

@@ -26,10 +26,8 @@ from weft.codegen.loop.tree import (
     find_vector,
     leaves,
 )
+from weft.host.memory import LINE
 from weft.ir.extent import Extent, same
-
-LINE: Final = 64
-"""Bytes of a cache line, and of the widest vector."""
 
 
 def write_kernel(body: Sequence[Tree], buffers: Sequence[Buffer], masks: bool) -> str:

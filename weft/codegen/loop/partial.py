@@ -24,6 +24,7 @@ from weft.codegen.loop.convert import choose, register_type, stored
 from weft.codegen.loop.reduction import sum_type
 from weft.codegen.microkernel import first_lanes, fma, load_masked, store_masked
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.declaration import op_of
@@ -31,7 +32,6 @@ from weft.ops.layer.normalization import column_moments
 from weft.passes.group import Group, gathers
 from weft.passes.launch import Kernel, Launch, Scratch
 
-LINE: Final = 64
 SHARE: Final = 8
 """Vectors of columns that a chunk of the last launch combines."""
 Load = Callable[[Reg, int], Reg]

@@ -30,10 +30,10 @@ from weft.codegen.microkernel import (
 )
 from weft.codegen.recurrent.problem import Sequence, step_tile
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.node import Value
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
-LINE = 64
 DEPTH = 256
 """Steps of k at a time: 16 rows of them are 16 KB, half of L1."""
 BAND = 16 * 1024

@@ -30,6 +30,7 @@ from weft.codegen.loop.convert import choose
 from weft.codegen.microkernel import fma, prefetch
 from weft.codegen.sparse.index import check_bounds, count_of, first_row, row_bounds
 from weft.codegen.target import Target
+from weft.host.memory import LINE
 from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -39,7 +40,6 @@ from weft.passes.launch import ERROR, Kernel, Launch
 
 AHEAD: Final = 48  # prefetch distance in entries
 ASKED: Final = 1 << 17  # maximum bytes of prefetched rows: an eighth of L2
-LINE: Final = 64
 MOST_LINES: Final = 16  # of a row; the hardware prefetches the others
 CHUNK: Final = 1 << 18  # bytes read: much longer than two binary searches take
 NEAR: Final = 2  # L2, as `prefetch` counts: a core has more line buffers there

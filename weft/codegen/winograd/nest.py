@@ -17,11 +17,12 @@ from weft.codegen.contraction.sink import Summing
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import Right, first_lanes, microkernel, strided
 from weft.codegen.target import Target
-from weft.codegen.winograd.plan import LINE, Plan
+from weft.codegen.winograd.plan import Plan
 from weft.codegen.winograd.source import launch_source, windows_of
 from weft.codegen.winograd.transform import both_axes
 from weft.codegen.winograd.weights import launch_weights
 from weft.codegen.winograd.window import WindowTransform, square_at
+from weft.host.memory import LINE
 from weft.ir.dtype import float32
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 

@@ -12,11 +12,11 @@ from weft.codegen.convolution.plan import most_rows
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
 from weft.codegen.winograd.transform import POINTS, Transform, transform
+from weft.host.memory import LINE
 from weft.ir.dtype import float32
 
 OUTPUTS: Final = (2, 4)
 """Output tile sizes, along either axis."""
-LINE: Final = 64
 TILE_COST: Final = 30
 """Overhead cycles of a tile of sums beside its multiply-adds."""
 BLOCKS: Final = 8

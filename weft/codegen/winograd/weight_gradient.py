@@ -20,9 +20,10 @@ from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import Address, Left, Right, Tile, first_lanes, max_rows, microkernel
 from weft.codegen.target import Target
-from weft.codegen.winograd.plan import FAR, LEAST_FLOPS, LINE, TILE_COST, sizes
+from weft.codegen.winograd.plan import FAR, LEAST_FLOPS, TILE_COST, sizes
 from weft.codegen.winograd.transform import Matrix, Transform, both_axes, transform
 from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
+from weft.host.memory import LINE
 from weft.ir.dtype import float32
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 

@@ -9,8 +9,9 @@ from weft.codegen.contraction.transpose import transpose
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import first_lanes
 from weft.codegen.target import Target
-from weft.codegen.winograd.plan import LINE, Plan
+from weft.codegen.winograd.plan import Plan
 from weft.codegen.winograd.transform import both_axes
+from weft.host.memory import LINE
 from weft.ir.dtype import float32
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 

@@ -80,7 +80,11 @@ class FileSystemWriter(_Storage):
 
 
 class FileSystemReader(_Storage):
-    """The folder that `load` reads: of `save`, of a `Checkpointer`, or one of its checkpoints."""
+    """The folder that `load` reads: of `save`, of a `Checkpointer`, or one of its checkpoints.
+
+    Args:
+        path: the folder.
+    """
 
     def read_metadata(self) -> Metadata:
         """The contents of the checkpoint, from the headers of its files.

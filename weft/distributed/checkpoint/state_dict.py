@@ -22,6 +22,11 @@ from weft.nn.module.module import Module
 from weft.nn.module.state_dict import IncompatibleKeys
 from weft.optim.optimizer import Optimizer
 
+__all__ = [
+    "StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict",
+    "set_model_state_dict", "set_optimizer_state_dict", "set_state_dict",
+]  # fmt: skip
+
 Optimizers = Optimizer | Iterable[Optimizer] | None
 
 

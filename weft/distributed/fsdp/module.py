@@ -83,6 +83,10 @@ class FSDPModule(Module):
         """Set whether backward passes reduce gradients; if not, whole ones accumulate on each rank.
 
         The next backward pass that reduces gradients reduces those, too.
+
+        Args:
+            requires_gradient_sync: whether they reduce gradients.
+            recurse: whether this applies to units inside this one, too.
         """
         for unit in self._units(recurse):
             unit.syncs = unit.all_reduces = requires_gradient_sync
@@ -92,6 +96,10 @@ class FSDPModule(Module):
 
         If not, this rank's shards accumulate, averaged along the second dimension only, and are not
         in `.grad`; the next backward pass that reduces along both adds them.
+
+        Args:
+            requires_all_reduce: whether they reduce along the first dimension.
+            recurse: whether this applies to units inside this one, too.
         """
         for unit in self._units(recurse):
             unit.all_reduces = requires_all_reduce
@@ -116,6 +124,10 @@ class FSDPModule(Module):
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Set whether the backward pass gathers parameters again, from all ranks.
 
+        Args:
+            reshard_after_forward: whether it gathers them.
+            recurse: whether this applies to units inside this one, too.
+
         Raises:
             ArgumentError: an integer, which only `fully_shard` accepts.
         """
@@ -133,6 +145,10 @@ class FSDPModule(Module):
         """Set whether whole parameters are freed after a backward pass.
 
         If not, they stay until they change, for backward passes whose gradients accumulate.
+
+        Args:
+            reshard_after_backward: whether they are freed.
+            recurse: whether this applies to units inside this one, too.
         """
         for unit in self._units(recurse):
             unit.kept = not reshard_after_backward
@@ -145,6 +161,9 @@ class FSDPModule(Module):
 
         By default it is the unit that followed in the previous call; more units need more memory.
 
+        Args:
+            modules: the units.
+
         Raises:
             ArgumentError: a module that is not sharded.
         """
@@ -154,6 +173,9 @@ class FSDPModule(Module):
         """Set how many units to gather next when this unit is gathered in a backward pass.
 
         By default it is one. The units are those that follow in the backward pass.
+
+        Args:
+            modules: as many units; which ones is ignored.
 
         Raises:
             ArgumentError: a module that is not sharded.

@@ -18,6 +18,11 @@ from weft.tf1.keras import backend
 from weft.tf1.keras.callbacks import Callback
 from weft.transport import session
 
+__all__ = [
+    "BroadcastGlobalVariablesCallback", "LearningRateScheduleCallback",
+    "LearningRateWarmupCallback", "MetricAverageCallback",
+]  # fmt: skip
+
 Logs = dict[str, Any]
 
 
@@ -25,6 +30,7 @@ class BroadcastGlobalVariablesCallback(Callback):
     """Broadcasts one rank's variables to all after the first batch, when all variables exist.
 
     Args:
+        root_rank: the rank in the job that sends.
         device: ignored.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar
 from typing import Any
 
 from weft.eager.functions.creation.constructor import full
@@ -214,6 +215,7 @@ class Softmax2d(_Activation):
         return F.softmax(input, -3)
 
 
+@layer()
 class PReLU(_Activation):
     """`x` where it is positive, else `weight * x` with a learned weight, or one per channel.
 
@@ -224,15 +226,14 @@ class PReLU(_Activation):
         dtype: the weights' element type, by default float32.
     """
 
+    num_parameters: int = 1
+    init: float = 0.25
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
     _shown = "num_parameters="
 
-    def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__()
-        self.num_parameters = num_parameters
-        self.init = init
-        self.weight = Parameter(full((num_parameters,), float(init), dtype, device))
+    def __post_init__(self, device: Any, dtype: Any) -> None:
+        self.weight = Parameter(full((self.num_parameters,), float(self.init), dtype, device))
 
     def forward(self, input: Any) -> Any:
         """The activation of every element."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import InitVar
 from typing import Any, NamedTuple
 
 from weft.eager.functions.shape.joining import cat
@@ -11,7 +12,7 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.activation import log_softmax
-from weft.nn.layer.base import Layer
+from weft.nn.layer.base import Layer, layer
 from weft.nn.layer.linear import Linear
 from weft.nn.module.container import ModuleList, Sequential
 
@@ -23,6 +24,7 @@ class AdaptiveResult(NamedTuple):
     loss: Any
 
 
+@layer()
 class AdaptiveLogSoftmaxWithLoss(Layer):
     """A softmax over classes sorted by frequency, with less computation for rare ones.
 
@@ -51,38 +53,33 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
     (1, 20)
     """
 
-    def __init__(
-        self,
-        in_features: int,
-        n_classes: int,
-        cutoffs: Sequence[int],
-        div_value: float = 4.0,
-        head_bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        ends = [*cutoffs, n_classes]
+    in_features: int
+    n_classes: int
+    cutoffs: Sequence[int]
+    div_value: float = 4.0
+    head_bias: bool = False
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    _shown = ""
+
+    def __post_init__(self, device: Any, dtype: Any) -> None:
+        cutoffs = self.cutoffs
+        self.cutoffs = ends = [*cutoffs, self.n_classes]
         ascending = all(a < b for a, b in zip([0, *ends], ends, strict=False))
         if len(ends) < 2 or not ascending or any(int(c) != c for c in ends):
             raise ArgumentError(
                 f"AdaptiveLogSoftmaxWithLoss: expected cutoffs that ascend from 1 to "
-                f"{n_classes - 1}, got {list(cutoffs)}{at_user_line()}"
+                f"{self.n_classes - 1}, got {list(cutoffs)}{at_user_line()}"
             )
-        self.in_features = in_features
-        self.n_classes = n_classes
-        self.cutoffs = ends
-        self.div_value = div_value
-        self.head_bias = head_bias
         self.shortlist_size = ends[0]
         self.n_clusters = len(ends) - 1
         self.head_size = self.shortlist_size + self.n_clusters
         options = {"device": device, "dtype": dtype}
-        self.head = Linear(in_features, self.head_size, bias=head_bias, **options)
+        self.head = Linear(self.in_features, self.head_size, self.head_bias, **options)
         self.tail = ModuleList()
         for i in range(self.n_clusters):
-            width = int(in_features // div_value ** (i + 1))
-            narrow = Linear(in_features, width, bias=False, **options)
+            width = int(self.in_features // self.div_value ** (i + 1))
+            narrow = Linear(self.in_features, width, bias=False, **options)
             wide = Linear(width, ends[i + 1] - ends[i], bias=False, **options)
             self.tail.append(Sequential(narrow, wide))
 
@@ -107,8 +104,8 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
                 f"(N), or without N, got {show(x)} and {show(t)}{at_user_line()}"
             )
         if not t:
-            found = self.forward(input_.unsqueeze(0), target_.unsqueeze(0))
-            return AdaptiveResult(found.output.squeeze(0), found.loss)
+            result = self.forward(input_.unsqueeze(0), target_.unsqueeze(0))
+            return AdaptiveResult(result.output.squeeze(0), result.loss)
         if ((target_ < 0) | (target_ >= self.n_classes)).any():
             raise ArgumentError(
                 f"AdaptiveLogSoftmaxWithLoss: expected targets from 0 to {self.n_classes - 1}, got "
@@ -122,8 +119,8 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
             entry = entry.masked_fill(here, self.shortlist_size + i)
             if rows.numel():
                 scores = log_softmax(self.tail[i](input_[rows]), dim=1)
-                found = scores.gather(1, (target_[rows] - low).unsqueeze(1)).squeeze(1)
-                within = within.index_copy(0, rows, found.to(within.dtype))
+                chosen = scores.gather(1, (target_[rows] - low).unsqueeze(1)).squeeze(1)
+                within = within.index_copy(0, rows, chosen.to(within.dtype))
         head = log_softmax(self.head(input_), dim=1)
         output = within + head.gather(1, entry.unsqueeze(1)).squeeze(1)
         return AdaptiveResult(output, (-output).mean())

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Concatenate, Final, ParamSpec, TypeVar, dataclass_transform
 
 from weft.documentation import with_arguments
 from weft.nn.module.module import Module
 from weft.ops.refusal import guard_making
 
 C = TypeVar("C", bound=type[Any])
+P = ParamSpec("P")
 _REQUIRED: Final = inspect.Parameter.empty
 _INIT_VAR: Final = re.compile(r"InitVar\[(.*)\]")
 
@@ -119,6 +121,31 @@ def layer(function: Callable[..., Any] | None = None, *, kw_only: bool = False) 
         return cls
 
     return complete
+
+
+def without_first(
+    constructor: Callable[Concatenate[Any, Any, P], None],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """The signature of a base's constructor without its first argument, which a subclass fixes.
+
+    Args:
+        constructor: that of the base. The decorated one gets all arguments by name.
+    """
+    signature = inspect.signature(constructor)
+    this, _, *options = signature.parameters.values()
+    signature = signature.replace(parameters=[this, *options])
+
+    def decorate(function: Callable[..., None]) -> Any:
+        @functools.wraps(function)
+        def made(self: Any, *args: Any, **kwargs: Any) -> None:
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            function(**bound.arguments)
+
+        made.__signature__ = signature  # type: ignore[attr-defined]
+        return made
+
+    return decorate
 
 
 def _constructor(cls: type[Any], fields: dict[str, Field], kw_only: bool) -> Any:

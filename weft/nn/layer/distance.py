@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar
 from typing import Any
 
 from weft.nn.functional import distance as F
@@ -19,20 +20,17 @@ class CosineSimilarity(Layer):
     _shown = ""
 
 
+@layer(F.pairwise_distance)
 class PairwiseDistance(Layer):
-    """The p-norm of `x1 - x2 + eps` along the last dimension.
+    """The p-norm of `x1 - x2 + eps` along the last dimension."""
 
-    Args:
-        p: the exponent of the norm.
-        eps: is added to the differences, so that the gradient is defined where they are 0.
-        keepdim: keep the last dimension, with size 1.
-    """
+    p: InitVar[float] = 2.0
+    eps: float = 1e-6
+    keepdim: bool = False
+    _shown = ""
 
-    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
-        super().__init__()
+    def __post_init__(self, p: float) -> None:
         self.norm = p
-        self.eps = eps
-        self.keepdim = keepdim
 
     def forward(self, x1: Any, x2: Any) -> Any:
         """The distances."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import InitVar
 from typing import Any, Self
 
-from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import empty
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ShapeError
@@ -12,36 +12,43 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional.embedding import embedding, embedding_bag, table_row
-from weft.nn.layer.base import Layer
+from weft.nn.layer.base import Layer, layer
 from weft.nn.parameter import Parameter
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Layer):
+    """A table of rows.
+
+    Args:
+        num_embeddings: the number of rows.
+        embedding_dim: the width of a row.
+        padding_idx: a row that starts as 0 and gets no gradient.
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
+
+    num_embeddings: int
+    embedding_dim: int
     padding_idx: int | None
     _shown = "num_embeddings, embedding_dim, padding_idx=None"
 
-    def __init__(
-        self, rows: int, width: int, padding_idx: int | None, weight: Any, options: Any,
-        freeze: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.num_embeddings = rows
-        self.embedding_dim = width
-        self.padding_idx = table_row(type(self).__name__, padding_idx, rows)
-        if weight is None:
-            self.weight = Parameter(empty(rows, width, **options))
+    def __post_init__(self, _weight: Any, _freeze: bool, device: Any, dtype: Any) -> None:
+        name, shape = type(self).__name__, (self.num_embeddings, self.embedding_dim)
+        self.padding_idx = table_row(name, self.padding_idx, self.num_embeddings)
+        if _weight is None:
+            self.weight = Parameter(empty(shape, device=device, dtype=dtype))
             self.reset_parameters()
         else:
-            if tuple(weight.shape) != (rows, width):
+            if tuple(_weight.shape) != shape:
                 raise ShapeError(
-                    f"{type(self).__name__}: expected a weight {show((rows, width))}, got "
-                    f"{show(weight.shape)}{at_user_line()}"
+                    f"{name}: expected a weight {show(shape)}, got {show(_weight.shape)}"
+                    f"{at_user_line()}"
                 )
-            given = isinstance(weight, Parameter)
-            self.weight = weight if given else Parameter(weight, requires_grad=not freeze)
-        if freeze:
+            made = isinstance(_weight, Parameter)
+            self.weight = _weight if made else Parameter(_weight, requires_grad=not _freeze)
+        if _freeze:
             self.weight.requires_grad_(False)
 
     def reset_parameters(self) -> None:
@@ -53,38 +60,25 @@ class _Table(Layer):
             self.weight.replace(leaf(array))
 
 
-@arguments_of(embedding)
+@layer(embedding)
 class Embedding(_Table):
     """A table whose rows are looked up by index.
 
     Args:
-        num_embeddings: the number of rows.
-        embedding_dim: the width of a row.
         padding_idx: a row that starts as 0 and gets no gradient.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Any = None,
-        _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        options = {"device": device, "dtype": dtype}
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, options, _freeze)
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.sparse = sparse
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None = None
+    max_norm: float | None = None
+    norm_type: float = 2.0
+    scale_grad_by_freq: bool = False
+    sparse: bool = False
+    _weight: InitVar[Any] = None
+    _freeze: InitVar[bool] = False
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
 
     def forward(self, input: Any) -> Any:
         """Integers of any shape (...) to (..., embedding_dim)."""
@@ -102,41 +96,30 @@ class Embedding(_Table):
         return cls(rows, width, padding_idx, _weight=embeddings, _freeze=freeze, **options)
 
 
-@arguments_of(embedding_bag)
+@layer(embedding_bag)
 class EmbeddingBag(_Table):
     """Sums, means or maxima over bags of rows of a table.
 
     Args:
-        num_embeddings: the number of rows.
-        embedding_dim: the width of a row.
         padding_idx: a row that starts as 0 and is not counted.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        mode: str = "mean",
-        sparse: bool = False,
-        _weight: Any = None,
-        include_last_offset: bool = False,
-        padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        options = {"device": device, "dtype": dtype}
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, options)
-        self.max_norm = max_norm
-        self.norm_type = norm_type
-        self.scale_grad_by_freq = scale_grad_by_freq
-        self.mode = mode
-        self.sparse = sparse
-        self.include_last_offset = include_last_offset
+    num_embeddings: int
+    embedding_dim: int
+    max_norm: float | None = None
+    norm_type: float = 2.0
+    scale_grad_by_freq: bool = False
+    mode: str = "mean"
+    sparse: bool = False
+    _weight: InitVar[Any] = None
+    include_last_offset: bool = False
+    padding_idx: int | None = None
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    _shown = "num_embeddings, embedding_dim, padding_idx=None, mode="
+
+    def __post_init__(self, _weight: Any, device: Any, dtype: Any) -> None:
+        super().__post_init__(_weight, False, device, dtype)
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         """Integers (bags, size), or (n) with offsets (bags), to (bags, embedding_dim)."""
@@ -145,10 +128,6 @@ class EmbeddingBag(_Table):
             self.mode, self.sparse, per_sample_weights, self.include_last_offset,
             self.padding_idx,
         )  # fmt: skip
-
-    def extra_repr(self) -> str:
-        """The sizes."""
-        return f"{super().extra_repr()}, mode={self.mode!r}"
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, **options: Any) -> Self:

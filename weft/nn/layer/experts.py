@@ -13,7 +13,7 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
-from weft.nn.layer.base import Layer
+from weft.nn.layer.base import Layer, layer
 from weft.nn.layer.linear import Linear
 from weft.nn.parameter import Parameter
 from weft.ops.declaration.fact import Autocast
@@ -39,6 +39,7 @@ class ExpertsResult(NamedTuple):
     dropped: Any
 
 
+@layer()
 class MixtureOfExperts(Layer):
     """`sum over chosen experts of gate * (act(x @ weight1 + bias1) @ weight2 + bias2)`.
 
@@ -68,32 +69,24 @@ class MixtureOfExperts(Layer):
         ((2, 5, 8), 0)
     """
 
+    features: int
+    hidden: int
+    num_experts: int
+    top_k: int = 1
+    capacity_factor: float = 1.25
+    eval_capacity_factor: float = 2.0
+    activation: str = "gelu"
     _shown = "features, hidden, num_experts=, top_k=, capacity_factor="
 
-    def __init__(
-        self,
-        features: int,
-        hidden: int,
-        num_experts: int,
-        top_k: int = 1,
-        capacity_factor: float = 1.25,
-        eval_capacity_factor: float = 2.0,
-        activation: str = "gelu",
-    ) -> None:
-        super().__init__()
-        if not 1 <= top_k <= num_experts or min(capacity_factor, eval_capacity_factor) <= 0:
+    def __post_init__(self) -> None:
+        features, hidden, num_experts = self.features, self.hidden, self.num_experts
+        factors = self.capacity_factor, self.eval_capacity_factor
+        if not 1 <= self.top_k <= num_experts or min(factors) <= 0:
             raise ArgumentError(
                 f"MixtureOfExperts: expected 1 <= top_k <= num_experts and capacity factors above "
-                f"0, got {top_k}, {num_experts}, {capacity_factor} and {eval_capacity_factor}"
+                f"0, got {self.top_k}, {num_experts}, {factors[0]} and {factors[1]}"
                 f"{at_user_line()}"
             )
-        self.features = features
-        self.hidden = hidden
-        self.num_experts = num_experts
-        self.top_k = top_k
-        self.capacity_factor = capacity_factor
-        self.eval_capacity_factor = eval_capacity_factor
-        self.activation = activation
         self.router = Linear(features, num_experts, bias=False)
         self.weight1 = Parameter(empty(num_experts, features, hidden))
         self.bias1 = Parameter(empty(num_experts, 1, hidden))

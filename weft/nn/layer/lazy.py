@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
-from typing import Any, ClassVar, Concatenate, ParamSpec
+from typing import Any, ClassVar
 
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.argument import dims_of
 from weft.errors import StateError
 from weft.ir.node import at_user_line
+from weft.nn.layer.base import without_first
 from weft.nn.layer.convolution import (
     Conv1d,
     Conv2d,
@@ -36,8 +34,6 @@ __all__ = [
     "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
     "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear",
 ]  # fmt: skip
-
-P = ParamSpec("P")
 
 
 class LazyModuleMixin(Module):
@@ -88,27 +84,6 @@ def _settle(module: LazyModuleMixin, args: tuple[Any, ...], kwargs: dict[str, An
     del module._initialize_hook  # pyright: ignore[reportPrivateUsage]
     if module.cls_to_become is not None:
         module.__class__ = module.cls_to_become  # type: ignore[assignment]
-
-
-def _without_size(
-    constructor: Callable[Concatenate[Any, int, P], None],
-) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
-    """The constructor of a lazy layer: that of the layer without its first argument, the size."""
-    signature = inspect.signature(constructor)
-    this, _, *options = signature.parameters.values()
-    signature = signature.replace(parameters=[this, *options])
-
-    def decorate(function: Callable[..., None]) -> Any:
-        @functools.wraps(function)
-        def made(self: Any, *args: Any, **kwargs: Any) -> None:
-            bound = signature.bind(self, *args, **kwargs)
-            bound.apply_defaults()
-            function(**bound.arguments)
-
-        made.__signature__ = signature  # type: ignore[attr-defined]
-        return made
-
-    return decorate
 
 
 class _Lazy(LazyModuleMixin):
@@ -163,7 +138,7 @@ class LazyLinear(_Lazy, Linear):
 
     size, cls_to_become = "in_features", Linear
 
-    @_without_size(Linear.__init__)
+    @without_first(Linear.__init__)
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
 
@@ -186,7 +161,7 @@ class _LazyConvolution(_Lazy):
 
 
 class _LazyConv(_LazyConvolution):
-    @_without_size(Conv1d.__init__)
+    @without_first(Conv1d.__init__)
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
 
@@ -210,7 +185,7 @@ class LazyConv3d(_LazyConv, Conv3d):  # type: ignore[misc]
 
 
 class _LazyConvTranspose(_LazyConvolution):
-    @_without_size(ConvTranspose1d.__init__)
+    @without_first(ConvTranspose1d.__init__)
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
 
@@ -237,7 +212,7 @@ class _LazyStatistics(_Lazy):
     size = "num_features"
     waiting = ("weight", "bias", "running_mean", "running_var")
 
-    @_without_size(BatchNorm1d.__init__)
+    @without_first(BatchNorm1d.__init__)
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import InitVar
 from typing import Any, Final
 
 from weft.eager.functions.creation.constructor import empty
@@ -14,7 +15,7 @@ from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
 from weft.nn.functional.dropout import dropout
-from weft.nn.layer.base import Layer
+from weft.nn.layer.base import Layer, layer, without_first
 from weft.nn.layer.packed_sequence import PackedSequence, run_backwards, run_forwards
 from weft.nn.layer.recurrent_cell import several
 from weft.nn.parameter import Parameter
@@ -24,6 +25,7 @@ __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 _GATES: Final = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}  # rows of weights, by mode
 
 
+@layer()
 class RNNBase(Layer):
     """Weights of several layers, which run one after another.
 
@@ -42,40 +44,28 @@ class RNNBase(Layer):
     """
 
     mode: str
+    input_size: int
+    hidden_size: int
+    num_layers: int = 1
+    bias: bool = True
+    batch_first: bool = False
+    dropout: float = 0.0
+    bidirectional: bool = False
+    proj_size: int = 0
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
     _shown = (
         "input_size, hidden_size, proj_size=0, num_layers=1, bias=True, batch_first=False, "
         "dropout=0.0, bidirectional=False"
     )
 
-    def __init__(
-        self,
-        mode: str,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.mode = mode
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.num_layers = num_layers
-        self.bias = bias
-        self.batch_first = batch_first
-        self.dropout = float(dropout)
-        self.bidirectional = bidirectional
-        self.proj_size = proj_size
+    def __post_init__(self, device: Any, dtype: Any) -> None:
+        self.dropout = float(self.dropout)
         self._check_options()
         self._names: list[list[str]] = []
-        for layer in range(num_layers):
-            for reverse in range(1 + bidirectional):
-                self._make_layer(layer, bool(reverse), {"device": device, "dtype": dtype})
+        for depth in range(self.num_layers):
+            for reverse in range(self._directions):
+                self._make_layer(depth, bool(reverse), {"device": device, "dtype": dtype})
         self.reset_parameters()
 
     def _check_options(self) -> None:
@@ -105,9 +95,9 @@ class RNNBase(Layer):
     def _output(self) -> int:
         return self.proj_size or self.hidden_size
 
-    def _make_layer(self, layer: int, reverse: bool, options: dict[str, Any]) -> None:
+    def _make_layer(self, depth: int, reverse: bool, options: dict[str, Any]) -> None:
         rows = _GATES[self.mode] * self.hidden_size
-        width = self.input_size if layer == 0 else self._output * self._directions
+        width = self.input_size if depth == 0 else self._output * self._directions
         shapes: dict[str, tuple[int, ...]] = {
             "weight_ih": (rows, width), "weight_hh": (rows, self._output),
         }  # fmt: skip
@@ -115,7 +105,7 @@ class RNNBase(Layer):
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
         if self.proj_size:
             shapes["weight_hr"] = (self.proj_size, self.hidden_size)
-        suffix = f"_l{layer}{'_reverse' if reverse else ''}"
+        suffix = f"_l{depth}{'_reverse' if reverse else ''}"
         for name, shape in shapes.items():
             self.register_parameter(name + suffix, Parameter(empty(shape, **options)))
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
@@ -224,10 +214,10 @@ class RNNBase(Layer):
         self, x: Any, parts: list[Any], sizes: list[int] | None = None
     ) -> tuple[Any, list[tuple[Any, ...]]]:
         last: list[tuple[Any, ...]] = []
-        for layer in range(self.num_layers):
+        for depth in range(self.num_layers):
             outputs: list[Any] = []
             for reverse in range(self._directions):
-                number = layer * self._directions + reverse
+                number = depth * self._directions + reverse
                 own = [kind[number] for kind in parts]
                 if sizes is None:
                     y, *final = self._direction(x, number, own, bool(reverse), self.batch_first)
@@ -236,7 +226,7 @@ class RNNBase(Layer):
                 outputs.append(y)
                 last.append(tuple(final))
             x = outputs[0] if len(outputs) == 1 else nodes.joined(*outputs)
-            if self.dropout and layer < self.num_layers - 1:
+            if self.dropout and depth < self.num_layers - 1:
                 x = dropout(x, self.dropout, self.training)
         return x, last
 
@@ -330,23 +320,9 @@ class LSTM(RNNBase):
         proj_size: width of the states h, if smaller than `hidden_size`.
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-            proj_size, device, dtype,
-        )  # fmt: skip
+    @without_first(RNNBase.__init__)
+    def __init__(self, **options: Any) -> None:
+        super().__init__("LSTM", **options)
 
     def _direction(
         self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import InitVar
 from typing import Any
 
 from weft.eager.functions.creation.constructor import empty
@@ -12,7 +13,7 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
-from weft.nn.layer.base import Layer
+from weft.nn.layer.base import Layer, layer
 from weft.nn.parameter import Parameter
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
@@ -23,6 +24,7 @@ def several(x: Any) -> tuple[Any, ...]:
     return x if isinstance(x, tuple) else (x,)
 
 
+@layer()
 class RNNCellBase(Layer):
     """Weights of a cell, with `num_chunks` times as many rows as a state has.
 
@@ -35,21 +37,20 @@ class RNNCellBase(Layer):
         dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
+    input_size: int
+    hidden_size: int
+    bias: bool
+    num_chunks: InitVar[int]
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
     _shown = "input_size, hidden_size, bias=True"
 
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
-        dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        rows, options = num_chunks * hidden_size, {"device": device, "dtype": dtype}
-        self.weight_ih = Parameter(empty(rows, input_size, **options))
-        self.weight_hh = Parameter(empty(rows, hidden_size, **options))
-        self.bias_ih = Parameter(empty(rows, **options)) if bias else None
-        self.bias_hh = Parameter(empty(rows, **options)) if bias else None
+    def __post_init__(self, num_chunks: int, device: Any, dtype: Any) -> None:
+        rows, options = num_chunks * self.hidden_size, {"device": device, "dtype": dtype}
+        self.weight_ih = Parameter(empty(rows, self.input_size, **options))
+        self.weight_hh = Parameter(empty(rows, self.hidden_size, **options))
+        self.bias_ih = Parameter(empty(rows, **options)) if self.bias else None
+        self.bias_hh = Parameter(empty(rows, **options)) if self.bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

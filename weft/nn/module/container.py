@@ -15,13 +15,43 @@ __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 
 def position(name: str, index: Any, size: int) -> int:
     """A possibly negative index as one from 0."""
-    found = operator.index(index)
-    if not -size <= found < size:
-        raise IndexError(f"{name}: expected an index below {size}, got {found}{at_user_line()}")
-    return found % size
+    number = operator.index(index)
+    if not -size <= number < size:
+        raise IndexError(f"{name}: expected an index below {size}, got {number}{at_user_line()}")
+    return number % size
 
 
-class Sequential(Module):
+class _Modules(Module):
+    """What containers in order have in common."""
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __iadd__(self, other: Iterable[Module]) -> Self:
+        return self.extend(other)
+
+    def append(self, module: Module) -> Self:
+        """Append a module."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Append modules."""
+        for module in modules:
+            self.append(module)
+        return self
+
+    def pop(self, index: int = -1) -> Any:
+        """Remove a module and return it."""
+        module = self[index]  # type: ignore[index]
+        del self[index]  # type: ignore[attr-defined]
+        return module
+
+
+class Sequential(_Modules):
     """Calls modules one after another.
 
     Takes modules, or one ordered dict of modules.
@@ -66,17 +96,8 @@ class Sequential(Module):
             self._modules.clear()
             self._modules.update({str(i): m for i, m in enumerate(modules)})
 
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
-
     def __add__(self, other: Sequential) -> Sequential:
         return Sequential(*self, *other)
-
-    def __iadd__(self, other: Sequential) -> Self:
-        return self.extend(other)
 
     def __mul__(self, times: int) -> Sequential:
         return Sequential(*self).__imul__(times)
@@ -88,17 +109,6 @@ class Sequential(Module):
             kind = ValueError if isinstance(times, int) else TypeError  # pyright: ignore[reportUnnecessaryIsInstance]
             raise kind(f"Sequential: expected a factor from 1, got {times!r}{at_user_line()}")
         return self.extend(list(self) * (times - 1))
-
-    def append(self, module: Module) -> Self:
-        """Append a module."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def extend(self, modules: Iterable[Module]) -> Self:
-        """Append modules."""
-        for module in modules:
-            self.append(module)
-        return self
 
     def insert(self, index: int, module: Module) -> Self:
         """Insert a module before the one at `index`.
@@ -118,14 +128,8 @@ class Sequential(Module):
         self._renumber(entries)
         return self
 
-    def pop(self, index: int = -1) -> Any:
-        """Remove a module and return it."""
-        found = self[index]
-        del self[index]
-        return found
 
-
-class ModuleList(Module):
+class ModuleList(_Modules):
     """A list of modules.
 
     Args:
@@ -156,28 +160,8 @@ class ModuleList(Module):
         self._modules.clear()
         self.extend(entries)
 
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
-
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList(itertools.chain(self, other))
-
-    def __iadd__(self, other: Iterable[Module]) -> Self:
-        return self.extend(other)
-
-    def append(self, module: Module) -> Self:
-        """Append a module."""
-        self.add_module(str(len(self)), module)
-        return self
-
-    def extend(self, modules: Iterable[Module]) -> Self:
-        """Append modules."""
-        for module in modules:
-            self.append(module)
-        return self
 
     def insert(self, index: int, module: Module) -> None:
         """Insert a module before the one at `index`."""
@@ -196,12 +180,6 @@ class ModuleList(Module):
             )
             first = last + 1
         return shown(self._get_name(), [], lines)
-
-    def pop(self, index: int = -1) -> Any:
-        """Remove a module and return it."""
-        found = self[index]
-        del self[index]
-        return found
 
 
 class ModuleDict(Module):

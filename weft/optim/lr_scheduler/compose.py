@@ -11,6 +11,8 @@ from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 
+__all__ = ["ChainedScheduler", "SequentialLR"]
+
 
 class SequentialLR(LRScheduler):
     """One scheduler after another: each milestone starts the next one, which counts from 0.

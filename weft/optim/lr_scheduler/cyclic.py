@@ -12,6 +12,8 @@ from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler, of_each_group
 from weft.optim.optimizer import Group, Optimizer
 
+__all__ = ["CosineAnnealingWarmRestarts", "CyclicLR", "OneCycleLR"]
+
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half cosines from base to eta_min, of T_0 steps, then T_0 * T_mult, and so on.

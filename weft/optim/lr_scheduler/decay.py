@@ -13,6 +13,11 @@ from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 
+__all__ = [
+    "CosineAnnealingLR", "ExponentialLR", "LambdaLR", "MultiStepLR", "MultiplicativeLR",
+    "PolynomialLR", "StepLR",
+]  # fmt: skip
+
 Factor = Callable[[int], float]
 
 

@@ -12,6 +12,8 @@ from weft.ir.node import at_user_line
 from weft.ops.refusal import GuardedMaking
 from weft.optim.optimizer import Optimizer
 
+__all__ = ["EPOCH_DEPRECATION_WARNING", "LRScheduler"]
+
 
 def figures(scheduler: object) -> dict[str, Any]:
     """The attributes of a scheduler that are saved."""

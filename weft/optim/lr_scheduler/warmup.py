@@ -8,6 +8,8 @@ from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 
+__all__ = ["ConstantLR", "LinearLR", "WarmupCosineLR"]
+
 
 def _check_factor(owner: str, name: str, factor: float, low: float = 0.0) -> None:
     """Require a factor above `low`, up to 1.

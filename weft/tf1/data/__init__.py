@@ -38,7 +38,13 @@ def _names(given: Any) -> Any:
 def TextLineDataset(
     filenames: Any, compression_type: str | None = "", buffer_size: int | None = None
 ) -> Dataset:
-    """The lines of text files."""
+    """The lines of text files.
+
+    Args:
+        filenames: a path or several; a tensor's are known when the iterator starts.
+        compression_type: `"GZIP"`, or none.
+        buffer_size: no effect.
+    """
     del buffer_size
     return _files(filenames, lambda names: Pipeline.text_lines(names, compression_type))
 
@@ -49,7 +55,14 @@ def TFRecordDataset(
     buffer_size: int | None = None,
     num_parallel_reads: int | None = None,
 ) -> Dataset:
-    """The records of TFRecord files; checksums are verified."""
+    """The records of TFRecord files; checksums are verified.
+
+    Args:
+        filenames: a path or several; a tensor's are known when the iterator starts.
+        compression_type: `"GZIP"`, or none.
+        buffer_size: no effect.
+        num_parallel_reads: how many files are read at the same time, in turn.
+    """
     del buffer_size
     parallel = num_parallel_reads
     return _files(filenames, lambda names: Pipeline.tfrecords(names, compression_type, parallel))
@@ -58,6 +71,13 @@ def TFRecordDataset(
 def FixedLengthRecordDataset(
     filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
 ) -> Dataset:
-    """Fixed-size records."""
+    """Fixed-size records.
+
+    Args:
+        filenames: a path or several; a tensor's are known when the iterator starts.
+        record_bytes: the size of a record.
+        header_bytes: what is left out at the beginning of each file.
+        footer_bytes: what is left out at its end.
+    """
     sizes = record_bytes, header_bytes, footer_bytes
     return _files(filenames, lambda names: Pipeline.fixed_length_records(names, *sizes))

@@ -50,12 +50,20 @@ class Dataset:
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
-        """Row i of each tensor or array is element i."""
+        """Row i of each tensor or array is element i.
+
+        Args:
+            tensors: nested tensors or arrays with the same number of rows.
+        """
         return _source(tensors, Pipeline.from_tensor_slices, lambda s: s.row())
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
-        """A dataset of one element."""
+        """A dataset of one element.
+
+        Args:
+            tensors: the element: nested tensors or arrays.
+        """
         return _source(tensors, Pipeline.from_tensors, lambda s: s)
 
     @staticmethod
@@ -69,6 +77,8 @@ class Dataset:
 
         Args:
             generator: its elements have the structure of `output_types`; a list is one tensor.
+            output_types: nested types, one for each tensor of an element.
+            output_shapes: their shapes; unknown by default.
             args: its arguments: values, which may be tensors, as arrays.
 
         Raises:
@@ -93,7 +103,11 @@ class Dataset:
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
-        """Zipped elements."""
+        """Zipped elements.
+
+        Args:
+            datasets: nested datasets; an element has their structure.
+        """
         parts: list[Dataset] = leaves(datasets)
         spec = map_leaves(lambda d: d.spec, datasets)
         make, inputs = _together(parts)
@@ -109,6 +123,11 @@ class Dataset:
         file_pattern: Any, shuffle: bool | None = None, seed: int | None = None
     ) -> Dataset:
         """The names of files that match patterns, shuffled in each epoch by default.
+
+        Args:
+            file_pattern: a pattern as of `glob`, or several.
+            shuffle: whether each epoch has an order of its own.
+            seed: of the orders.
 
         Raises:
             InvalidArgumentError: when an iterator is initialized, if no file matches. An iterator
@@ -147,7 +166,12 @@ class Dataset:
         return Dataset(changed, found, [*self.inputs, *more], check)
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
-        """`map_func` of each element: a function of tensors, which is traced once."""
+        """`map_func` of each element: a function of tensors, which is traced once.
+
+        Args:
+            map_func: takes the parts of a tuple as arguments, and gives a tensor or nested ones.
+            num_parallel_calls: the number of threads that call it; the order stays.
+        """
         traced = Traced(map_func, self.spec)
         change = lambda p, threads: p.map(traced.begun(), threads)  # noqa: E731
         return self._then(change, traced.spec, [num_parallel_calls])
@@ -169,13 +193,25 @@ class Dataset:
         block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Dataset:
-        """The elements of `cycle_length` such datasets in turn."""
+        """The elements of `cycle_length` such datasets in turn.
+
+        Args:
+            map_func: gives a dataset for an element.
+            cycle_length: how many datasets are open at a time.
+            block_length: how many elements each gives in its turn.
+            num_parallel_calls: if given, each open dataset is read ahead by a thread.
+        """
         nested = Nested(map_func, self.spec)
         given = [cycle_length, block_length, num_parallel_calls]
         return self._then(lambda p, *xs: p.interleave(nested.begun(), *xs), nested.spec, given)
 
     def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
-        """`batch_size` elements stacked along a new first axis."""
+        """`batch_size` elements stacked along a new first axis.
+
+        Args:
+            batch_size: the number of elements.
+            drop_remainder: whether a last batch of fewer is left out.
+        """
         spec = self._batched(self.spec, batch_size, drop_remainder)
         given = [batch_size, drop_remainder]
         return self._then(lambda p, *xs: p.batch(*xs), spec, given)
@@ -193,7 +229,15 @@ class Dataset:
         padding_values: Any = None,
         drop_remainder: Any = False,
     ) -> Dataset:
-        """Batches of elements of different shapes, padded."""
+        """Batches of elements of different shapes, padded.
+
+        Args:
+            batch_size: the number of elements.
+            padded_shapes: nested shapes; what is unknown in one becomes the largest size of the
+                batch.
+            padding_values: what is filled in: nested numbers; 0 and empty strings by default.
+            drop_remainder: whether a last batch of fewer is left out.
+        """
         wide = lambda s: Spec(s.dtype, s.dims and tuple([None] * len(s.dims)))  # noqa: E731
         spec = self._batched(spec_map(wide, self.spec), batch_size, drop_remainder)
 
@@ -215,6 +259,11 @@ class Dataset:
         """Elements in another order each epoch; see `weft.data.Dataset.shuffle`.
 
         The orders follow from the graph's seed and `seed`, if there is one.
+
+        Args:
+            buffer_size: the number of elements that the next one is drawn from.
+            seed: of the orders.
+            reshuffle_each_iteration: whether each epoch has an order of its own; true by default.
         """
         every = reshuffle_each_iteration is not False
         told = argument(seed)
@@ -234,25 +283,45 @@ class Dataset:
         return self._then(lambda p, count: p.skip(count), None, [count])
 
     def shard(self, num_shards: Any, index: Any) -> Dataset:
-        """Every `num_shards`-th element."""
+        """Every `num_shards`-th element.
+
+        Args:
+            num_shards: the number of shards.
+            index: of this one: the first element's.
+        """
         return self._then(lambda p, *xs: p.shard(*xs), None, [num_shards, index])
 
     def prefetch(self, buffer_size: Any) -> Dataset:
-        """The same elements, computed ahead by a thread."""
+        """The same elements, computed ahead by a thread.
+
+        Args:
+            buffer_size: the most elements that wait.
+        """
         return self._then(lambda p, size: p.prefetch(size), None, [buffer_size])
 
     def cache(self, filename: Any = "") -> Dataset:
-        """The elements of the first epoch, cached, in all epochs."""
+        """The elements of the first epoch, cached, in all epochs.
+
+        Args:
+            filename: where; in memory by default.
+        """
         change = lambda p, name: p.cache(os.fsdecode(name))  # noqa: E731
         return self._then(change, None, [filename])
 
     def enumerate(self, start: Any = 0) -> Dataset:
-        """Pairs of an index and an element."""
+        """Pairs of an index and an element.
+
+        Args:
+            start: the first index.
+        """
         spec = (Spec(as_dtype(np.int64), ()), self.spec)
         return self._then(lambda p, start: p.enumerate(start), spec, [start])
 
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of another.
+
+        Args:
+            dataset: the other one.
 
         Raises:
             DTypeError: the elements differ in structure or type.
@@ -282,7 +351,11 @@ class Dataset:
         return Iterator(self.spec, lambda: self.pipeline(values()))
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Initializable:
-        """An iterator that starts when its `initializer` is run, with feeds if needed."""
+        """An iterator that starts when its `initializer` is run, with feeds if needed.
+
+        Args:
+            shared_name: no effect.
+        """
         del shared_name
         return Initializable(self)
 

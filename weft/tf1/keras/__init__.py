@@ -13,49 +13,20 @@
 ['acc', 'loss']
 """
 
-import importlib as _importlib
-import typing as _typing
+from weft import exports as _exports
 
-if _typing.TYPE_CHECKING:
-    from weft.tf1.keras import (
-        activations,
-        backend,
-        callbacks,
-        constraints,
-        datasets,
-        initializers,
-        layers,
-        losses,
-        metrics,
-        models,
-        optimizers,
-        preprocessing,
-        regularizers,
-        utils,
-    )
-    from weft.tf1.keras.engine.input_layer import Input
-    from weft.tf1.keras.engine.model import Model, Sequential
+_PARTS = (
+    "activations", "backend", "callbacks", "constraints", "datasets", "initializers", "layers",
+    "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils",
+)  # fmt: skip
 
-__all__ = [
-    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "constraints",
-    "datasets", "initializers", "layers", "losses", "metrics", "models", "optimizers",
-    "preprocessing", "regularizers", "utils",
-]  # fmt: skip
-
-_CLASSES = {
-    "Input": "weft.tf1.keras.engine.input_layer", "Model": "weft.tf1.keras.engine.model",
-    "Sequential": "weft.tf1.keras.engine.model",
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> _typing.Any:
-    """Loaded on first use, so that `tf.layers`, which is made of layers, loads no trainer."""
-    if name in _CLASSES:
-        return getattr(_importlib.import_module(_CLASSES[name]), name)
-    if name in __all__:
-        return _importlib.import_module(f"weft.tf1.keras.{name}")
-    raise AttributeError(f"module 'weft.tf1.keras' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+# On first use, so that `tf.layers`, which is made of Keras's layers, loads no trainer
+_exports.gather(globals(), "Input", "Model", "Sequential", *_PARTS)
+_exports.lazy(
+    globals(),
+    {
+        "weft.tf1.keras": _PARTS,
+        "weft.tf1.keras.engine.input_layer": ["Input"],
+        "weft.tf1.keras.engine.model": ["Model", "Sequential"],
+    },
+)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.keras.layers import dense as keras_dense
 from weft.tf1.keras.layers import noise, reshaping
-from weft.tf1.layers.scoped import Scoped, document, layer_function
+from weft.tf1.layers.scoped import Scoped, described, layer_function
 
 __all__ = ["Dense", "dense", "dropout", "flatten"]
 
@@ -63,7 +64,7 @@ class Dense(Scoped, keras_dense.Dense):
         return TensorShape([*as_shape(input_shape).as_list()[:-1], self.units])
 
 
-document(Dense)
+Dense.__doc__ = described(Dense, inspect.signature(Dense).parameters)
 dense = layer_function(Dense)
 
 

@@ -6,8 +6,6 @@ from weft.tf1.framework.option import ANY
 from weft.tf1.keras.layers import normalization as keras
 from weft.tf1.layers.scoped import Scoped, layer_function
 
-__all__ = ["batch_normalization"]
-
 
 class BatchNormalization(Scoped, keras.BatchNormalization):
     """Batch normalization; the updates of its moving averages are in `GraphKeys.UPDATE_OPS`.

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from weft.documentation import with_arguments
 from weft.tf1.control.dependency import identity
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, static_value
-from weft.tf1.framework.documentation import (
-    WEIGHTS,
-    arguments_known,
-    complete,
-    documented,
-)
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.framework.option import only
@@ -24,16 +19,20 @@ from weft.tf1.keras.engine.input_spec import check_inputs
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
 
-_COMMON: Final = {
-    "inputs": "a tensor, or an array.",
-    "training": "whether to act as in training: a Python or a tensor boolean.",
-    "trainable": "whether training changes the variables.",
-    "name": "of the variable scope; by default the layer's, made unique.",
-    "reuse": "whether to share the variables of an earlier layer of this name.",
-    "others": "further options of TensorFlow's; an error if their values are not supported.",
-    "dtype": "of the variables; that of the first inputs by default.",
-}
-"""The arguments of all layers."""
+
+class _Common:
+    """What arguments mean that layers have besides Keras's.
+
+    Args:
+        inputs: a tensor, or an array.
+        training: whether to act as in training: a Python or a tensor boolean.
+        trainable: whether training changes the variables.
+        name: of the variable scope; by default the layer's, made unique.
+        dtype: of the variables; that of the first inputs by default.
+        reuse: whether to share the variables of an earlier layer of this name.
+        others: further options of TensorFlow's; an error if their values are not supported.
+        activity_regularizer: a loss of the outputs, a function.
+    """
 
 
 class Scoped(Layer):
@@ -108,9 +107,9 @@ class Scoped(Layer):
     apply = __call__
 
 
-def document(kind: type[Scoped]) -> None:
-    """Name the arguments of a class in its docstring."""
-    complete(kind, [n for n in inspect.signature(kind).parameters if n[0] != "_"], _COMMON)
+def described(kind: type[Scoped], names: Iterable[str]) -> str:
+    """A layer's docstring, with what these arguments mean."""
+    return with_arguments(kind.__doc__, names, _Common, *kind.__mro__[1:])
 
 
 def _static(flag: Any) -> Any:
@@ -147,14 +146,13 @@ def layer_function(
 
     layer.__name__ = layer.__qualname__ = name
     layer.__module__ = kind.__module__
-    layer.__doc__ = documented(
-        kind.__doc__ or "", signature.parameters, {**arguments_known(kind), **_COMMON}
-    )
+    layer.__doc__ = described(kind, signature.parameters)
     layer.__signature__ = signature  # type: ignore[attr-defined]
     return layer
 
 
 _TYPES: Final = {"activation": "Activation", "axis": "int", "data_format": "str", "filters": "int"}
+_KINDS: Final = ("initializer", "regularizer", "constraint")
 
 
 def _signature(
@@ -162,7 +160,7 @@ def _signature(
 ) -> inspect.Signature:
     """The Keras layer's arguments, the options of its weights by what they are, and the scope's."""
     keras: Any = kind.__mro__[2]
-    weights = [[n for n in keras.weight_options if n.endswith(part)] for part in WEIGHTS]
+    weights = [[n for n in keras.weight_options if n.endswith(part)] for part in _KINDS]
     if "activation" in inspect.signature(keras).parameters:
         weights.insert(2, ["activity_regularizer"])
     plain = inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -19,6 +19,7 @@ from weft.tf1.indexing.order import confusion_matrix
 from weft.tf1.metrics.running import (
     Metric,
     applied,
+    described,
     entered,
     matched,
     running_sum,
@@ -39,6 +40,12 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _named(metric: Callable[..., Metric], name: str, text: str) -> Callable[..., Metric]:
+    metric.__name__ = metric.__qualname__ = name
+    metric.__doc__ = text
+    return described(metric)
+
+
 def _running_count(cell: str, y: Tensor, p: Tensor, weights: Any, name: str) -> Metric:
     graph = get_default_graph()
     hits = graph.emit("LogicalAnd", [y, p], decision.in_cell, name="LogicalAnd", cell=cell)
@@ -57,9 +64,7 @@ def _count(name: str) -> Callable[..., Metric]:
             count = _running_count(title, y, p, weights, "count")
             return entered(*count, metrics_collections, updates_collections)
 
-    metric.__name__ = metric.__qualname__ = name
-    metric.__doc__ = f"The weighted number of {name.replace('_', ' ')}."
-    return metric
+    return _named(metric, name, f"The weighted number of {name.replace('_', ' ')}.")
 
 
 true_positives = _count("true_positives")
@@ -81,9 +86,7 @@ def _ratio(title: str, other: str, text: str) -> Callable[..., Metric]:
             counts = [_running_count(c, y, p, weights, f"{c}/count") for c in cells]
             return applied(decision.share, counts, metrics_collections, updates_collections)
 
-    metric.__name__ = metric.__qualname__ = title
-    metric.__doc__ = text
-    return metric
+    return _named(metric, title, text)
 
 
 precision = _ratio(
@@ -118,9 +121,8 @@ def _count_at(name: str) -> Callable[..., Metric]:
             counts = _counts_at(labels, predictions, thresholds, weights, [title])
             return entered(*counts[0], metrics_collections, updates_collections)
 
-    metric.__name__ = metric.__qualname__ = f"{name}_at_thresholds"
-    metric.__doc__ = f"The number of {name.replace('_', ' ')}, for each threshold."
-    return metric
+    text = f"The number of {name.replace('_', ' ')}, for each threshold."
+    return _named(metric, f"{name}_at_thresholds", text)
 
 
 true_positives_at_thresholds = _count_at("true_positives")
@@ -139,15 +141,14 @@ def _ratio_at(title: str, other: str) -> Callable[..., Metric]:
             counts = _counts_at(labels, predictions, thresholds, weights, cells)
             return applied(decision.near_share, counts, metrics_collections, updates_collections)
 
-    metric.__name__ = metric.__qualname__ = f"{title}_at_thresholds"
-    metric.__doc__ = f"`{title}` for each threshold."
-    return metric
+    return _named(metric, f"{title}_at_thresholds", f"`{title}` for each threshold.")
 
 
 precision_at_thresholds = _ratio_at("precision", "false_positives")
 recall_at_thresholds = _ratio_at("recall", "false_negatives")
 
 
+@described
 def auc(
     labels: Any,
     predictions: Any,
@@ -164,6 +165,7 @@ def auc(
 
     Args:
         predictions: scores from 0 to 1.
+        num_thresholds: the number of points, if `thresholds` does not give them.
         curve: `ROC` (true against false positive rate) or `PR` (precision against recall).
         summation_method: `trapezoidal`, `minoring`, `majoring`, and, of `PR`,
             `careful_interpolation`.
@@ -208,11 +210,8 @@ def _opposite(
                 wanted=wanted, last=last,
             )  # fmt: skip
 
-    metric.__name__ = metric.__qualname__ = title
-    metric.__doc__ = (
-        f"The rate `{title.split('_')[0]}` at the threshold of the other rate asked for."
-    )
-    return metric
+    text = f"The rate `{title.split('_')[0]}` at the threshold of the other rate asked for."
+    return _named(metric, title, text)
 
 
 _SENSITIVITY: Final = ("true_positives", "false_negatives")
@@ -237,6 +236,7 @@ def _classes(
     return total.value(), assign_add(total, added)
 
 
+@described
 def mean_iou(
     labels: Any, predictions: Any, num_classes: int, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
@@ -248,6 +248,7 @@ def mean_iou(
         return entered(value, update, metrics_collections, updates_collections)
 
 
+@described
 def mean_per_class_accuracy(
     labels: Any, predictions: Any, num_classes: int, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,

@@ -17,7 +17,7 @@ from weft.tf1.elementwise.arithmetic import (
 )  # fmt: skip
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import float32
-from weft.tf1.metrics.running import Metric, entered, matched, running_mean
+from weft.tf1.metrics.running import Metric, described, entered, matched, running_mean
 from weft.tf1.reduction import reduce_sum
 from weft.tf1.variable.variable_scope import variable_scope
 
@@ -27,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@described
 def mean(
     values: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -51,6 +52,7 @@ def mean(
         return entered(*metric, metrics_collections, updates_collections)
 
 
+@described
 def mean_tensor(
     values: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -61,16 +63,22 @@ def mean_tensor(
         return entered(*metric, metrics_collections, updates_collections)
 
 
+@described
 def percentage_below(
     values: Any, threshold: float, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
 ) -> Metric:  # fmt: skip
-    """The share of values below a threshold."""
+    """The share of values below a threshold.
+
+    Args:
+        threshold: what they are compared with.
+    """
     below = cast(less(convert_to_tensor(values), threshold), float32)
     kept = metrics_collections, updates_collections
     return mean(below, weights, *kept, name or "percentage_below_threshold")
 
 
+@described
 def accuracy(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -83,6 +91,7 @@ def accuracy(
     return mean(right, weights, *kept, name or "accuracy")
 
 
+@described
 def mean_absolute_error(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -94,11 +103,16 @@ def mean_absolute_error(
     return mean(off, weights, *kept, name or "mean_absolute_error")
 
 
+@described
 def mean_relative_error(
     labels: Any, predictions: Any, normalizer: Any, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
 ) -> Metric:  # fmt: skip
-    """The mean of |labels - predictions| / normalizer; 0 where the normalizer is 0."""
+    """The mean of |labels - predictions| / normalizer; 0 where the normalizer is 0.
+
+    Args:
+        normalizer: of the labels' shape.
+    """
     y, p = matched(labels, predictions, float32)
     by = matched(normalizer, p, float32)[0]
     off = div_no_nan(absolute(subtract(y, p)), by)
@@ -106,6 +120,7 @@ def mean_relative_error(
     return mean(off, weights, *kept, name or "mean_relative_error")
 
 
+@described
 def mean_squared_error(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -117,6 +132,7 @@ def mean_squared_error(
     return mean(off, weights, *kept, name or "mean_squared_error")
 
 
+@described
 def root_mean_squared_error(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -128,11 +144,16 @@ def root_mean_squared_error(
     return entered(sqrt(value), sqrt(update), metrics_collections, updates_collections)
 
 
+@described
 def mean_cosine_distance(
     labels: Any, predictions: Any, dim: int, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
 ) -> Metric:  # fmt: skip
-    """1 - the mean cosine of labels and predictions, which are unit vectors along `dim`."""
+    """1 - the mean cosine of labels and predictions, which are unit vectors along `dim`.
+
+    Args:
+        dim: the axis of the vectors.
+    """
     y, p = matched(labels, predictions, float32)
     cosine = reduce_sum(multiply(p, y), [dim], keepdims=True)
     value, update = mean(cosine, weights, name=name or "mean_cosine_distance")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from weft.documentation import arguments_of
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ops.elementwise.combination import safe_quotient
@@ -19,6 +20,27 @@ from weft.tf1.framework.tensor import Tensor
 from weft.tf1.reduction import reduce_sum
 from weft.tf1.shape.arrangement import expand_dims, squeeze
 from weft.tf1.variable.variable import Variable, assign_add
+
+
+class _Arguments:
+    """What the functions of `tf.metrics` take.
+
+    Args:
+        labels: what is true.
+        predictions: what was predicted, in the labels' shape.
+        values: numbers of any shape.
+        num_classes: the number of classes.
+        wanted: the other rate, from 0 to 1.
+        thresholds: predictions above a threshold count as positive.
+        num_thresholds: how many thresholds are tried.
+        weights: of rows or of each element; they broadcast. Without them all count once.
+        metrics_collections, updates_collections: names of the collections to which the value, and
+            the update, are added; none by default.
+        name: the scope of the operations and of the local variables.
+    """
+
+
+described = arguments_of(_Arguments)
 
 
 class Metric(NamedTuple):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from weft.documentation import arguments_of
 from weft.errors import ArgumentError
 from weft.ops.sequence import cell_equation
 from weft.tf1.creation import zeros
 from weft.tf1.elementwise.arithmetic import matmul, sigmoid, tanh
 from weft.tf1.elementwise.clip import clip_by_value
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.documentation import complete
 from weft.tf1.framework.graph import fail
 from weft.tf1.framework.option import ANY, only
 from weft.tf1.framework.structure import flatten, map_structure
@@ -122,6 +121,7 @@ def _snake(name: str) -> str:
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", inner).lower()
 
 
+@arguments_of(RNNCell)
 class BasicRNNCell(RNNCell):
     """`output = state = activation(concat(inputs, state) @ kernel + bias)`.
 
@@ -163,6 +163,7 @@ class BasicRNNCell(RNNCell):
         return output, output
 
 
+@arguments_of(RNNCell)
 class GRUCell(RNNCell):
     """A gated recurrent unit: r and u are gates, c the candidate, `u * state + (1 - u) * c`.
 
@@ -231,6 +232,7 @@ class LSTMStateTuple(NamedTuple):
     h: Any
 
 
+@arguments_of(RNNCell)
 class LSTMCell(RNNCell):
     """Long short-term memory, with optional peepholes and projection.
 
@@ -300,6 +302,7 @@ class LSTMCell(RNNCell):
         return h, LSTMStateTuple(c, h) if self._tuple else concat([c, h], 1)
 
 
+@arguments_of(LSTMCell)
 class BasicLSTMCell(LSTMCell):
     """Long short-term memory: `LSTMCell` without peepholes and projection."""
 
@@ -312,10 +315,6 @@ class BasicLSTMCell(LSTMCell):
             num_units, forget_bias=forget_bias, state_is_tuple=state_is_tuple,
             activation=activation, reuse=reuse, name=name, dtype=dtype, **others,
         )  # fmt: skip
-
-
-for _cell in (BasicRNNCell, GRUCell, LSTMCell, BasicLSTMCell):
-    complete(_cell, [n for n in inspect.signature(_cell).parameters if n[0] != "_"])
 
 
 class MultiRNNCell(RNNCell):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.errors import ArgumentError, WeftError
 from weft.formats.event import histogram as counted
 from weft.formats.event import message, picture, sound
@@ -103,13 +104,19 @@ def _scalar(tag: str, value: np.ndarray) -> bytes:
     return message.scalar(tag, float(value.reshape(())))
 
 
+@arguments_of(scalar)
 def histogram(
     name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None
 ) -> SummaryTensor:
-    """A histogram summary; NaN and infinity are an error in the run."""
+    """A histogram summary; NaN and infinity are an error in the run.
+
+    Args:
+        values: numbers of any shape.
+    """
     return _made(name, family, values, collections, counted.histogram)
 
 
+@arguments_of(scalar)
 def image(
     name: str,
     tensor: Any,
@@ -123,6 +130,7 @@ def image(
         so that 0 is gray; non-finite pixels are red.
 
     Args:
+        tensor: the images.
         max_outputs: the maximum number of images of the batch.
     """
 
@@ -153,6 +161,7 @@ def _scaled(image: np.ndarray) -> np.ndarray:
     return found
 
 
+@arguments_of(scalar)
 def audio(
     name: str,
     tensor: Any,
@@ -164,6 +173,7 @@ def audio(
     """An audio summary of `[batch, frames]` or `[batch, frames, channels]`, samples in [-1, 1].
 
     Args:
+        tensor: the sounds.
         sample_rate: frames per second.
         max_outputs: the maximum number of sounds of the batch.
     """
@@ -180,8 +190,12 @@ def audio(
     return _made(name, family, tensor, collections, encode)
 
 
+@arguments_of(scalar)
 def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> SummaryTensor:
     """A text summary, in Markdown: of a string, as graphs have no string tensors.
+
+    Args:
+        tensor: the string.
 
     Raises:
         ArgumentError: anything else.
@@ -197,6 +211,7 @@ def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Su
     return _made(name, None, content, collections, encode)
 
 
+@arguments_of(scalar)
 def tensor_summary(
     name: str,
     tensor: Any,
@@ -209,6 +224,7 @@ def tensor_summary(
     """A raw tensor summary, for a custom plugin.
 
     Args:
+        tensor: any tensor.
         summary_description: what it is.
         summary_metadata: the bytes of a `SummaryMetadata`.
         display_name: the displayed name.
@@ -231,6 +247,7 @@ def merge(
     Args:
         inputs: summaries, or bytes of `tf.Summary`.
         collections: where it is added; none by default.
+        name: of the operation.
     """
     graph = get_default_graph()
     parts = list(inputs)
@@ -255,6 +272,12 @@ def merge(
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> SummaryTensor | None:
-    """All summaries of the default graph merged into one; `None` if there are none."""
+    """All summaries of the default graph merged into one; `None` if there are none.
+
+    Args:
+        key: the collection.
+        scope: a prefix of the names of those to merge.
+        name: of the operation.
+    """
     found = get_collection(key, scope)
     return merge(found, name=name) if found else None

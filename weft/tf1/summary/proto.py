@@ -111,6 +111,9 @@ class Values(list[Any]):
 class Summary:
     """Values by tag, which a `FileWriter` writes.
 
+    Args:
+        value: the values.
+
     >>> summary = Summary(value=[Summary.Value(tag="loss", simple_value=0.5)])
     >>> Summary.FromString(summary.SerializeToString()).value[0].simple_value
     0.5
@@ -151,7 +154,16 @@ class Summary:
 
 @dataclass
 class Event(Record):
-    """An event at a step: a summary, a graph, or the file's version."""
+    """An event at a step: a summary, a graph, or the file's version.
+
+    Attributes:
+        wall_time: seconds since 1970.
+        step: the step.
+        file_version: of the first event of a file.
+        graph_def: the bytes of a `GraphDef`.
+        summary: a `Summary`.
+        tagged_run_metadata: the metadata of a run, with a tag.
+    """
 
     wall_time: Any = None
     step: Any = None
@@ -171,6 +183,9 @@ class Event(Record):
 
 def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Event]:
     """The events of a file, in order.
+
+    Args:
+        path: the file.
 
     Raises:
         DataError: it is damaged; events before the damage are yielded first.

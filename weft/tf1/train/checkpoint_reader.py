@@ -26,6 +26,9 @@ Array = np.ndarray[Any, Any]
 class CheckpointReader:
     """A checkpoint in Weft's format or in either of TensorFlow's.
 
+    Args:
+        filepattern: the path of the checkpoint, without the endings of its files.
+
     Raises:
         NotFoundError: there is no checkpoint at this path.
         DataLossError: it is damaged.
@@ -100,6 +103,9 @@ NewCheckpointReader = CheckpointReader
 def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
     """A reader of a checkpoint, or of the latest one in a folder.
 
+    Args:
+        ckpt_dir_or_file: the path of a checkpoint, or a folder, of which the latest one is read.
+
     Raises:
         NotFoundError: there is none.
         DataLossError: it is damaged.
@@ -109,10 +115,19 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
 
 
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
-    """Names and shapes in a checkpoint, sorted by name."""
+    """Names and shapes in a checkpoint, sorted by name.
+
+    Args:
+        ckpt_dir_or_file: the path of a checkpoint, or a folder, of which the latest one is read.
+    """
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
 def load_variable(ckpt_dir_or_file: str, name: str) -> Any:
-    """The value of one variable; `name` may end in `:0`."""
+    """The value of one variable; `name` may end in `:0`.
+
+    Args:
+        ckpt_dir_or_file: the path of a checkpoint, or a folder, of which the latest one is read.
+        name: the variable's name.
+    """
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))

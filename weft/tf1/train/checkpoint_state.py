@@ -16,7 +16,12 @@ STATE = "checkpoint"
 
 
 class CheckpointState:
-    """The contents of a `checkpoint` file: the latest path, and all kept ones."""
+    """The contents of a `checkpoint` file: the latest path, and all kept ones.
+
+    Args:
+        latest: the newest path.
+        every: all paths, from the oldest on.
+    """
 
     def __init__(self, latest: str, every: Sequence[str]) -> None:
         self.model_checkpoint_path = latest
@@ -24,14 +29,23 @@ class CheckpointState:
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint at this path, in Weft's or TensorFlow's format."""
+    """Whether there is a checkpoint at this path, in Weft's or TensorFlow's format.
+
+    Args:
+        checkpoint_prefix: the path, without the endings of its files.
+    """
     return store_exists(os.fspath(checkpoint_prefix))
 
 
 def get_checkpoint_state(
     checkpoint_dir: str, latest_filename: str | None = None
 ) -> CheckpointState | None:
-    """The contents of the folder's `checkpoint` file, without deleted checkpoints; or `None`."""
+    """The contents of the folder's `checkpoint` file, without deleted checkpoints; or `None`.
+
+    Args:
+        checkpoint_dir: the folder.
+        latest_filename: the file in it; `checkpoint` by default.
+    """
     found = read_state(Path(checkpoint_dir) / (latest_filename or STATE), checkpoint_dir)
     if not found.model_checkpoint_path:
         return None
@@ -42,7 +56,12 @@ def get_checkpoint_state(
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """The path of the newest checkpoint in a folder, or `None`."""
+    """The path of the newest checkpoint in a folder, or `None`.
+
+    Args:
+        checkpoint_dir: the folder.
+        latest_filename: the file in it that lists checkpoints; `checkpoint` by default.
+    """
     found = get_checkpoint_state(checkpoint_dir, latest_filename)
     if found is None or not checkpoint_exists(found.model_checkpoint_path):
         return None

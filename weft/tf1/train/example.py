@@ -38,19 +38,34 @@ class _Values:
 
 
 class BytesList(_Values):
-    """Byte strings."""
+    """Byte strings.
+
+    Args:
+        value: the byte strings.
+    """
 
 
 class FloatList(_Values):
-    """32 bit floats."""
+    """32 bit floats.
+
+    Args:
+        value: numbers.
+    """
 
 
 class Int64List(_Values):
-    """Integers."""
+    """Integers.
+
+    Args:
+        value: integers.
+    """
 
 
 class Feature:
     """One list of values of one kind; the list that is set determines the kind.
+
+    Args:
+        bytes_list, float_list, int64_list: the values; at most one of the lists.
 
     >>> Feature(int64_list=Int64List(value=[3])).WhichOneof("kind")
     'int64_list'
@@ -125,7 +140,11 @@ class _Map(defaultdict[str, T]):
 
 
 class Features:
-    """Features by name."""
+    """Features by name.
+
+    Args:
+        feature: the features by name.
+    """
 
     def __init__(self, feature: Mapping[str, Feature] | None = None) -> None:
         self.feature: _Map[Feature] = _Map(Feature, feature)
@@ -139,7 +158,11 @@ class Features:
 
 
 class FeatureList:
-    """A list of features, one per step."""
+    """A list of features, one per step.
+
+    Args:
+        feature: the features, step by step.
+    """
 
     def __init__(self, feature: Iterable[Feature] = ()) -> None:
         self.feature: list[Feature] = list(feature)
@@ -150,7 +173,11 @@ class FeatureList:
 
 
 class FeatureLists:
-    """Lists of features by name."""
+    """Lists of features by name.
+
+    Args:
+        feature_list: the lists by name.
+    """
 
     def __init__(self, feature_list: Mapping[str, FeatureList] | None = None) -> None:
         self.feature_list: _Map[FeatureList] = _Map(FeatureList, feature_list)
@@ -162,6 +189,9 @@ class FeatureLists:
 
 class Example:
     """A record of features.
+
+    Args:
+        features: its features; none by default.
 
     >>> example = Example()
     >>> example.features.feature["label"].int64_list.value.append(3)
@@ -202,7 +232,12 @@ class Example:
 
 
 class SequenceExample:
-    """Features of a whole sequence, and lists with a feature per step."""
+    """Features of a whole sequence, and lists with a feature per step.
+
+    Args:
+        context: features of the whole sequence.
+        feature_lists: features of its steps.
+    """
 
     def __init__(
         self, context: Features | None = None, feature_lists: FeatureLists | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.errors import ArgumentError, ShapeError
 from weft.pipeline.batch import padded
 from weft.pipeline.pipeline import Pipeline
@@ -32,6 +33,13 @@ def string_input_producer(
 ) -> Pipeline:
     """File names for a reader, shuffled in each epoch; endless by default.
 
+    Args:
+        string_tensor: the names.
+        num_epochs: how often each name comes; without end by default.
+        shuffle: whether each epoch has an order of its own.
+        seed: of the orders.
+        capacity, name: no effect.
+
     Raises:
         ArgumentError: there are no names.
     """
@@ -44,6 +52,7 @@ def string_input_producer(
     return shuffled.repeat(num_epochs)
 
 
+@arguments_of(string_input_producer)
 def slice_input_producer(
     tensor_list: Sequence[Any],
     num_epochs: int | None = None,
@@ -51,7 +60,11 @@ def slice_input_producer(
     seed: int | None = None,
     capacity: int = 32,
 ) -> list[Any]:
-    """Matching rows of arrays, shuffled in each epoch."""
+    """Matching rows of arrays, shuffled in each epoch.
+
+    Args:
+        tensor_list: arrays with the same number of rows.
+    """
     del capacity
     arrays = tuple(np.asarray(x) for x in tensor_list)
     rows = Pipeline.from_tensor_slices(arrays)
@@ -83,9 +96,16 @@ def batch(
     """Batches of elements that threads compute; `start_queue_runners` starts them.
 
     Args:
-        shapes: the shapes of the elements, where the tensors' static shapes do not tell them.
+        tensors: a list or a dictionary of tensors.
+        batch_size: the number of elements in a batch.
+        num_threads: how many threads compute elements.
+        capacity: the most elements that wait.
         enqueue_many: whether the tensors are batches already.
+        shapes: the shapes of the elements, where the tensors' static shapes do not tell them.
         dynamic_pad: pad elements of different shapes to the largest.
+        allow_smaller_final_batch: whether the last batch may have fewer elements; otherwise they
+            are left out.
+        shared_name, name: no effect.
     """
     queue = Queue(max(capacity, batch_size))
     del shared_name, name
@@ -93,6 +113,7 @@ def batch(
     return _batched(tensors, batch_size, num_threads, queue, options, shapes)
 
 
+@arguments_of(batch)
 def shuffle_batch(
     tensors: Any,
     batch_size: int,
@@ -107,6 +128,11 @@ def shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """Batches of elements drawn from a queue of at least `min_after_dequeue` elements.
+
+    Args:
+        capacity: the most elements that wait.
+        min_after_dequeue: the fewest elements that wait: a batch is drawn from them.
+        seed: of the draws.
 
     Raises:
         ArgumentError: the capacity is too small.

@@ -96,7 +96,14 @@ class Queue:
 
 
 class QueueRunner:
-    """Threads that repeatedly run tensors and put their values into a queue."""
+    """Threads that repeatedly run tensors and put their values into a queue.
+
+    Args:
+        queue: what the values are put into.
+        fetches: the tensors.
+        count: the number of threads.
+        many: whether a run gives rows, of which each is an element.
+    """
 
     def __init__(self, queue: Queue, fetches: Any, count: int = 1, many: bool = False) -> None:
         self.queue, self.fetches, self.count, self.many = queue, fetches, count, many
@@ -149,7 +156,12 @@ class QueueRunner:
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = RUNNERS) -> None:
-    """Register it for `start_queue_runners`."""
+    """Register it for `start_queue_runners`.
+
+    Args:
+        qr: the runner.
+        collection: the collection it is added to.
+    """
     get_default_graph().add_to_collection(collection, qr)
 
 
@@ -161,6 +173,13 @@ def start_queue_runners(
     collection: str = RUNNERS,
 ) -> list[threading.Thread]:
     """Start the threads that fill the graph's queues.
+
+    Args:
+        sess: runs the tensors; the default session by default.
+        coord: stops the threads, and learns of their errors.
+        daemon: whether the program may end while they run.
+        start: whether to start the threads, or only to make them.
+        collection: where the runners are registered.
 
     Raises:
         GraphError: there is no session.

@@ -51,12 +51,15 @@ class Saver:
         var_list: variables, or a dict from names in the file to variables; by default all global
             ones.
         reshape: restored values take their variables' shapes, if they have as many elements.
+        sharded, restore_sequentially, defer_build, save_relative_paths: no effect.
         max_to_keep: the number of checkpoints to keep; 0 or `None` keeps all.
         keep_checkpoint_every_n_hours: besides, one of so many hours of training is never removed.
+        name, filename: no effect.
+        saver_def, builder: `None`; other values are refused.
         allow_empty: there may be no variables.
-        pad_step_number: steps in names have 8 digits.
         write_version: `SaverDef.V2` writes TensorFlow's format, byte by byte; the default is a
             safetensors file. Both can be restored, as can TensorFlow's files of version 1.
+        pad_step_number: steps in names have 8 digits.
     """
 
     def __init__(

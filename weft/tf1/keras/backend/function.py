@@ -12,6 +12,20 @@ import weft.tf1 as tf
 from weft.tf1.keras import losses
 from weft.tf1.keras.engine.settings import data_format_of, floatx
 
+__all__ = [
+    "abs", "all", "any", "arange", "argmax", "argmin", "batch_flatten", "bias_add",
+    "binary_crossentropy", "cast", "cast_to_floatx", "categorical_crossentropy", "clip",
+    "concatenate", "constant", "cos", "cumprod", "cumsum", "dot", "dropout", "dtype", "equal",
+    "exp", "expand_dims", "eye", "flatten", "gather", "gradients", "greater", "greater_equal",
+    "identity", "int_shape", "is_tensor", "l2_normalize", "less", "less_equal", "log", "logsumexp",
+    "max", "maximum", "mean", "min", "minimum", "moving_average_update", "name_scope", "ndim",
+    "not_equal", "one_hot", "ones", "ones_like", "permute_dimensions", "pow", "print_tensor",
+    "prod", "random_normal", "random_uniform", "repeat", "reshape", "reverse", "round", "shape",
+    "sigmoid", "sign", "sin", "softmax", "softplus", "softsign", "sparse_categorical_crossentropy",
+    "sqrt", "square", "squeeze", "stack", "std", "stop_gradient", "sum", "switch", "tanh", "tile",
+    "transpose", "truncated_normal", "var", "zeros", "zeros_like",
+]  # fmt: skip
+
 abs, square, sqrt, exp, log = tf.abs, tf.square, tf.sqrt, tf.exp, tf.log
 round, sign, sin, cos, tanh, sigmoid = tf.round, tf.sign, tf.sin, tf.cos, tf.tanh, tf.sigmoid
 softplus, softsign = tf.nn.softplus, tf.nn.softsign

@@ -1,12 +1,10 @@
 """`tf.keras.callbacks`: listeners to a run's events; also for `weft.train.Model`."""
 
-from weft.tf1.keras.callbacks.callback import Callback, LambdaCallback, TerminateOnNaN
-from weft.tf1.keras.callbacks.learning_rate import LearningRateScheduler, ReduceLROnPlateau
-from weft.tf1.keras.callbacks.loggers import CSVLogger, ProgbarLogger, TensorBoard
-from weft.tf1.keras.callbacks.monitors import EarlyStopping, ModelCheckpoint
-from weft.train.supervised import History
+from weft import exports as _exports
+from weft.tf1.keras.callbacks.callback import *
+from weft.tf1.keras.callbacks.learning_rate import *
+from weft.tf1.keras.callbacks.loggers import *
+from weft.tf1.keras.callbacks.monitors import *
+from weft.train.supervised import History as History
 
-__all__ = [
-    "CSVLogger", "Callback", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
-    "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TensorBoard", "TerminateOnNaN",
-]  # fmt: skip
+_exports.gather(globals())

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+__all__ = ["Callback", "LambdaCallback", "TerminateOnNaN"]
+
 Logs = dict[str, Any]
 
 

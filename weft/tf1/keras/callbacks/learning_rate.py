@@ -11,6 +11,8 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.callbacks.callback import Callback, Logs
 from weft.tf1.keras.callbacks.monitors import Better, figure_of
 
+__all__ = ["LearningRateScheduler", "ReduceLROnPlateau"]
+
 
 class _Rate(Callback):
     def _now(self) -> float:

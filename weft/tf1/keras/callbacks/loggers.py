@@ -15,6 +15,8 @@ from weft.tf1.keras.callbacks.callback import Callback, Logs
 from weft.tf1.keras.engine import sessions
 from weft.train.callbacks.progress_bar import ProgressBar
 
+__all__ = ["CSVLogger", "ProgbarLogger", "TensorBoard"]
+
 
 class CSVLogger(Callback):
     """Writes a line of metrics for each epoch.

@@ -11,6 +11,8 @@ from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.callbacks.callback import Callback, Logs
 
+__all__ = ["EarlyStopping", "ModelCheckpoint"]
+
 
 def figure_of(logs: Logs | None, monitor: str, what: str) -> float | None:
     """The epoch's value of a metric; `None`, with a warning, if it is missing."""

@@ -11,6 +11,8 @@ from weft.tf1.keras import activations
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.layers.weighted import WeightedLayer
 
+__all__ = ["ELU", "LeakyReLU", "PReLU", "ReLU", "Softmax", "ThresholdedReLU"]
+
 
 class LeakyReLU(Layer):
     """x where positive, else alpha * x

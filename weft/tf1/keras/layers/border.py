@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, ShapeError
@@ -12,6 +12,11 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of
 from weft.tf1.keras.layers.convolution import AXES, tuple_of
+
+__all__ = [
+    "Cropping1D", "Cropping2D", "Cropping3D", "UpSampling1D", "UpSampling2D", "UpSampling3D",
+    "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D",
+]  # fmt: skip
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -144,7 +149,7 @@ def repeat_elements(x: Any, rep: int, axis: int) -> Any:
 
 
 def _classes(name: str, base: Any) -> Sequence[Any]:
-    what = base.__doc__.partition(".")[0].removeprefix("Base class: ").capitalize()
+    what = (base.__doc__ or "").partition(".")[0].removeprefix("Base class: ").capitalize()
     return [
         type(
             f"{name}{n}D",
@@ -158,8 +163,3 @@ def _classes(name: str, base: Any) -> Sequence[Any]:
 ZeroPadding1D, ZeroPadding2D, ZeroPadding3D = _classes("ZeroPadding", ZeroPadding)
 Cropping1D, Cropping2D, Cropping3D = _classes("Cropping", Cropping)
 UpSampling1D, UpSampling2D, UpSampling3D = _classes("UpSampling", UpSampling)
-
-CLASSES: Final = (
-    Cropping1D, Cropping2D, Cropping3D, UpSampling1D, UpSampling2D, UpSampling3D, ZeroPadding1D,
-    ZeroPadding2D, ZeroPadding3D,
-)  # fmt: skip

@@ -15,6 +15,8 @@ from weft.tf1.keras.engine.settings import in_train_phase
 from weft.tf1.keras.layers.weighted import WeightedLayer
 from weft.tf1.keras.storage.network_config import layer_from
 
+__all__ = ["GRUCell", "LSTMCell", "SimpleRNNCell", "StackedRNNCells"]
+
 
 class Cell(WeightedLayer):
     """Base class.

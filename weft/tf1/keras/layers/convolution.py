@@ -13,6 +13,8 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.settings import data_format_of
 from weft.tf1.keras.layers.weighted import WeightedLayer
 
+__all__ = ["Conv1D", "Conv2D", "Conv3D", "DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"]
+
 _OPERATIONS: Final[dict[int, Callable[..., Any]]] = {
     1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d,
 }  # fmt: skip

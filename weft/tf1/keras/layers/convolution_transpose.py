@@ -9,6 +9,8 @@ from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.layers.convolution import Convolution
 
+__all__ = ["Conv2DTranspose", "Conv3DTranspose"]
+
 
 class ConvolutionTranspose(Convolution):
     """Base class; weights are (window..., filters, channels).
@@ -82,6 +84,3 @@ class Conv3DTranspose(ConvolutionTranspose):
     """The transpose of `Conv3D`: volumes become larger by the strides."""
 
     rank = 3
-
-
-__all__ = ["Conv2DTranspose", "Conv3DTranspose", "ConvolutionTranspose"]

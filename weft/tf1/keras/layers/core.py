@@ -10,6 +10,8 @@ from weft.tf1.keras import activations, regularizers
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.storage.serialization import found
 
+__all__ = ["Activation", "ActivityRegularization", "Lambda", "Masking"]
+
 
 class Activation(Layer):
     """An elementwise activation: a function or its name.

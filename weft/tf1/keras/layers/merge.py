@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 import weft.tf1 as tf
+from weft.documentation import with_arguments
 from weft.errors import ArgumentError, ShapeError
-from weft.tf1.framework.documentation import documented
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.layer import Layer
+
+__all__ = [
+    "Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract", "add",
+    "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract",
+]  # fmt: skip
 
 Function = Callable[[list[Any]], Any]
 
@@ -222,23 +227,6 @@ def _outer(x: Any, part: slice) -> list[Any]:
     return [tf.shape(x)[i] if dims[i] is None else dims[i] for i in range(len(dims))[part]]
 
 
-CLASSES: Final = (Add, Subtract, Multiply, Average, Maximum, Minimum, Concatenate, Dot)
-
-
-def _layer(kind: Any) -> Callable[..., Any]:
-    def function(inputs: Any, **options: Any) -> Any:
-        return kind(**options)(inputs)
-
-    function.__name__ = function.__qualname__ = kind.__name__.lower()
-    known = {"inputs": "a list of tensors.", "options": "arguments of the layer, by name."}
-    function.__doc__ = documented(kind.__doc__, known, known)
-    return function
-
-
-add, subtract, multiply, average = _layer(Add), _layer(Subtract), _layer(Multiply), _layer(Average)
-maximum, minimum = _layer(Maximum), _layer(Minimum)
-
-
 def concatenate(inputs: Any, axis: int = -1, **options: Any) -> Any:
     """The inputs concatenated along an axis.
 
@@ -260,3 +248,16 @@ def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
         options: arguments of the layer, by name.
     """
     return Dot(axes, normalize, **options)(inputs)
+
+
+def _layer(kind: Any) -> Callable[..., Any]:
+    def function(inputs: Any, **options: Any) -> Any:
+        return kind(**options)(inputs)
+
+    function.__name__ = function.__qualname__ = kind.__name__.lower()
+    function.__doc__ = with_arguments(kind.__doc__, ["inputs", "options"], concatenate)
+    return function
+
+
+add, subtract, multiply, average = _layer(Add), _layer(Subtract), _layer(Multiply), _layer(Average)
+maximum, minimum = _layer(Maximum), _layer(Minimum)

@@ -15,6 +15,11 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of, in_train_phase
 
+__all__ = [
+    "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "SpatialDropout1D",
+    "SpatialDropout2D", "SpatialDropout3D",
+]  # fmt: skip
+
 
 class _Noise(Layer):
     """A layer with one number that changes its inputs only in training."""

@@ -12,6 +12,8 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.settings import in_train_phase
 from weft.tf1.keras.layers.weighted import WeightedLayer
 
+__all__ = ["BatchNormalization", "LayerNormalization"]
+
 
 class BatchNormalization(WeightedLayer):
     """Batch normalization (Ioffe and Szegedy, 2015).

@@ -13,6 +13,12 @@ from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of
 from weft.tf1.keras.layers.convolution import AXES, FORMATS, tuple_of
 
+__all__ = [
+    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalMaxPooling1D", "GlobalMaxPooling2D",
+    "GlobalMaxPooling3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D",
+]  # fmt: skip
+
 _OPERATIONS: Final[dict[tuple[int, str], Callable[..., Any]]] = {
     (2, "MAX"): tf.nn.max_pool, (2, "AVG"): tf.nn.avg_pool,
     (3, "MAX"): tf.nn.max_pool3d, (3, "AVG"): tf.nn.avg_pool3d,
@@ -106,9 +112,3 @@ GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D = (
 GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D = (
     _global(n, "Average", tf.reduce_mean) for n in (1, 2, 3)
 )
-
-CLASSES: Final = (
-    MaxPooling1D, MaxPooling2D, MaxPooling3D, AveragePooling1D, AveragePooling2D,
-    AveragePooling3D, GlobalMaxPooling1D, GlobalMaxPooling2D, GlobalMaxPooling3D,
-    GlobalAveragePooling1D, GlobalAveragePooling2D, GlobalAveragePooling3D,
-)  # fmt: skip

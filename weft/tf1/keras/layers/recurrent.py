@@ -19,6 +19,8 @@ from weft.tf1.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, Stacke
 from weft.tf1.keras.storage.network_config import layer_from
 from weft.tf1.keras.storage.serialization import arguments_of
 
+__all__ = ["GRU", "LSTM", "RNN", "SimpleRNN"]
+
 
 class RNN(Layer):
     """Runs a cell over the steps of sequences (batch, steps, features).

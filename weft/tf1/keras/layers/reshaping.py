@@ -13,6 +13,8 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of
 
+__all__ = ["Flatten", "Permute", "RepeatVector", "Reshape"]
+
 
 class Flatten(Layer):
     """Flattens all axes but the batch's."""

@@ -7,12 +7,7 @@ import inspect
 from types import ModuleType
 from typing import Any
 
-from weft.tf1.framework.documentation import (
-    COMMON,
-    WEIGHTS,
-    arguments_known,
-    complete,
-)
+from weft.documentation import with_arguments
 from weft.tf1.keras.engine import input_layer, op_layer
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.layers import (
@@ -32,6 +27,7 @@ from weft.tf1.keras.layers import (
     reshaping,
     wrappers,
 )  # fmt: skip
+from weft.tf1.keras.layers.weighted import described_weights
 from weft.tf1.keras.storage.network_config import LAYERS
 from weft.tf1.keras.storage.serialization import arguments_of, found, serialize
 
@@ -54,21 +50,37 @@ for _module in (
     LAYERS.update(_layers_in(_module))
 
 
-def _document(kind: type[Any]) -> None:
-    """Name a layer's arguments: its own, then those that it passes to base classes or a cell."""
-    own = list(inspect.signature(kind).parameters)
+class _Common:
+    """What arguments mean that many layers have.
+
+    Args:
+        activation: a function of the outputs, or its name.
+        args: the arguments that follow, by position.
+        data_format: `"channels_last"` or `"channels_first"`.
+        noise_shape: a shape that broadcasts to the inputs'; elements along axes of size 1 share a
+            decision.
+        options: arguments that all layers have, by name: see `Layer`.
+        seed: of the random numbers.
+        use_bias: whether there is a bias.
+    """
+
+
+def _document(kind: Any) -> None:
+    """Describe a layer's arguments: its own, then those of base classes or of a cell."""
     base = getattr(kind, "cell_class", kind)
-    weights: Any = getattr(base, "weight_options", ())
+    weights = list(getattr(base, "weight_options", ()))
+    own = [n for n in inspect.signature(kind).parameters if n != "options"]
     passed = [*arguments_of(kind, Layer), *arguments_of(base, Layer)]
-    passed += [n for part in WEIGHTS for n in weights if n.endswith(part)]
-    unused = {"options", *getattr(kind, "_unconfigured", ())}.difference(own[:-1])
-    names = [n for n in dict.fromkeys([*own, *passed]) if n not in unused]
-    known = arguments_known(base) | {"options": COMMON["options"]}
-    complete(kind, [*names, "options"], known)
+    unused: Any = getattr(kind, "_unconfigured", ())
+    names = [n for n in dict.fromkeys([*own, *passed]) if n in own or n not in unused]
+    bases = [c for c in (*kind.__mro__[1:], *base.__mro__) if c is not Layer]
+    sources = (described_weights(weights), *bases, _Common, Layer)
+    kind.__doc__ = with_arguments(kind.__doc__, [*names, *weights, "options"], *sources)
 
 
-for _layer in {*LAYERS.values()} - {Layer}:
-    _document(_layer)
+for _layer in dict.fromkeys(LAYERS.values()):
+    if _layer is not Layer:
+        _document(_layer)
 
 
 def deserialize(config: Any, custom_objects: Any = None) -> Any:

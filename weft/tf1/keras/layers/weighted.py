@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any, ClassVar, Final
 
 from weft.tf1.keras import constraints, initializers, regularizers
@@ -18,6 +19,22 @@ _FIRST: Final = {
     "moving_variance": "ones", "recurrent": "orthogonal", "embeddings": "uniform",
     "alpha": "zeros",
 }  # fmt: skip
+
+_MEANINGS: Final = {
+    "initializer": "initial values of the weights: an initializer or its name.",
+    "regularizer": "losses of the weights: a function or its name.",
+    "constraint": "projections of the weights after each update: a function or its name.",
+}  # fmt: skip
+
+
+def described_weights(options: Iterable[str]) -> SimpleNamespace:
+    """A docstring for such options as `kernel_initializer`."""
+    entries = [
+        f"    {', '.join(names)}:\n        {meaning}"
+        for part, meaning in _MEANINGS.items()
+        if (names := [n for n in options if n.endswith(part)])
+    ]
+    return SimpleNamespace(__doc__="\n".join(["Options of weights.\n\nArgs:", *entries]))
 
 
 class WeightedLayer(Layer):

@@ -12,6 +12,8 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.storage.network_config import layer_from
 
+__all__ = ["Bidirectional", "TimeDistributed", "Wrapper"]
+
 _MODES = ("concat", "sum", "mul", "ave", None)
 
 

@@ -17,6 +17,11 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.losses import weighted
 from weft.tf1.keras.metrics.metric import Metric
 
+__all__ = [
+    "AUC", "FalseNegatives", "FalsePositives", "Precision", "Recall", "TrueNegatives",
+    "TruePositives",
+]  # fmt: skip
+
 _COUNTS: Final = ("true_positives", "false_positives", "true_negatives", "false_negatives")
 
 

@@ -6,6 +6,11 @@ from typing import Any
 
 import weft.tf1 as tf
 
+__all__ = [
+    "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy",
+    "sparse_top_k_categorical_accuracy", "top_k_categorical_accuracy",
+]  # fmt: skip
+
 
 def _hits(condition: Any, like: Any) -> Any:
     return tf.cast(condition, like.dtype)

@@ -10,6 +10,8 @@ from weft.ops.metric.mean import weighted_total
 from weft.tf1.keras.losses import weighted
 from weft.tf1.keras.metrics.metric import Metric
 
+__all__ = ["Mean", "MeanMetricWrapper", "RootMeanSquaredError", "Sum"]
+
 
 class Sum(Metric):
     """The weighted sum of values."""

@@ -11,7 +11,13 @@ from weft.tf1.keras.metrics import confusion, function, mean
 from weft.tf1.keras.metrics.mean import MeanMetricWrapper
 from weft.tf1.keras.storage.serialization import found, serialize
 
-__all__ = ["NAMES", "deserialize", "get", "serialize"]
+__all__ = [
+    "NAMES", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "CategoricalAccuracy",
+    "CategoricalCrossentropy", "CosineSimilarity", "Hinge", "KLDivergence", "MeanAbsoluteError",
+    "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson",
+    "SparseCategoricalAccuracy", "SparseCategoricalCrossentropy", "SparseTopKCategoricalAccuracy",
+    "SquaredHinge", "TopKCategoricalAccuracy", "deserialize", "get", "serialize",
+]  # fmt: skip
 
 
 def _class(name: str, fn: Callable[..., Any], **defaults: Any) -> type[MeanMetricWrapper]:

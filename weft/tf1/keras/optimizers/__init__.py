@@ -1,21 +1,9 @@
 """`tf.keras.optimizers`: Keras's names and defaults over `tf.train`'s base class."""
 
-from weft.tf1.keras.optimizers import schedules
-from weft.tf1.keras.optimizers.optimizer import Optimizer, WrappedOptimizer
-from weft.tf1.keras.optimizers.rules import (
-    SGD,
-    Adadelta,
-    Adagrad,
-    Adam,
-    Adamax,
-    Nadam,
-    RMSprop,
-    deserialize,
-    get,
-    serialize,
-)  # fmt: skip
+from weft import exports
+from weft.tf1.keras.optimizers import schedules as schedules
+from weft.tf1.keras.optimizers.optimizer import Optimizer as Optimizer
+from weft.tf1.keras.optimizers.optimizer import WrappedOptimizer as WrappedOptimizer
+from weft.tf1.keras.optimizers.rules import *
 
-__all__ = [
-    "SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "Nadam", "Optimizer", "RMSprop",
-    "WrappedOptimizer", "deserialize", "get", "schedules", "serialize",
-]  # fmt: skip
+exports.gather(globals(), "schedules")

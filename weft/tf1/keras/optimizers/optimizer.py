@@ -12,6 +12,8 @@ from weft.tf1.keras.engine import sessions
 from weft.tf1.keras.engine.graph_state import graph_state
 from weft.tf1.train.optimizer import Optimizer as Base
 
+__all__ = ["Optimizer", "WrappedOptimizer"]
+
 _ALIASES: Final = {"lr": "learning_rate"}
 _CLIPS: Final = ("clipnorm", "clipvalue")
 

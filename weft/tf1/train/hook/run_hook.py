@@ -22,7 +22,13 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """The results of a run: the values of the hook's fetches, its options and metadata."""
+    """The results of a run: the values of the hook's fetches, its options and metadata.
+
+    Attributes:
+        results: the values, nested as the fetches.
+        options: the run's `RunOptions`.
+        run_metadata: its `RunMetadata`.
+    """
 
     results: Any
     options: Any

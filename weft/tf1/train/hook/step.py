@@ -133,7 +133,11 @@ class StepCounterHook(StepHook):
 
 
 class GlobalStepWaiterHook(StepHook):
-    """Lets the first run wait until other threads have advanced the global step."""
+    """Lets the first run wait until other threads have advanced the global step.
+
+    Args:
+        wait_until_step: the step to wait for.
+    """
 
     def __init__(self, wait_until_step: int) -> None:
         self._until = wait_until_step

@@ -147,7 +147,11 @@ class NanTensorHook(SessionRunHook):
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds each run with the result of a function: a dict from tensors to values."""
+    """Feeds each run with the result of a function: a dict from tensors to values.
+
+    Args:
+        feed_fn: called before each run.
+    """
 
     def __init__(self, feed_fn: Callable[[], Mapping[Any, Any]]) -> None:
         self.feed_fn = feed_fn
@@ -162,6 +166,10 @@ class FinalOpsHook(SessionRunHook):
 
     Attributes:
         final_ops_values: their results.
+
+    Args:
+        final_ops: nested fetches.
+        final_ops_feed_dict: what is fed to that run.
     """
 
     def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:

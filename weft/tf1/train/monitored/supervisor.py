@@ -261,6 +261,13 @@ def basic_train_loop(
     """Call `train_step_fn(session, *args, **kwargs)` until a stop is requested.
 
     After an `AbortedError` it continues with a new session.
+
+    Args:
+        supervisor: makes the sessions and decides when to stop.
+        train_step_fn: makes a step.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+        master: as for `Session`.
     """
     while True:
         try:
