@@ -172,7 +172,6 @@ TABLE: Final = (
     Names(counting, forms=BOTH),
     Names(order, "argsort logcumsumexp median", BOTH, Out.EXACT),
     Names(order, forms=BOTH),
-    Names(order, "cumprod cumsum", ALL),
     Names(determinism, "are_deterministic_algorithms_enabled use_deterministic_algorithms"),
     Names(async_execution, "synchronize"),
     Names(interruption, "drop_interrupted"),
