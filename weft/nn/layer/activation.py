@@ -222,8 +222,6 @@ class PReLU(_Activation):
     Args:
         num_parameters: the number of weights: 1, or that of the channels.
         init: the weights' initial value.
-        device: only the CPU.
-        dtype: the weights' element type, by default float32.
     """
 
     num_parameters: int = 1

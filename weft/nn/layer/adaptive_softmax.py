@@ -37,8 +37,6 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
         cutoffs: where the clusters start, in ascending order.
         div_value: each cluster has this many times fewer features than the one before it.
         head_bias: whether the head has a bias.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
 
     Raises:
         ArgumentError: the cutoffs do not ascend within 1 to `n_classes` - 1.

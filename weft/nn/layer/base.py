@@ -17,7 +17,12 @@ _INIT_VAR: Final = re.compile(r"InitVar\[(.*)\]")
 
 
 class Layer(Module):
-    """Base class of the classes that `options` and `layer` complete."""
+    """Base class of the classes that `options` and `layer` complete.
+
+    Args:
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     _fields: ClassVar[dict[str, Field]] = {}
     _shown: ClassVar[str | None] = None

@@ -39,8 +39,6 @@ class RNNBase(Layer):
         dropout: of the outputs of all layers but the last, in training.
         bidirectional: a second set of weights runs backwards in time.
         proj_size: width of the states h, if smaller than `hidden_size`; only of `LSTM`.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
     mode: str

@@ -33,8 +33,6 @@ class RNNCellBase(Layer):
         hidden_size: width of the states.
         bias: whether there are biases.
         num_chunks: how many times as many rows the weights have.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
     input_size: int
