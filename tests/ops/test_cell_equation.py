@@ -26,7 +26,7 @@ def test_an_order_says_what_each_part_is():
 
 def test_gates_see_the_cell_through_peepholes():
     i, f, n, o = (GATES[name] for name in "ifno")
-    w = RNG.standard_normal((3, 3))
+    w = list(RNG.standard_normal((3, 3)))
     h, c = cell_equation.lstm(
         [i, n, f, o], C, "info", sigmoid, np.tanh, 1.0, w, lambda x: np.clip(x, -0.5, 0.5)
     )
