@@ -52,7 +52,7 @@ LEFT = {
     "nn/functional/vision.py:interpolate": NUMBERS,
     "nn/init.py:calculate_gain": NUMBERS,
     "nn/init.py:kaiming_uniform_": NUMBERS,
-    "nn/layer/adaptive_softmax.py:AdaptiveLogSoftmaxWithLoss.__init__": NUMBERS,
+    "nn/layer/adaptive_softmax.py:AdaptiveLogSoftmaxWithLoss.__post_init__": NUMBERS,
     "nn/layer/adaptive_softmax.py:AdaptiveLogSoftmaxWithLoss.forward": ORDER,
     "nn/layer/adaptive_softmax.py:AdaptiveLogSoftmaxWithLoss.log_prob": LAYERS,
     "nn/layer/convolution.py:_ConvTranspose._missing": NUMBERS,
