@@ -20,12 +20,13 @@ class ZeroRedundancyOptimizer:
     """Keeps the state of 1 / ranks of the parameters on each rank; every rank has all parameters.
 
     Each rank updates its parameters and broadcasts them. Parameters, the largest first, are
-    assigned to the rank with the fewest elements so far. Updates are bitwise those of the optimizer itself.
+    assigned to the rank with the fewest elements so far. Updates are bitwise those of the optimizer
+    itself.
 
     Args:
         params: tensors, all in one group.
         optimizer_class: as `weft.optim.Adam`.
-        process_group: the ranks; all if left out.
+        process_group: the ranks; by default all.
         defaults: options of `optimizer_class`.
 
     Source: Rajbhandari et al., "ZeRO" (2020), stage 1.
