@@ -69,16 +69,16 @@ def test_who_is_who():
 def test_a_row_of_the_table_is_a_function_of_each_door():
     """Names, arguments and their documentation follow the table, and wrong arguments raise."""
     counts = {}
-    for door in (collective_table.TORCH, collective_table.TENSORFLOW, collective_table.KERAS):
-        face = importlib.import_module(door.module.removesuffix(".collective"))
+    for binding in (collective_table.TORCH, collective_table.TENSORFLOW, collective_table.KERAS):
+        face = importlib.import_module(binding.module.removesuffix(".collective"))
         for collective in collective_table.COLLECTIVES.values():
-            for form in collective.forms if door.name in collective.orders else ():
-                assert (form.name in face.__all__) == door.has(form)
-                if not door.has(form):
+            for form in collective.forms if binding.name in collective.orders else ():
+                assert (form.name in face.__all__) == binding.has(form)
+                if not binding.has(form):
                     continue
                 function = getattr(face, form.name)
                 names = list(inspect.signature(function).parameters)
-                assert names[0] == door.first + "s" * form.grouped
+                assert names[0] == binding.first + "s" * form.grouped
                 assert ("compression" in names) <= (not form.in_place and not form.later)
                 assert all(f"\n    {name}: " in function.__doc__ for name in names)
                 assert pickle.loads(pickle.dumps(function)) is function
@@ -89,5 +89,5 @@ def test_a_row_of_the_table_is_a_function_of_each_door():
                     function(1, **{names[0]: 1})
                 with pytest.raises(TypeError, match="no_such"):
                     function(1, *[0] * ("root_rank" in names), no_such=1)
-                counts[door.name] = counts.get(door.name, 0) + 1
+                counts[binding.name] = counts.get(binding.name, 0) + 1
     assert counts == {"torch": 20, "tensorflow": 8, "keras": 4}
