@@ -119,6 +119,8 @@ from weft.eager.functions.elementwise.declared import ceil as ceil
 from weft.eager.functions.elementwise.declared import copysign as copysign
 from weft.eager.functions.elementwise.declared import cos as cos
 from weft.eager.functions.elementwise.declared import cosh as cosh
+from weft.eager.functions.elementwise.declared import cumprod as cumprod
+from weft.eager.functions.elementwise.declared import cumsum as cumsum
 from weft.eager.functions.elementwise.declared import deg2rad as deg2rad
 from weft.eager.functions.elementwise.declared import digamma as digamma
 from weft.eager.functions.elementwise.declared import equal as eq
@@ -432,8 +434,6 @@ from weft.eager.functions.sort.counting import unique_consecutive as unique_cons
 from weft.eager.functions.sort.order import argsort as argsort
 from weft.eager.functions.sort.order import cummax as cummax
 from weft.eager.functions.sort.order import cummin as cummin
-from weft.eager.functions.sort.order import cumprod as cumprod
-from weft.eager.functions.sort.order import cumsum as cumsum
 from weft.eager.functions.sort.order import kthvalue as kthvalue
 from weft.eager.functions.sort.order import logcumsumexp as logcumsumexp
 from weft.eager.functions.sort.order import median as median

@@ -59,9 +59,9 @@ class Large:
         """Those worth it; all ranks of the group call it after a backward pass."""
         if trace.now.depth:
             return Exchanged({}, set())
-        found: UsesByPass = {}
+        uses: UsesByPass = {}
         rows = [
-            (0, 0) if p.grad is None else self._rows(p.lazy, p.grad.lazy, found)
+            (0, 0) if p.grad is None else self._rows(p.lazy, p.grad.lazy, uses)
             for p in self._params
         ]
         if not self._agreed:
@@ -85,8 +85,8 @@ class Large:
         if not rows:
             return []
         self._agreed = True
-        kind = zlib.crc32(repr(current()).encode())
-        *most, (highest, lowest) = self._most([*rows, (kind, -kind)])
+        program = zlib.crc32(repr(current()).encode())
+        *most, (highest, lowest) = self._most([*rows, (program, -program)])
         self._products &= highest == -lowest  # processors of other kinds may round otherwise
         chosen = [any(numbers) for numbers in most]
         self._params = [p for p, c in zip(self._params, chosen, strict=True) if c]
@@ -95,10 +95,10 @@ class Large:
     def _most(self, numbers: Sequence[Sequence[int]]) -> list[list[int]]:
         """The maximum over ranks, for each number."""
         run_pending_collectives()
-        found = np.array(numbers, np.int64)
-        what = f"rows of {len(found)} gradients"
-        collective.all_reduce(self._group, found, found, "max", what)
-        return found.tolist()
+        counts = np.array(numbers, np.int64)
+        what = f"rows of {len(counts)} gradients"
+        collective.all_reduce(self._group, counts, counts, "max", what)
+        return counts.tolist()
 
-    def _rows(self, p: Lazy, g: Lazy, found: UsesByPass) -> tuple[int, int]:
-        return looked_up(p, g, found), multiplied(p, g, found) if self._products else 0
+    def _rows(self, p: Lazy, g: Lazy, uses: UsesByPass) -> tuple[int, int]:
+        return looked_up(p, g, uses), multiplied(p, g, uses) if self._products else 0

@@ -72,9 +72,9 @@ class Streams:
         if self._group.size == 1:
             return number
         run_pending_collectives()
-        found = np.array([number], np.uint64)
-        collective.broadcast(self._group, found, 0, "random numbers of shards")
-        return int(found[0])
+        agreed = np.array([number], np.uint64)
+        collective.broadcast(self._group, agreed, 0, "random numbers of shards")
+        return int(agreed[0])
 
 
 def in_shards(
@@ -93,13 +93,13 @@ def in_shards(
     fans = {name: _fan(p, count) for name, p in parameters.items()}
     whole = tuple(args), dict(kwargs)
     parts = [NESTED.mapped(lambda x, i=i: _part(x, i, count), whole) for i in range(count)]
-    found: list[Any] = []
+    outputs: list[Any] = []
     streams.begin()
     for i, (positional, named) in enumerate(parts):
         own = {name: fan[i] for name, fan in fans.items()}
         with streams.of_part(first + i):
-            found.append(func.functional_call(module, own, positional, named))
-    return _joined(found)
+            outputs.append(func.functional_call(module, own, positional, named))
+    return _joined(outputs)
 
 
 def _fan(p: Tensor, count: int) -> list[Tensor]:

@@ -79,11 +79,11 @@ class RNNCell:
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """One step: the output and the next state."""
         first = self._scope is None
-        given = (scope if scope is not None else self._name) if first else self._scope
+        named = (scope if scope is not None else self._name) if first else self._scope
         reuse = self._reuse if first else True
         title = _snake(type(self).__name__)
         getter = None if self._trainable else _fixed
-        with variable_scope(given, title, reuse=reuse, custom_getter=getter) as own:
+        with variable_scope(named, title, reuse=reuse, custom_getter=getter) as own:
             if first:
                 self._scope = own
                 self._build(inputs)
@@ -355,12 +355,12 @@ class MultiRNNCell(RNNCell):
         """One step."""
         sizes = [cell.state_size for cell in self._cells]
         states = state if self._tuple else split(state, sizes, 1)
-        found: list[Any] = []
+        states_after: list[Any] = []
         for i, (cell, own) in enumerate(zip(self._cells, states, strict=True)):
             with variable_scope(f"cell_{i}"):
                 inputs, new = cell(inputs, own)
-            found.append(new)
-        return inputs, tuple(found) if self._tuple else concat(found, 1)
+            states_after.append(new)
+        return inputs, tuple(states_after) if self._tuple else concat(states_after, 1)
 
 
 class _Wrapper(RNNCell):

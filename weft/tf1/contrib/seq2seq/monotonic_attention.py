@@ -17,13 +17,13 @@ from weft.tf1.control.slice_loop import over_slices
 from weft.tf1.creation import one_hot, ones_like, zeros, zeros_like
 from weft.tf1.elementwise.arithmetic import cast, sigmoid
 from weft.tf1.elementwise.clip import clip_by_value
+from weft.tf1.elementwise.declared import cumprod, cumsum
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import float32, int32
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.layers.dense import Dense
 from weft.tf1.random.distribution import random_normal
-from weft.tf1.reduction import cumprod, cumsum
 from weft.tf1.shape.arrangement import concat, shape, transpose
 from weft.tf1.variable.initializer import constant_initializer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope

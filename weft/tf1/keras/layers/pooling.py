@@ -45,8 +45,8 @@ class Pooling(Layer):
         super().__init__(**options)
         name = type(self).__name__
         self.pool_size = tuple_of(pool_size, self.rank, f"{name} pool_size")
-        given = self.pool_size if strides is None else strides
-        self.strides = tuple_of(given, self.rank, f"{name} strides")
+        steps = self.pool_size if strides is None else strides
+        self.strides = tuple_of(steps, self.rank, f"{name} strides")
         if str(padding).lower() not in ("valid", "same"):
             raise fail(ArgumentError, f"{name}: expected padding valid or same, got {padding!r}")
         self.padding, self.data_format = padding.lower(), data_format_of(data_format)
