@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from weft.eager.functions.elementwise import declared
+from weft.numpy import cumulative
 from weft.numpy.convert import array_like, operands
+from weft.ops.declaration import Takes
 from weft.ops.declaration.face import FACES, own_name
 from weft.ops.refusal import REFUSABLE, guarded, refuse
 
@@ -44,22 +46,38 @@ def of_two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], ndarray]
     return guarded(double)
 
 
-def built(source: Any) -> Callable[..., ndarray]:
-    """NumPy's function of an operation or formula, which has none of PyTorch's options."""
-    plain = declared.function_of(source)
-    if plain.__kwdefaults__:
-        plain = vars(declared)[own_name(source)]
-    function = of_one(plain) if plain.__code__.co_argcount == 1 else of_two(plain)
-    function.__doc__ = source.face.doc
-    return function
+def built(source: Any) -> list[Callable[..., ndarray]]:
+    """The functions of an operation or formula, by name in its face; the last for further names."""
+    if source.face.takes is Takes.ALONG:
+        functions = [cumulative.of_numpy(source), cumulative.of_standard(source)]
+        for name, function in zip(source.face.names("numpy"), functions, strict=True):
+            function.__name__ = function.__qualname__ = name
+    else:
+        plain = declared.function_of(source)
+        if plain.__kwdefaults__:  # options of PyTorch's
+            plain = vars(declared)[own_name(source)]
+        functions = [of_one(plain) if plain.__code__.co_argcount == 1 else of_two(plain)]
+    for function in functions:
+        function.__doc__ = source.face.doc
+    return functions
 
 
 def _all() -> dict[str, Callable[..., ndarray]]:
     functions: dict[str, Callable[..., ndarray]] = {}
     for source in FACES.values():
-        if source.face.numpy:
-            functions |= dict.fromkeys(source.face.names("numpy"), built(source))
+        if names := source.face.names("numpy"):
+            made = built(source)
+            functions |= zip(names, made + made[-1:] * len(names), strict=False)
     return functions
+
+
+def cumulative_names() -> list[str]:
+    """The cumulative functions that are methods, too."""
+    return [
+        source.face.names("numpy")[0]
+        for source in FACES.values()
+        if source.face.takes is Takes.ALONG and source.face.numpy
+    ]
 
 
 _ALL = _all()

@@ -10,8 +10,11 @@ def of_one(function: Callable[[Any], Any]) -> Callable[[Any], ndarray]:
 def of_two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], ndarray]:
     """A binary function of tensors as one of arguments that can be converted to arrays."""
 
-def built(source: Any) -> Callable[..., ndarray]:
-    """NumPy's function of an operation or formula, which has none of PyTorch's options."""
+def built(source: Any) -> list[Callable[..., ndarray]]:
+    """The functions of an operation or formula, by name in its face; the last for further names."""
+
+def cumulative_names() -> list[str]:
+    """The cumulative functions that are methods, too."""
 
 def equal(x1: Any, x2: Any, /) -> ndarray:
     """Whether elements are equal, with broadcasting."""
@@ -283,6 +286,18 @@ def degrees(x: Any, /) -> ndarray:
 def sinc(x: Any, /) -> ndarray:
     """`sin(pi x) / (pi x)`; 1 at 0 with derivatives of every order; 0 at other integers."""
 
+def cumsum(a: Any, axis: int | None = ..., dtype: Any = ...) -> ndarray:
+    """Cumulative sums along an axis; int64 for integers."""
+
+def cumulative_sum(x: Any, /, *, axis: int | None = ..., dtype: Any = ..., include_initial: bool = ...) -> ndarray:
+    """Cumulative sums along an axis; int64 for integers."""
+
+def cumprod(a: Any, axis: int | None = ..., dtype: Any = ...) -> ndarray:
+    """Cumulative products along an axis; int64 for integers."""
+
+def cumulative_prod(x: Any, /, *, axis: int | None = ..., dtype: Any = ..., include_initial: bool = ...) -> ndarray:
+    """Cumulative products along an axis; int64 for integers."""
+
 __all__ = [
     "equal",
     "not_equal",
@@ -374,4 +389,8 @@ __all__ = [
     "rad2deg",
     "degrees",
     "sinc",
+    "cumsum",
+    "cumulative_sum",
+    "cumprod",
+    "cumulative_prod",
 ]

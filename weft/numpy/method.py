@@ -13,7 +13,7 @@ from typing import Any
 from weft.eager.functions.table import members
 from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view.inplace import write
-from weft.numpy import convert, elementwise, manipulation, product, searching, statistical
+from weft.numpy import convert, declared, elementwise, manipulation, product, searching, statistical
 from weft.numpy.array import ndarray
 from weft.numpy.convert import NEW, array_like
 from weft.ops.refusal import guard_methods
@@ -76,8 +76,6 @@ class Methods(Tensor):
     any = _method(statistical.any)
     argmax = _method(searching.argmax)
     argmin = _method(searching.argmin)
-    cumprod = _method(statistical.cumprod)
-    cumsum = _method(statistical.cumsum)
     max = _method(statistical.max)
     mean = _method(statistical.mean)
     min = _method(statistical.min)
@@ -114,6 +112,8 @@ class Methods(Tensor):
         write(self, searching.sort(self, axis).lazy, "sort")
 
 
+for _name in declared.cumulative_names():
+    setattr(Methods, _name, _method(getattr(declared, _name)))
 for _name, _member in members(Methods).items():
     setattr(ndarray, _name, _member)
 guard_methods(ndarray, Tensor)

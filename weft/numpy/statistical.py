@@ -11,13 +11,12 @@ from weft import ops
 from weft.eager.functions.indexing import gather
 from weft.eager.functions.sort import order
 from weft.eager.tensor.argument import axes_of
-from weft.eager.tensor.dispatch import cast, record, recorded, wrap
-from weft.errors import ShapeError
-from weft.ir.dtype import DType, bool_, int64, uint64
-from weft.ir.node import at_user_line
+from weft.eager.tensor.dispatch import record, recorded, wrap
+from weft.ir.dtype import bool_, int64
 from weft.numpy.convert import alike, array_like, floats, hosted, typed
+from weft.numpy.cumulative import counted
 from weft.numpy.elementwise import isnan
-from weft.numpy.manipulation import axis_within, concat, ravel
+from weft.numpy.manipulation import axis_within, ravel
 from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.fact import Autocast
 from weft.ops.reduction import spread
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from weft.numpy.array import ndarray
 
 __all__ = [
-    "all", "amax", "amin", "any", "average", "count_nonzero", "cumprod", "cumsum",
-    "cumulative_prod", "cumulative_sum", "max", "mean", "median", "min",
+    "all", "amax", "amin", "any", "average", "count_nonzero",
+    "max", "mean", "median", "min",
     "nanmean", "nansum", "percentile", "prod", "ptp", "quantile", "std", "sum", "var",
 ]  # fmt: skip
 
@@ -47,15 +46,6 @@ def _reduced(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
     return wrap(record(REGISTRY[name], (x.lazy,), {"axes": axes, "keepdims": keepdims})[0], x)
 
 
-def _counted(x: Any, dtype: Any) -> Any:
-    """The input of a sum: integers become 64-bit unless a dtype is given."""
-    x = array_like(x)
-    kind: DType = x.dtype
-    if dtype is None and not kind.is_inexact:
-        dtype = uint64 if kind.kind == "u" else int64
-    return typed(x, dtype)
-
-
 # Sums
 
 
@@ -67,7 +57,7 @@ def sum(
     Raises:
         OutOfRangeError: an axis outside the rank.
     """
-    return _reduced("sum", _counted(x, dtype), axis, keepdims)
+    return _reduced("sum", counted(x, dtype), axis, keepdims)
 
 
 def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
@@ -76,7 +66,7 @@ def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = Fal
     Raises:
         OutOfRangeError: an axis outside the rank.
     """
-    return _reduced("prod", _counted(x, dtype), axis, keepdims)
+    return _reduced("prod", counted(x, dtype), axis, keepdims)
 
 
 def mean(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:
@@ -256,64 +246,3 @@ def any(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
 def count_nonzero(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> ndarray:
     """The number of nonzero elements."""
     return _reduced("sum", typed(typed(x, bool_), int64), axis, keepdims)
-
-
-# Cumulative sums
-
-
-def _running(name: str, x: Any, axis: Any, dtype: Any, initial: bool) -> Any:
-    x = _counted(x, dtype)
-    if axis is None:
-        if x.ndim > 1:
-            raise ShapeError(
-                f"{name}: expected an axis for an array of rank {x.ndim}{at_user_line()}"
-            )
-        x, axis = ravel(x), 0
-    at = axis_within(name, axis, x.ndim)
-    found = wrap(record(REGISTRY[name], (x.lazy,), {"axis": at})[0], x)
-    return _with_first(found, at, 1 if name == "cumprod" else 0) if initial else found
-
-
-def _with_first(y: Any, axis: int, value: int) -> Any:
-    """`y` with a number prepended along an axis."""
-    dims = (*y.shape[:axis], 1, *y.shape[axis + 1 :])
-    first = wrap(cast(array_like(value).lazy, y.dtype), y).broadcast_to(dims)
-    return concat([first, y], axis=axis)
-
-
-def cumulative_sum(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> ndarray:
-    """Cumulative sums along an axis; 64-bit for integers.
-
-    Args:
-        include_initial: begin with 0.
-
-    Raises:
-        ShapeError: no axis is given for an array of rank above 1.
-    """
-    return _running("cumsum", x, axis, dtype, include_initial)
-
-
-def cumulative_prod(
-    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> ndarray:
-    """Cumulative products along an axis; 64-bit for integers.
-
-    Args:
-        include_initial: begin with 1.
-
-    Raises:
-        ShapeError: no axis is given for an array of rank above 1.
-    """
-    return _running("cumprod", x, axis, dtype, include_initial)
-
-
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> ndarray:
-    """Cumulative sums along an axis; without one, of the flattened array."""
-    return _running("cumsum", ravel(a) if axis is None else a, axis, dtype, False)
-
-
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> ndarray:
-    """Cumulative products along an axis; without one, of the flattened array."""
-    return _running("cumprod", ravel(a) if axis is None else a, axis, dtype, False)

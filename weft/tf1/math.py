@@ -15,7 +15,7 @@ from weft.tf1.indexing.segment_reduction import *
 from weft.tf1.nn.activation import log_softmax, softmax, softplus, softsign, zero_fraction
 from weft.tf1.nn.normalization import l2_normalize
 from weft.tf1.reduction import (
-    argmax, argmin, count_nonzero, cumprod, cumsum, reduce_all, reduce_any, reduce_euclidean_norm,
+    argmax, argmin, count_nonzero, reduce_all, reduce_any, reduce_euclidean_norm,
     reduce_logsumexp, reduce_max, reduce_mean, reduce_min, reduce_prod, reduce_std, reduce_sum,
     reduce_variance,
 )  # fmt: skip

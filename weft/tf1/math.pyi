@@ -23,8 +23,6 @@ from weft.tf1.nn.normalization import l2_normalize as l2_normalize
 from weft.tf1.reduction import argmax as argmax
 from weft.tf1.reduction import argmin as argmin
 from weft.tf1.reduction import count_nonzero as count_nonzero
-from weft.tf1.reduction import cumprod as cumprod
-from weft.tf1.reduction import cumsum as cumsum
 from weft.tf1.reduction import reduce_all as reduce_all
 from weft.tf1.reduction import reduce_any as reduce_any
 from weft.tf1.reduction import reduce_euclidean_norm as reduce_euclidean_norm

@@ -1,4 +1,4 @@
-"""Reductions and cumulative sums."""
+"""Reductions."""
 
 from __future__ import annotations
 
@@ -8,47 +8,27 @@ from typing import Any
 import numpy as np
 
 from weft import ops
-from weft.errors import DTypeError, GraphError, nameless
+from weft.errors import GraphError, nameless
+from weft.ops.reduction.norm import stepwise_norm
+from weft.ops.reduction.spread import mean_of_any
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
-from weft.tf1.framework.convert import convert_to_tensor, emit_constant, static_value
+from weft.tf1.framework.convert import (
+    convert_to_tensor,
+    emit_constant,
+    static_axes,
+    static_axis,
+    static_value,
+)  # fmt: skip
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
-    "arg_max", "arg_min", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum", "norm",
+    "arg_max", "arg_min", "argmax", "argmin", "count_nonzero", "norm",
     "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
     "reduce_prod", "reduce_sum",
 ]  # fmt: skip
-
-Axes = tuple[int, ...] | None
-
-
-def static_axes(axis: Any, kind: str) -> Axes:
-    """Axes as a tuple, `None` for all.
-
-    Raises:
-        GraphError: they are known only at execution.
-        DTypeError: they are not integers.
-    """
-    if axis is None:
-        return None
-    known = static_value(axis)
-    if known is None:
-        raise fail(GraphError, f"{kind}: expected axes that are known now, got {axis!r}")
-    found = np.atleast_1d(known)
-    if found.size and found.dtype.kind not in "iu":
-        raise fail(DTypeError, f"{kind}: expected integers as axes, got {axis!r}")
-    return tuple(int(a) for a in found)
-
-
-def static_axis(axis: Any, kind: str) -> int:
-    """One axis, as an integer."""
-    found = static_axes(axis, kind)
-    if found is None or len(found) != 1:
-        raise fail(GraphError, f"{kind}: expected one axis, got {axis!r}")
-    return found[0]
 
 
 def _reduce(
@@ -98,16 +78,8 @@ def _either(new: str, value: Any, old: str, old_value: Any) -> Any:
     return old_value if value is None else value
 
 
-def _mean(x: Any, axes: Axes, keepdims: bool) -> Any:
-    if x.dtype.is_floating:
-        return ops.mean(x, axes=axes, keepdims=keepdims)
-    total = ops.sum(x, axes=axes, keepdims=keepdims)
-    ones = ops.ones_like(x)
-    return ops.floor_divide(total, ops.sum(ones, axes=axes, keepdims=keepdims))
-
-
 reduce_sum = _reduction("Sum", "sum", "The sum")
-reduce_mean = _reduction("Mean", _mean, "The mean")
+reduce_mean = _reduction("Mean", mean_of_any, "The mean")
 reduce_prod = _reduction("Prod", "prod", "The product")
 reduce_max = _reduction("Max", "max", "The greatest")
 reduce_min = _reduction("Min", "min", "The least")
@@ -200,27 +172,17 @@ def norm(
     axes = static_axes(axis, "norm")
     if axes is not None and len(axes) == 2 and ord not in ("euclidean", "fro"):
         raise fail(GraphError, f"norm: expected 'fro' or 'euclidean' for matrices, got {ord!r}")
+    order = {"euclidean": 2, "fro": 2, "inf": np.inf}.get(ord, ord)
+    if not isinstance(order, int | float) or order <= 0:
+        raise fail(GraphError, f"norm: expected a known order, got {ord!r}")
     with name_scope(name, "norm", [tensor]):
         x = convert_to_tensor(tensor)
 
-        def build(v: Any) -> Any:
-            return _norm(v, ord, axes, keep)
-
-        return get_default_graph().emit("Squeeze", [x], build, name="Squeeze").outputs[0]
-
-
-def _norm(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
-    reduced = {"axes": axes, "keepdims": keepdims}
-    size = ops.abs(x)
-    if order in ("euclidean", "fro", 2):
-        return ops.sqrt(ops.sum(ops.square(x), **reduced))
-    if order == 1:
-        return ops.sum(size, **reduced)
-    if order in ("inf", np.inf):
-        return ops.max(size, **reduced)
-    if isinstance(order, int | float) and order > 0:
-        return ops.power(ops.sum(ops.power(size, float(order)), **reduced), 1.0 / order)
-    raise fail(GraphError, f"norm: expected a known order, got {order!r}")
+        op = get_default_graph().emit(
+            "Squeeze", [x], stepwise_norm, order=float(order), axes=axes, keepdims=keep,
+            name="Squeeze",
+        )  # fmt: skip
+        return op.outputs[0]
 
 
 # arguments of extremes
@@ -277,27 +239,3 @@ def arg_min(
 ) -> Tensor:
     """The deprecated form of `argmin`."""
     return argmin(input, dimension, name, output_type=output_type)
-
-
-# cumulative
-def _cumulative(kind: str, build: str, x: Any, axis: Any, name: Any, **flags: Any) -> Tensor:
-    with name_scope(name, kind, [x]) as scope:
-        tensor = convert_to_tensor(x, name="x")
-        along = static_axis(axis, kind)
-        emit_constant(np.array(along, np.int32), "axis")
-        op = get_default_graph().emit(kind, [tensor], build, axis=along, name=scope, **flags)
-    return op.outputs[0]
-
-
-def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Tensor:
-    """Cumulative sums (`exclusive`: without each element; `reverse`: from the end)."""
-    return _cumulative("Cumsum", "cumsum", x, axis, name, exclusive=exclusive, reverse=reverse)
-
-
-def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
-) -> Tensor:
-    """Cumulative products."""
-    return _cumulative("Cumprod", "cumprod", x, axis, name, exclusive=exclusive, reverse=reverse)

@@ -163,8 +163,8 @@ class _Backward(Nest):
             slots, columns = (1, 2, 3, 0), (p.width, p.width, p.depth, p.depth)
             coming = self.coming(number, list(zip(slots, p.places[:4], columns, strict=True)))
             head = _Head(
-                packed[0], packed[1], packed[2], packed[3], packed[4], weights, slopes, sums, shared,
-                coming,
+                packed[0], packed[1], packed[2], packed[3], packed[4], weights, slopes, sums,
+                shared, coming,
             )  # fmt: skip
             dq, dk, dv = (
                 self.matrix(7 if layout.joined else 7 + i, number, place)

@@ -24,10 +24,9 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.codegen.builder import Reg, integer
-from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
+from weft.codegen.contraction.emit import divide, fixed, larger, smaller, subtract
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.convolution.halo import larger
 from weft.codegen.convolution.piece import each, look_up, span, unflat
 from weft.codegen.convolution.weight_layout import Layout, taps_of, tiling_of
 from weft.codegen.convolution.weight_nest import (

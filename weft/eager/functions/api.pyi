@@ -60,6 +60,7 @@ from weft.eager.functions.elementwise.activation import elu as elu
 from weft.eager.functions.elementwise.activation import gelu as gelu
 from weft.eager.functions.elementwise.activation import hardshrink as hardshrink
 from weft.eager.functions.elementwise.activation import leaky_relu as leaky_relu
+from weft.eager.functions.elementwise.activation import relu6 as relu6
 from weft.eager.functions.elementwise.binary import add as add
 from weft.eager.functions.elementwise.binary import allclose as allclose
 from weft.eager.functions.elementwise.binary import divide as div
@@ -119,6 +120,8 @@ from weft.eager.functions.elementwise.declared import ceil as ceil
 from weft.eager.functions.elementwise.declared import copysign as copysign
 from weft.eager.functions.elementwise.declared import cos as cos
 from weft.eager.functions.elementwise.declared import cosh as cosh
+from weft.eager.functions.elementwise.declared import cumprod as cumprod
+from weft.eager.functions.elementwise.declared import cumsum as cumsum
 from weft.eager.functions.elementwise.declared import deg2rad as deg2rad
 from weft.eager.functions.elementwise.declared import digamma as digamma
 from weft.eager.functions.elementwise.declared import equal as eq
@@ -189,7 +192,6 @@ from weft.eager.functions.elementwise.declared import tan as tan
 from weft.eager.functions.elementwise.declared import tanh as tanh
 from weft.eager.functions.elementwise.declared import trunc as trunc
 from weft.eager.functions.elementwise.declared import xlogy as xlogy
-from weft.eager.functions.elementwise.from_op import relu6 as relu6
 from weft.eager.functions.elementwise.integer import frexp as frexp
 from weft.eager.functions.elementwise.integer import gcd as gcd
 from weft.eager.functions.elementwise.integer import lcm as lcm
@@ -432,8 +434,6 @@ from weft.eager.functions.sort.counting import unique_consecutive as unique_cons
 from weft.eager.functions.sort.order import argsort as argsort
 from weft.eager.functions.sort.order import cummax as cummax
 from weft.eager.functions.sort.order import cummin as cummin
-from weft.eager.functions.sort.order import cumprod as cumprod
-from weft.eager.functions.sort.order import cumsum as cumsum
 from weft.eager.functions.sort.order import kthvalue as kthvalue
 from weft.eager.functions.sort.order import logcumsumexp as logcumsumexp
 from weft.eager.functions.sort.order import median as median

@@ -31,6 +31,11 @@ class Takes(Enum):
     """Integers are returned as they are, complex numbers refused."""
     DIVISOR = auto()
     """For integers, a divisor of 0 is an error in PyTorch's functions."""
+    ALONG = auto()
+    """A cumulative operation along an axis, an argument; integers become 64-bit.
+
+    A second name in NumPy is that of the array API standard, with `include_initial=`.
+    """
 
 
 class Out(Enum):

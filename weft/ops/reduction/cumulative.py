@@ -12,7 +12,7 @@ import numpy as np
 from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis
-from weft.ops.declaration import Array, Case, Op, Opaque, catalogue, defop
+from weft.ops.declaration import Array, Case, Face, Op, Opaque, Takes, catalogue, defop
 from weft.ops.declaration.example import ARITHMETIC, NUMBERS
 from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, Autocast, Batching, Facts
 from weft.ops.declaration.numeric import draw, widened
@@ -70,8 +70,9 @@ def _cases(finite: bool) -> Iterator[Case]:
 
 
 def _cumulative(
-    name: str, combine: str, accumulate: Any, neutral: Any, vjp: Any, facts: Facts
-) -> Op:
+    name: str, combine: str, accumulate: Any, neutral: Any, vjp: Any, facts: Facts,
+    face: Face | None = None,
+) -> Op:  # fmt: skip
     return defop(
         name,
         inputs="x",
@@ -84,6 +85,7 @@ def _cumulative(
         lower=Opaque("cumulative", combine=combine),
         cases=lambda: _cases(name != "cummax"),
         facts=replace(facts, batching=Batching.AXIS),
+        face=face,
     )
 
 
@@ -145,8 +147,14 @@ def _lowest(dtype: Any) -> Any:
 cumsum = _cumulative(
     "cumsum", "add", _sums, lambda _: 0, _sum_vjp,
     Facts(autocast=Autocast.FLOAT32, linear=True, cancels=True),
+    face=Face("Cumulative sums along an axis; int64 for integers.", "[1, 2, 3], 0 -> [1, 3, 6]",
+              torch="cumsum_", numpy="cumsum cumulative_sum", tf1="Cumsum", takes=Takes.ALONG),
 )  # fmt: skip
-cumprod = _cumulative("cumprod", "multiply", np.cumprod, lambda _: 1, _prod_vjp, IN_FLOAT32)
+cumprod = _cumulative(
+    "cumprod", "multiply", np.cumprod, lambda _: 1, _prod_vjp, IN_FLOAT32,
+    face=Face("Cumulative products along an axis; int64 for integers.", "[1, 2, 3], 0 -> [1, 2, 6]",
+              torch="cumprod_", numpy="cumprod cumulative_prod", tf1="Cumprod", takes=Takes.ALONG),
+)  # fmt: skip
 cummax = _cumulative("cummax", "maximum", np.maximum.accumulate, _lowest, _max_vjp, AS_GIVEN)
 """The cumulative maximum; NaN stays. If `exclusive`, it starts at the dtype's lowest number."""
 
@@ -176,3 +184,9 @@ def cumlogsumexp(x: Value, axis: int = 0, reverse: bool = False) -> Value:
         x = catalogue.logaddexp(x, catalogue.pad(kept, paddings=paddings, value=-math.inf))
         distance *= 2
     return x
+
+
+def product_of_logarithms(x: Value, *, axis: int, exclusive: bool, reverse: bool) -> Value:
+    """Cumulative products of positive numbers by logarithms: no gradient divides by a product."""
+    logs = cumsum(catalogue.log(x), axis=axis, exclusive=exclusive, reverse=reverse)
+    return catalogue.exp(logs)

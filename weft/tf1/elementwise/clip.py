@@ -11,11 +11,10 @@ from weft.ir.node import Value
 from weft.ops.reduction.total_norm import norm_of, scaled_to, share_of
 from weft.tf1.control.dependency import identity
 from weft.tf1.elementwise import arithmetic
-from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.convert import convert_to_tensor, static_axes
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.reduction import static_axes
 
 __all__ = [
     "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm",

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from weft import ops as ops  # which declares all
-from weft.ops.declaration import Op
+from weft.ops.declaration import Op, Takes
 from weft.ops.declaration.face import FACES, Face, arity
-from weft.tf1.framework.convert import binary, unary
+from weft.tf1.framework.convert import (
+    binary,
+    convert_to_tensor,
+    emit_constant,
+    static_axis,
+    unary,
+)
+from weft.tf1.framework.graph import get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 
@@ -23,7 +32,21 @@ def built(source: Any) -> Any:
     def double(x: Any, y: Any, name: str | None = None) -> Tensor:
         return binary(kind, build, x, y, name, default or None)
 
+    def along(
+        x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False,
+        name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        with name_scope(name, kind, [x]) as scope:
+            tensor = convert_to_tensor(x, name="x")
+            at = static_axis(axis, kind)
+            emit_constant(np.array(at, np.int32), "axis")
+            flags: dict[str, Any] = {"exclusive": exclusive, "reverse": reverse}
+            op = get_default_graph().emit(kind, [tensor], build, axis=at, name=scope, **flags)
+            return op.outputs[0]
+
     function = single if arity(source) == 1 else double
+    if own.takes is Takes.ALONG:
+        function = along
     first = own.names("tf1")[0].rpartition(".")[2]
     function.__name__ = function.__qualname__ = first
     function.__doc__ = own.doc

@@ -195,6 +195,12 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = ...) -> Tensor:
 def log_sigmoid(x: Any, name: str | None = ...) -> Tensor:
     """`log(sigmoid(x))`, which stays finite for every finite `x`."""
 
+def cumsum(x: Any, axis: Any = ..., exclusive: bool = ..., reverse: bool = ..., name: str | None = ...) -> Tensor:
+    """Cumulative sums along an axis; int64 for integers."""
+
+def cumprod(x: Any, axis: Any = ..., exclusive: bool = ..., reverse: bool = ..., name: str | None = ...) -> Tensor:
+    """Cumulative products along an axis; int64 for integers."""
+
 __all__ = [
     "equal",
     "not_equal",
@@ -249,4 +255,6 @@ __all__ = [
     "div_no_nan",
     "squared_difference",
     "log_sigmoid",
+    "cumsum",
+    "cumprod",
 ]

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from weft.errors import DTypeError, ShapeError, nameless
+from weft.errors import DTypeError, GraphError, ShapeError, nameless
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Op, op_of
 from weft.ops.declaration.memory_check import check_table
@@ -377,6 +377,35 @@ def static_value(value: Any) -> Any:
         if op_of(node) is CONSTANT:
             return node.attrs["value"].array
     return None
+
+
+Axes = tuple[int, ...] | None
+
+
+def static_axes(axis: Any, kind: str) -> Axes:
+    """Axes as a tuple, `None` for all.
+
+    Raises:
+        GraphError: they are known only at execution.
+        DTypeError: they are not integers.
+    """
+    if axis is None:
+        return None
+    known = static_value(axis)
+    if known is None:
+        raise fail(GraphError, f"{kind}: expected axes that are known now, got {axis!r}")
+    found = np.atleast_1d(known)
+    if found.size and found.dtype.kind not in "iu":
+        raise fail(DTypeError, f"{kind}: expected integers as axes, got {axis!r}")
+    return tuple(int(a) for a in found)
+
+
+def static_axis(axis: Any, kind: str) -> int:
+    """One axis, as an integer."""
+    found = static_axes(axis, kind)
+    if found is None or len(found) != 1:
+        raise fail(GraphError, f"{kind}: expected one axis, got {axis!r}")
+    return found[0]
 
 
 def shape_operand(value: Any, name: str, wanted: DType = int32) -> Any:

@@ -17,12 +17,12 @@ from weft.tf1.framework.convert import (
     is_tensor,
     same_type,
     shape_operand,
+    static_axis,
     static_value,
 )  # fmt: skip
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import OPERATORS, Tensor
-from weft.tf1.reduction import static_axis
 
 __all__ = ["gather", "gather_nd", "newaxis", "scatter_nd", "slice", "strided_slice", "where"]
 

@@ -15,11 +15,16 @@ from weft.ops.layer.channel_normalization import local_response_norm
 from weft.ops.reduction.distance import l2_normalize as l2_normalize_of
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
-from weft.tf1.framework.convert import convert_to_tensor, require_kind, static_value, unary
+from weft.tf1.framework.convert import (
+    convert_to_tensor,
+    require_kind,
+    static_axes,
+    static_value,
+    unary,
+)
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.random import distribution
-from weft.tf1.reduction import static_axes
 from weft.tf1.shape import arrangement
 
 __all__ = [

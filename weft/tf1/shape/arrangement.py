@@ -19,6 +19,8 @@ from weft.tf1.framework.convert import (
     emit_constant,
     is_tensor,
     shape_operand,
+    static_axes,
+    static_axis,
     static_value,
     unary,
 )  # fmt: skip
@@ -27,7 +29,6 @@ from weft.tf1.framework.dynamic_shape import first_inputs, plain
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
-from weft.tf1.reduction import static_axes, static_axis
 
 __all__ = [
     "broadcast_static_shape", "broadcast_to", "concat", "ensure_shape", "expand_dims", "pad",

@@ -13,6 +13,7 @@ from weft import ops as ops  # which declares all
 from weft.eager.functions.elementwise.division import dividing
 from weft.eager.functions.elementwise.from_op import (
     WRITTEN,
+    along,
     of_bools,
     of_floats,
     of_one,
@@ -40,6 +41,8 @@ def built(name: str, source: Any) -> Function:
     face: Face = source.face
     if not isinstance(source, Op) or face.wide is not None:
         return of_floats(name, source)
+    if face.takes is Takes.ALONG:
+        return along(name)
     if source.attrs or arity(source) > 2 or not isinstance(source.lower, Elementwise | Alias):
         return of_op(source)
     if face.takes is Takes.ROUNDING:
@@ -56,9 +59,10 @@ def built(name: str, source: Any) -> Function:
 
 
 def _is_plain(source: Any) -> bool:
-    """Whether all that it takes are tensors."""
+    """Whether all that it takes are tensors, or also an axis."""
+    face: Face = source.face
     if isinstance(source, Op):
-        return not source.attrs
+        return not source.attrs or face.takes is Takes.ALONG
     return set(source.__annotations__.values()) == {"Value"}
 
 

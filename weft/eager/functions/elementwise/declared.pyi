@@ -610,6 +610,20 @@ def sinc(x: Any) -> Tensor:
     tensor([1.0000, 0.6366])
     """
 
+def cumsum(x: Any, dim: Any = ..., *, dtype: Any = ..., axis: Any = ...) -> Tensor:
+    """Cumulative sums along an axis; int64 for integers.
+
+    >>> wf.cumsum(wf.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+
+def cumprod(x: Any, dim: Any = ..., *, dtype: Any = ..., axis: Any = ...) -> Tensor:
+    """Cumulative products along an axis; int64 for integers.
+
+    >>> wf.cumprod(wf.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+
 def i0(x: Any) -> Tensor:
     """The modified Bessel function of the first kind of order 0.
 
@@ -721,6 +735,8 @@ __all__ = [
     "deg2rad",
     "rad2deg",
     "sinc",
+    "cumsum",
+    "cumprod",
     "i0",
     "i1",
     "i0e",

@@ -10,17 +10,30 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from weft import ops
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import trace
-from weft.eager.tensor.dispatch import Recorded, cast, kind_of, lazy_of, record, recorded, wrap
+from weft.eager.tensor.argument import axis_of, either
+from weft.eager.tensor.dispatch import (
+    Recorded,
+    cast,
+    converted,
+    kind_of,
+    lazy_of,
+    record,
+    recorded,
+    wrap,
+)
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.elementwise import Plans, binary, plans_of, promoted, unary
 from weft.eager.tensor.handle import Handle, handle_of
 from weft.errors import DTypeError
-from weft.ir.dtype import DType, bool_, float32, int64
+from weft.ir.dtype import DType, as_dtype, bool_, float32, int64
 from weft.ir.node import Value, at_user_line
+from weft.ir.shape import known
 from weft.ops.declaration import REGISTRY, Elementwise, Op
 from weft.ops.declaration.face import FACES, Face, arity
+from weft.ops.declaration.fact import Autocast
 from weft.ops.reduction.statistic import in_wider
 from weft.ops.refusal import REFUSABLE, guarded, refuse
 
@@ -229,6 +242,33 @@ def of_truths(name: str) -> Callable[..., Tensor]:
     function = single if len(op.inputs) == 1 else double
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _documentation(op)
+    return function
+
+
+def running(name: str, x: Any, dim: Any, dtype: Any = None) -> Tensor:
+    """A cumulative operation or formula along an axis."""
+    lazy = lazy_of(x)
+    if dtype is not None:
+        lazy = converted(lazy, as_dtype(dtype))
+    elif not lazy.type.dtype.is_inexact:
+        lazy = cast(lazy, int64)
+    at = axis_of(name, dim, len(known(lazy.type.shape)))
+    return _accumulated.on(kind_of(x), lazy, name=name, axis=at)
+
+
+@recorded(autocast=Autocast.FLOAT32)
+def _accumulated(x: Value, *, name: str, axis: int) -> Value:
+    return getattr(ops, name)(x, axis=axis) if x.shape else ops.identity(x)
+
+
+def along(name: str) -> Callable[..., Tensor]:
+    """A cumulative catalogue operation whose axis is an argument, by default the first."""
+
+    def function(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
+        return running(name, x, either(name, dim, axis, 0), dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _documentation(REGISTRY[name])
     return function
 
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from weft import ops
 from weft.eager.functions.creation.arange import meshgrid
-from weft.eager.functions.elementwise.declared import multiply
+from weft.eager.functions.elementwise.declared import cumsum, multiply
 from weft.eager.functions.indexing.gather import index_select, take
 from weft.eager.functions.reduction.extremum import Extreme, shared
 from weft.eager.functions.reduction.reduce import floating, rank_of, sum
 from weft.eager.functions.shape.joining import cat, stack
 from weft.eager.functions.shape.reshape import reshape
-from weft.eager.functions.sort.order import cumsum, known_parts, quantile
+from weft.eager.functions.sort.order import known_parts, quantile
 from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import trace

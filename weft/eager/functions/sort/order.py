@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import ops
+from weft.eager.functions.elementwise.from_op import running
 from weft.eager.functions.reduction.extremum import Extreme, not_empty, ordered, shared
 from weft.eager.functions.reduction.reduce import floating, rank_of
 from weft.eager.functions.shape.reshape import reshape
@@ -15,21 +16,20 @@ from weft.eager.record.access import array_if_known
 from weft.eager.record.lazy import Array
 from weft.eager.record.state import trace
 from weft.eager.tensor.argument import axis_of, dims_of, either, integer, kept
-from weft.eager.tensor.dispatch import cast, converted, kind_of, lazy_of, recorded
+from weft.eager.tensor.dispatch import converted, kind_of, lazy_of, recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import known
 from weft.ops.declaration import catalogue, constant_of
-from weft.ops.declaration.fact import Autocast
 from weft.ops.reduction import order_statistic
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 __all__ = [
-    "argsort", "cummax", "cummin", "cumprod", "cumsum", "kthvalue", "logcumsumexp", "median",
+    "argsort", "cummax", "cummin", "kthvalue", "logcumsumexp", "median",
     "msort", "quantile", "sort", "topk",
 ]  # fmt: skip
 
@@ -191,35 +191,9 @@ def known_parts(q: Any) -> Array | None:
 # Cumulative
 
 
-def _running(name: str, x: Any, dim: Any, dtype: Any = None) -> Tensor:
-    """A cumulative catalogue operation along an axis."""
-    lazy = lazy_of(x)
-    if dtype is not None:
-        lazy = converted(lazy, types.as_dtype(dtype))
-    elif not lazy.type.dtype.is_inexact:
-        lazy = cast(lazy, types.int64)
-    at = axis_of(name, dim, rank_of(lazy))
-    return _accumulated.on(kind_of(x), lazy, name=name, axis=at)
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _accumulated(x: Value, *, name: str, axis: int) -> Value:
-    return getattr(ops, name)(x, axis=axis) if x.shape else catalogue.identity(x)
-
-
-def cumsum(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
-    """Cumulative sums along an axis; int64 for integers."""
-    return _running("cumsum", x, either("cumsum", dim, axis, 0), dtype)
-
-
-def cumprod(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
-    """Cumulative products along an axis; int64 for integers."""
-    return _running("cumprod", x, either("cumprod", dim, axis, 0), dtype)
-
-
 def logcumsumexp(x: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
     """The logarithm of cumulative sums of `exp(x)` along an axis, without overflow."""
-    return _running("cumlogsumexp", floating(x), either("logcumsumexp", dim, axis, 0))
+    return running("cumlogsumexp", floating(x), either("logcumsumexp", dim, axis, 0))
 
 
 _running_extreme = recorded(order_statistic.running_extreme)
