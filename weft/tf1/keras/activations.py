@@ -9,7 +9,7 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.ops.elementwise.piecewise_activation import shifted_leaky_relu
 from weft.tf1.framework.graph import fail
-from weft.tf1.keras.storage.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found, serialize, table_of
 
 __all__ = [
     "deserialize", "elu", "exponential", "get", "hard_sigmoid", "linear", "relu", "selu",
@@ -63,11 +63,7 @@ def linear(x: Any) -> Any:
 selu, softplus, softsign, swish = tf.nn.selu, tf.nn.softplus, tf.nn.softsign, tf.nn.swish
 sigmoid, tanh = tf.sigmoid, tf.tanh
 
-NAMES: Final[dict[str, Any]] = {
-    "elu": elu, "exponential": exponential, "hard_sigmoid": hard_sigmoid, "linear": linear,
-    "relu": relu, "selu": selu, "sigmoid": sigmoid, "softmax": softmax, "softplus": softplus,
-    "softsign": softsign, "swish": swish, "tanh": tanh,
-}  # fmt: skip
+NAMES: Final = table_of(globals())
 
 
 def get(identifier: Any) -> Any:
