@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from tools.imports import modules
-from tools.package_stubs import gathers, public_imports, rendered
+from tools.package_stubs import assigned, gathers, public_imports, rendered
 
 PACKAGES = sorted(name for name, tree in modules().items() if gathers(tree))
 
@@ -16,25 +16,22 @@ def offered(package: ModuleType, tree: ast.Module) -> dict[str, set[str]]:
     """Each name that a type checker sees in a package, with the modules that it comes from."""
     sources: dict[str, set[str]] = {}
     for (module, name, called), _ in public_imports(package, tree):
-        listed = importlib.import_module(module).__all__ if name == "*" else [called]
-        for each in listed:
-            sources.setdefault(each, set()).add(f"{module}.{name}" if name != each else module)
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0])[0] != "_":
-            sources.setdefault(ast.unparse(node.targets[0]), set())
-    return sources
+        for each in importlib.import_module(module).__all__ if name == "*" else [called]:
+            sources.setdefault(each, set()).add(module)
+    names = [name for node in tree.body for name in assigned(node) if name[0] != "_"]
+    return {**{name: set() for name in names}, **sources}
 
 
 def faults(package: ModuleType, tree: ast.Module) -> list[str]:
     seen = offered(package, tree)
-    seen.update({name: set() for name in vars(package).get("__lazy__", ())})
-    hidden = [
-        f"{name} is not seen by type checkers" for name in package.__all__ if name not in seen
-    ]
     lazy = vars(package).get("__lazy__", {})
-    more = [f"{n} is not in __all__" for n in seen if n not in package.__all__ and n not in lazy]
-    twice = [f"{n} comes from {sorted(s)}" for n, s in seen.items() if len(s) > 1]
-    return hidden + more + twice
+    hidden = {*package.__all__} - {*seen, *lazy}
+    more = {*seen} - {*package.__all__, *lazy}
+    return [
+        *[f"{name} is not seen by type checkers" for name in hidden],
+        *[f"{name} is not in __all__" for name in more],
+        *[f"{name} comes from {sorted(s)}" for name, s in seen.items() if len(s) > 1],
+    ]
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -54,33 +51,22 @@ def test_the_faults_are_found():
     ]
 
 
-# Their owners list what they import by hand until they gather it.
-BY_HAND = (
-    "weft.horovod",
-    "weft.metrics",
-    "weft.nn",
-    "weft.optim",
-    "weft.tf1.keras",
-    "weft.tf1.layers",
-)
-
-
 def repeats(name: str, tree: ast.Module) -> bool:
     """Whether a module lists by hand what it imports, which is more than one name.
 
     Its own submodules do not count: `gather` must be told which are public, too.
     """
-    listed = [
-        n.value for n in tree.body if isinstance(n, ast.Assign) and "__all__" in ast.unparse(n)
-    ]
+    lists = [node.value for node in tree.body if "__all__" in assigned(node)]
+    listed = {
+        text.value for each in lists for text in ast.walk(each) if isinstance(text, ast.Constant)
+    }
     imports = [n for n in tree.body if isinstance(n, ast.ImportFrom) and n.module != name]
     names = {alias.asname or alias.name for n in imports for alias in n.names} - {"annotations"}
-    return len(names) > 1 and names == {*ast.literal_eval(listed[0])} if listed else False
+    return len(names) > 1 and names == listed
 
 
 def test_no_package_lists_by_hand_what_it_imports():
-    others = {n: tree for n, tree in modules().items() if not n.startswith(BY_HAND)}
-    assert [name for name, tree in others.items() if repeats(name, tree)] == []
+    assert [name for name, tree in modules().items() if repeats(name, tree)] == []
     assert repeats("c", ast.parse("from a import b\nfrom c.d import e as f\n__all__ = ['b', 'f']"))
 
 

@@ -58,6 +58,12 @@ def public_imports(package: ModuleType, tree: ast.Module) -> Iterator[tuple[Impo
                     yield Import(node.module, alias.name, called), seen
 
 
+def assigned(node: ast.stmt) -> list[str]:
+    """The names that a statement gives values to."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [name.id for t in targets for name in ast.walk(t) if isinstance(name, ast.Name)]
+
+
 def _stub(package: ModuleType, tree: ast.Module) -> str:
     """The text of a package's stub; none where its source says the same."""
     imports = [*public_imports(package, tree)]
@@ -67,7 +73,7 @@ def _stub(package: ModuleType, tree: ast.Module) -> str:
     text = "".join([_text(row) for row, _ in imports])
     text += "".join([_text(Import(module, name, name)) for name, module in lazy.items()])
     for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in package.__all__:
+        if any(name in package.__all__ for name in assigned(node)):
             text += ast.unparse(node) + "\n"
     return _eager_names() + text if package.__name__ == "weft" else text
 

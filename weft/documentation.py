@@ -7,11 +7,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
-_REST: Final = re.compile(r"(?=\n\n(?:(?:Raises|Returns|Example|Source):|>>> )|\Z)")
+Entry = tuple[list[str], str]
 F = TypeVar("F", bound=Callable[..., Any])
 
+_LATER: Final = re.compile(
+    r"(?=\n\n(?:(?:Raises|Returns|Example|Source):|>>> )|\Z)"
+)  # the sections after `Args:`
 
-def entries(doc: str | None) -> Iterator[tuple[list[str], str]]:
+
+def entries(doc: str | None) -> Iterator[Entry]:
     """The names and the text of each entry of the section `Args:`.
 
     Args:
@@ -35,28 +39,31 @@ def with_arguments(doc: str | None, names: Iterable[str], *sources: Any) -> str:
         names: the arguments, in order.
         sources: functions and classes whose docstrings describe them; the first that does counts.
     """
-    text, order = inspect.cleandoc(doc or ""), list(names)
-    described = list(entries(doc))
-    rest = set(order).difference(*[entry for entry, _ in described])
-    for source in sources if rest else ():
-        for entry, meaning in entries(source.__doc__):
-            shown = [name for name in entry if name in rest]
-            described += [(shown, meaning)] if shown else []
-            rest.difference_update(shown)
+    text = inspect.cleandoc(doc or "")
+    described = _described(doc, list(names), sources)
     if not described:
         return text
-    place = {name: i for i, name in enumerate(order)}
-    described.sort(key=lambda entry: min([place.get(name, len(place)) for name in entry[0]]))
     lines = [f"    {', '.join(entry)}:{meaning}" for entry, meaning in described]
     before, section, after = text.partition("\nArgs:\n")
     if section:
         after = "".join(after.partition("\n\n")[1:])
     else:
-        before, after = re.split(
-            r"(?=\n\n(?:(?:Raises|Returns|Example|Source):|>>> )|\Z)", text, maxsplit=1
-        )
-        before += "\n"
+        before, after = _LATER.split(text, maxsplit=1)
+        before = f"{before}\n"
     return "\n".join([before, "Args:", *lines]) + after
+
+
+def _described(doc: str | None, names: list[str], sources: tuple[Any, ...]) -> list[Entry]:
+    """The entries of a docstring and of others, in the order of the arguments."""
+    described = list(entries(doc))
+    rest = set(names).difference(*[entry for entry, _ in described])
+    for source in sources if rest else ():
+        for entry, meaning in entries(source.__doc__):
+            shown = [name for name in entry if name in rest]
+            described.extend([(shown, meaning)] if shown else [])
+            rest.difference_update(shown)
+    place = {name: i for i, name in enumerate(names)}
+    return sorted(described, key=lambda e: min([place.get(name, len(place)) for name in e[0]]))
 
 
 def inherit_arguments(cls: type[Any]) -> None:

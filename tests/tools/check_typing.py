@@ -27,8 +27,10 @@ wf.sys
 tf.no_such_name
 tf.math.cast
 func.guard
+wf.optim.SGD([], lr="fast")
+wf.optim.AdamW([], 1e-3, (0.9, 0.99), 1e-8, 0.1, False, True)
 """
-"""Each line after the imports is an error: the name is not there, or not for users."""
+"""Each line after the imports is an error: not there, not for users, or no such argument."""
 
 
 def errors(program: str) -> dict[int, str]:
@@ -69,7 +71,7 @@ def main() -> None:
     lines = {
         n for n, line in enumerate(ABSENT.splitlines(), 1) if line and "import" not in line[:6]
     }
-    assert lines <= errors(ABSENT).keys(), "names that are not public are not errors"
+    assert lines <= errors(ABSENT).keys(), "wrong names or arguments are not errors"
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def eager() -> None:
 
 def training() -> None:
     net = Net()
-    optimizer = optim.Adam(net.parameters(), lr=1e-3)
+    optimizer = optim.Adam(net.parameters(), 1e-3, (0.9, 0.99), maximize=False)
     schedule = optim.lr_scheduler.StepLR(optimizer, 2)
     for batch in DataLoader(wf.datasets.load_digits()[0], batch_size=4):
         optimizer.zero_grad()

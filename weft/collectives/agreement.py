@@ -48,11 +48,11 @@ def check_same(name: str, group: Group, title: str, lines: Sequence[str]) -> Non
 def difference(name: str, group: Group, title: str, lines: Sequence[str]) -> str:
     """The first difference between a rank's lines and the first rank's; empty if there is none."""
     data = "\n".join(lines).encode()
-    found = [d.decode().split("\n") for d in collective.all_gather_bytes(group, data, title)]
-    for rank, other in zip(group.ranks, found, strict=True):
-        if other != found[0]:
-            pairs = [(a, b) for a, b in zip(found[0], other, strict=False) if a != b]
-            first, here = pairs[0] if pairs else (f"{len(found[0])}", f"{len(other)} tensors")
+    texts = [d.decode().split("\n") for d in collective.all_gather_bytes(group, data, title)]
+    for rank, other in zip(group.ranks, texts, strict=True):
+        if other != texts[0]:
+            pairs = [(a, b) for a, b in zip(texts[0], other, strict=False) if a != b]
+            first, here = pairs[0] if pairs else (f"{len(texts[0])}", f"{len(other)} tensors")
             return (
                 f"{name}: {title} differ: rank {group.ranks[0]} has {first}, rank {rank} has "
                 f"{here}{at_user_line()}"

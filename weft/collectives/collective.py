@@ -63,12 +63,12 @@ def all_reduce(
         [1.0, 2.0]
         >>> dist.destroy_process_group()
     """
-    found, x = member(group, "all_reduce"), array(tensor)
+    members, x = member(group, "all_reduce"), array(tensor)
     check(op, x, "all_reduce")
     out = np.empty_like(x)
     what = f"all_reduce({op.value}) of {kind(x)}"
     return done(
-        found, async_op, lambda: collective.all_reduce(found, x, out, op.value, what),
+        members, async_op, lambda: collective.all_reduce(members, x, out, op.value, what),
         lambda: put(tensor, out),
     )  # fmt: skip
 
@@ -88,14 +88,14 @@ def reduce(
         async_op: whether to return a `Work` at once instead of blocking.
         group_dst: its rank in the group.
     """
-    found, x = member(group, "reduce"), array(tensor)
+    members, x = member(group, "reduce"), array(tensor)
     check(op, x, "reduce")
-    root = root_of(found, dst, group_dst, "reduce")
+    root = root_of(members, dst, group_dst, "reduce")
     out = np.empty_like(x)
-    what = f"reduce({op.value}) to rank {found.ranks[root]} of {kind(x)}"
+    what = f"reduce({op.value}) to rank {members.ranks[root]} of {kind(x)}"
     return done(
-        found, async_op, lambda: collective.reduce(found, x, out, root, op.value, what),
-        lambda: put(tensor, out) if found.index == root else None,
+        members, async_op, lambda: collective.reduce(members, x, out, root, op.value, what),
+        lambda: put(tensor, out) if members.index == root else None,
     )  # fmt: skip
 
 
@@ -113,13 +113,13 @@ def broadcast(
         async_op: whether to return a `Work` at once instead of blocking.
         group_src: its rank in the group.
     """
-    found, x = member(group, "broadcast"), array(tensor)
-    root = root_of(found, src, group_src, "broadcast")
-    out = x.copy() if found.index == root else np.empty_like(x)
-    what = f"broadcast from rank {found.ranks[root]} of {kind(x)}"
+    members, x = member(group, "broadcast"), array(tensor)
+    root = root_of(members, src, group_src, "broadcast")
+    out = x.copy() if members.index == root else np.empty_like(x)
+    what = f"broadcast from rank {members.ranks[root]} of {kind(x)}"
     return done(
-        found, async_op, lambda: collective.broadcast(found, out, root, what),
-        lambda: None if found.index == root else put(tensor, out),
+        members, async_op, lambda: collective.broadcast(members, out, root, what),
+        lambda: None if members.index == root else put(tensor, out),
     )  # fmt: skip
 
 
@@ -138,9 +138,9 @@ def barrier(
     """
     del device_ids
     compute_pending()
-    found = member(group, "barrier")
+    members = member(group, "barrier")
     return done(
-        found, async_op, lambda: within(found, timeout, lambda: collective.barrier(found)),
+        members, async_op, lambda: within(members, timeout, lambda: collective.barrier(members)),
         lambda: None,
     )  # fmt: skip
 
@@ -171,11 +171,11 @@ def all_gather(
         group: the ranks that take part; by default all.
         async_op: whether to return a `Work` at once instead of blocking.
     """
-    found, x = member(group, "all_gather"), array(tensor)
-    outs = _outputs(tensor_list, found.size, x, "all_gather")
+    members, x = member(group, "all_gather"), array(tensor)
+    outs = _outputs(tensor_list, members.size, x, "all_gather")
     what = f"all_gather of {kind(x)}"
     return done(
-        found, async_op, lambda: collective.all_gather(found, x, outs, what),
+        members, async_op, lambda: collective.all_gather(members, x, outs, what),
         lambda: put_all(tensor_list, outs),
     )  # fmt: skip
 
@@ -195,12 +195,12 @@ def all_gather_into_tensor(
         group: the ranks that take part; by default all.
         async_op: whether to return a `Work` at once instead of blocking.
     """
-    found, x = member(group, "all_gather_into_tensor"), array(input_tensor)
-    out = _joined(output_tensor, x, found.size, "all_gather_into_tensor")
-    rows = list(out.reshape(found.size, -1))
+    members, x = member(group, "all_gather_into_tensor"), array(input_tensor)
+    out = _joined(output_tensor, x, members.size, "all_gather_into_tensor")
+    rows = list(out.reshape(members.size, -1))
     what = f"all_gather of {kind(x)}"
     return done(
-        found, async_op, lambda: collective.all_gather(found, x.reshape(-1), rows, what),
+        members, async_op, lambda: collective.all_gather(members, x.reshape(-1), rows, what),
         lambda: put(output_tensor, out),
     )  # fmt: skip
 
@@ -220,14 +220,14 @@ def gather(
         async_op: whether to return a `Work` at once instead of blocking.
         group_dst: the rank in the group that receives, instead of `dst`.
     """
-    found, x = member(group, "gather"), array(tensor)
-    root = root_of(found, dst, group_dst, "gather", 0)
+    members, x = member(group, "gather"), array(tensor)
+    root = root_of(members, dst, group_dst, "gather", 0)
     outs = None
-    if found.index == root:
-        outs = _outputs(gather_list or (), found.size, x, "gather")
-    what = f"gather to rank {found.ranks[root]} of {kind(x)}"
+    if members.index == root:
+        outs = _outputs(gather_list or (), members.size, x, "gather")
+    what = f"gather to rank {members.ranks[root]} of {kind(x)}"
     return done(
-        found, async_op, lambda: collective.gather(found, x, outs, root, what),
+        members, async_op, lambda: collective.gather(members, x, outs, root, what),
         lambda: put_all(gather_list or (), outs or ()) if outs is not None else None,
     )  # fmt: skip
 
@@ -247,15 +247,15 @@ def scatter(
         async_op: whether to return a `Work` at once instead of blocking.
         group_src: the rank in the group that sends, instead of `src`.
     """
-    found, x = member(group, "scatter"), array(tensor)
-    root = root_of(found, src, group_src, "scatter", 0)
+    members, x = member(group, "scatter"), array(tensor)
+    root = root_of(members, src, group_src, "scatter", 0)
     xs = None
-    if found.index == root:
-        xs = _inputs(scatter_list or (), found.size, x, "scatter")
+    if members.index == root:
+        xs = _inputs(scatter_list or (), members.size, x, "scatter")
     out = np.empty_like(x)
-    what = f"scatter from rank {found.ranks[root]} of {kind(x)}"
+    what = f"scatter from rank {members.ranks[root]} of {kind(x)}"
     return done(
-        found, async_op, lambda: collective.scatter(found, xs, out, root, what),
+        members, async_op, lambda: collective.scatter(members, xs, out, root, what),
         lambda: put(tensor, out),
     )  # fmt: skip
 
@@ -274,10 +274,10 @@ def reduce_scatter(
         group: the ranks that take part; by default all.
         async_op: whether to return a `Work` at once instead of blocking.
     """
-    found, x = member(group, "reduce_scatter"), array(output)
+    members, x = member(group, "reduce_scatter"), array(output)
     check(op, x, "reduce_scatter")
-    xs = _inputs(input_list, found.size, x, "reduce_scatter")
-    return _reduce_scatter(found, xs, output, op, x, async_op)
+    xs = _inputs(input_list, members.size, x, "reduce_scatter")
+    return _reduce_scatter(members, xs, output, op, x, async_op)
 
 
 @for_members
@@ -297,11 +297,11 @@ def reduce_scatter_tensor(
         group: the ranks that take part; by default all.
         async_op: whether to return a `Work` at once instead of blocking.
     """
-    found, x = member(group, "reduce_scatter_tensor"), array(output)
+    members, x = member(group, "reduce_scatter_tensor"), array(output)
     check(op, x, "reduce_scatter_tensor")
     whole = array(input)
-    _joined(input, x, found.size, "reduce_scatter_tensor")
-    return _reduce_scatter(found, list(whole.reshape(found.size, -1)), output, op, x, async_op)
+    _joined(input, x, members.size, "reduce_scatter_tensor")
+    return _reduce_scatter(members, list(whole.reshape(members.size, -1)), output, op, x, async_op)
 
 
 def _reduce_scatter(
@@ -328,18 +328,18 @@ def all_to_all(
         group: the ranks that take part; by default all.
         async_op: whether to return a `Work` at once instead of blocking.
     """
-    found = member(group, "all_to_all")
+    members = member(group, "all_to_all")
     counts = (len(input_tensor_list), len(output_tensor_list))
-    if counts != (found.size, found.size):
+    if counts != (members.size, members.size):
         raise ShapeError(
-            f"all_to_all: expected lists of {found.size}, got {counts[0]} inputs and {counts[1]} "
+            f"all_to_all: expected lists of {members.size}, got {counts[0]} inputs and {counts[1]} "
             f"outputs{at_user_line()}"
         )
     xs = [array(x) for x in input_tensor_list]
     outs = [np.empty_like(array(y)) for y in output_tensor_list]
     what = f"all_to_all of {as_dtype(xs[0].dtype)}"
     return done(
-        found, async_op, lambda: collective.all_to_all(found, xs, outs, what),
+        members, async_op, lambda: collective.all_to_all(members, xs, outs, what),
         lambda: put_all(output_tensor_list, outs),
     )  # fmt: skip
 
@@ -363,12 +363,12 @@ def all_to_all_single(
         group: the ranks that take part; by default all.
         async_op: whether to return a `Work` at once instead of blocking.
     """
-    found, x, out = member(group, "all_to_all_single"), array(input), np.empty_like(array(output))
-    xs = _split(x, input_split_sizes, found.size)
-    outs = _split(out, output_split_sizes, found.size)
+    members, x, out = member(group, "all_to_all_single"), array(input), np.empty_like(array(output))
+    xs = _split(x, input_split_sizes, members.size)
+    outs = _split(out, output_split_sizes, members.size)
     what = f"all_to_all of {as_dtype(x.dtype)}"
     return done(
-        found, async_op, lambda: collective.all_to_all(found, xs, outs, what),
+        members, async_op, lambda: collective.all_to_all(members, xs, outs, what),
         lambda: put(output, out),
     )  # fmt: skip
 
@@ -408,10 +408,10 @@ def monitored_barrier(
     """
     del wait_all_ranks
     compute_pending()
-    found = member(group, "monitored_barrier")
-    rows = list(np.zeros((found.size, 1), np.uint8))
+    members = member(group, "monitored_barrier")
+    rows = list(np.zeros((members.size, 1), np.uint8))
     own = np.zeros(1, np.uint8)
-    within(found, timeout, lambda: collective.all_gather(found, own, rows, "monitored_barrier"))
+    within(members, timeout, lambda: collective.all_gather(members, own, rows, "monitored_barrier"))
 
 
 def check(op: ReduceOp, x: Array, name: str) -> None:
@@ -434,14 +434,14 @@ def _outputs(tensors: Sequence[Tensor], count: int, like: Array, name: str) -> l
 
 
 def _inputs(tensors: Sequence[Tensor], count: int, like: Array, name: str) -> list[Array]:
-    found = [array(x) for x in tensors]
-    wrong = [x for x in found if (x.dtype, x.shape) != (like.dtype, like.shape)]
-    if len(found) != count or wrong:
-        got = kind(wrong[0]) if wrong else f"{len(found)} tensors"
+    arrays = [array(x) for x in tensors]
+    wrong = [x for x in arrays if (x.dtype, x.shape) != (like.dtype, like.shape)]
+    if len(arrays) != count or wrong:
+        got = kind(wrong[0]) if wrong else f"{len(arrays)} tensors"
         raise ShapeError(
             f"{name}: expected a list of {count} tensors {kind(like)}, got {got}{at_user_line()}"
         )
-    return found
+    return arrays
 
 
 def _joined(tensor: Tensor, part: Array, count: int, name: str) -> Array:

@@ -35,8 +35,8 @@ def array(tensor: Tensor) -> Array:
     if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DTypeError(f"expected a tensor of weft, got {tensor!r:.200}{at_user_line()}")
     compute_pending()
-    found = array_of(tensor.lazy)
-    return found if found.flags.c_contiguous else found.copy()
+    elements = array_of(tensor.lazy)
+    return elements if elements.flags.c_contiguous else elements.copy()
 
 
 def put(tensor: Tensor, values: Array) -> None:

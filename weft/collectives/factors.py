@@ -59,9 +59,9 @@ def mean_gradients(
     }  # fmt: skip
     gs = (*products, *others)
     plan = function_plan(_means, [g.type for g in gs], static, differentiable=False)
-    *found, exchanged = trace.now.record(plan, gs)
+    *means, exchanged = trace.now.record(plan, gs)
     await_result(exchanged)
-    return tuple(found)
+    return tuple(means)
 
 
 def _means(
@@ -70,8 +70,8 @@ def _means(
     first, others = gs[:products], gs[products:]
     reduced = functools.partial(reduced_later, *others, buckets=buckets, reduction="mean")
     if not all([_is_product(g) for g in first]):
-        found = catalogue.all_reduce.all(*first, reduction="mean", group=group)
-        return (*found, *reduced(group=group), constant_of(len(gs), int64))
+        mean = catalogue.all_reduce.all(*first, reduction="mean", group=group)
+        return (*mean, *reduced(group=group), constant_of(len(gs), int64))
     ranks = group_of(group).size
     parts: list[Value] = []
     for g in first:
@@ -80,9 +80,9 @@ def _means(
     (ticket,) = begin_gather.all(*parts, group=group)
     rest = reduced(group=group)
     shapes = tuple([(ranks * n, *more) for n, *more in [known(x.shape) for x in parts]])
-    kinds = tuple([x.dtype for x in parts])
-    *found, exchanged = end_gather.all(ticket, shapes=shapes, dtypes=kinds, group=group)
-    pairs = zip(found[::2], found[1::2], strict=True)
+    dtypes = tuple([x.dtype for x in parts])
+    *factors, exchanged = end_gather.all(ticket, shapes=shapes, dtypes=dtypes, group=group)
+    pairs = zip(factors[::2], factors[1::2], strict=True)
     means = [catalogue.matmul(y, x, transpose_x=True) for y, x in pairs]
     return (*means, *rest, exchanged)
 

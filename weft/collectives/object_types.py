@@ -30,7 +30,7 @@ def described(obj: Any) -> list[tuple[Where, list[Any]]]:
         >>> described([collections.OrderedDict(a=1)])
         [([0], ['OrderedDict'])]
     """
-    found: list[tuple[Where, list[Any]]] = []
+    descriptions: list[tuple[Where, list[Any]]] = []
     waiting: list[tuple[Any, Where]] = [(obj, [])]
     seen: set[int] = set()
     while waiting:
@@ -39,12 +39,12 @@ def described(obj: Any) -> list[tuple[Where, list[Any]]]:
             continue
         if not isinstance(item, tuple):
             seen.add(id(item))
-        kind = _kind(item)
-        if kind:
-            found.append((where, kind))
+        description = _kind(item)
+        if description:
+            descriptions.append((where, description))
         items = item.items() if isinstance(item, Mapping) else enumerate(item)
         waiting += [(x, [*where, key]) for key, x in items]
-    return found
+    return descriptions
 
 
 def _kind(item: Any) -> list[Any]:
@@ -78,9 +78,9 @@ def _unknown(got: str) -> DTypeError:
 def with_types(obj: Any, kinds: list[tuple[Where, list[Any]]]) -> Any:
     """An object of plain containers with those that `described` has found."""
     outer = [obj]
-    for where, kind in reversed(kinds):  # inner ones first
+    for where, description in reversed(kinds):  # inner ones first
         path = [0, *where]
-        _replace(outer, path, _made(kind, _at(outer, path)))
+        _replace(outer, path, _made(description, _at(outer, path)))
     return outer[0]
 
 
@@ -101,21 +101,21 @@ def _replace(outer: Any, path: Where, value: Any) -> None:
         container[path[-1]] = value
 
 
-def _made(kind: list[Any], plain: Any) -> Any:
-    if kind[0] == "namedtuple":
-        return _named_type(*kind[1:])(*plain)
-    if kind[0] == "defaultdict":
-        factory = None if kind[1] is None else getattr(builtins, kind[1])
+def _made(description: list[Any], plain: Any) -> Any:
+    if description[0] == "namedtuple":
+        return _named_type(*description[1:])(*plain)
+    if description[0] == "defaultdict":
+        factory = None if description[1] is None else getattr(builtins, description[1])
         return collections.defaultdict(factory, plain)
-    return getattr(collections, kind[0])(plain)
+    return getattr(collections, description[0])(plain)
 
 
 def _named_type(module: str, name: str, fields: list[str]) -> Any:
     """This rank's named tuple of that name; a new one like it if it cannot be looked up."""
-    found: Any = sys.modules.get(module)
+    named: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    right = isinstance(found, type) and issubclass(found, tuple)
-    if right and list(getattr(found, "_fields", ())) == fields:
-        return found
+        named = getattr(named, part, None)
+    right = isinstance(named, type) and issubclass(named, tuple)
+    if right and list(getattr(named, "_fields", ())) == fields:
+        return named
     return NamedTuple(name.rpartition(".")[2], [(field, Any) for field in fields])  # pyright: ignore

@@ -50,11 +50,11 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
         [{'loss': 0.5, 'names': ['a', 'b']}]
         >>> dist.destroy_process_group()
     """
-    found = member(group, "all_gather_object")
-    _check(object_list, found.size, "all_gather_object")
+    members = member(group, "all_gather_object")
+    _check(object_list, members.size, "all_gather_object")
     data = _encoded(obj, "all_gather_object")
     compute_pending()
-    object_list[:] = [_decoded(d) for d in collective.all_gather_bytes(found, data, "objects")]
+    object_list[:] = [_decoded(d) for d in collective.all_gather_bytes(members, data, "objects")]
 
 
 @for_members
@@ -71,14 +71,14 @@ def gather_object(
         group: the ranks that take part; by default all.
         group_dst: its rank in the group.
     """
-    found = member(group, "gather_object")
-    root = root_of(found, dst, group_dst, "gather_object", 0)
+    members = member(group, "gather_object")
+    root = root_of(members, dst, group_dst, "gather_object", 0)
     data = _encoded(obj, "gather_object")
     compute_pending()
-    every = collective.all_gather_bytes(found, data, "objects")
-    if found.index == root:
+    every = collective.all_gather_bytes(members, data, "objects")
+    if members.index == root:
         places = [] if object_gather_list is None else object_gather_list
-        _check(places, found.size, "gather_object")
+        _check(places, members.size, "gather_object")
         places[:] = [_decoded(d) for d in every]
 
 
@@ -96,13 +96,13 @@ def broadcast_object_list(
         device: has no effect.
         group_src: its rank in the group.
     """
-    found = member(group, "broadcast_object_list")
+    members = member(group, "broadcast_object_list")
     check_device(device)
-    root = root_of(found, src, group_src, "broadcast_object_list", 0)
-    data = _encoded(object_list, "broadcast_object_list") if found.index == root else b""
+    root = root_of(members, src, group_src, "broadcast_object_list", 0)
+    data = _encoded(object_list, "broadcast_object_list") if members.index == root else b""
     compute_pending()
-    every = collective.all_gather_bytes(found, data, f"objects of rank {found.ranks[root]}")
-    if found.index != root:
+    every = collective.all_gather_bytes(members, data, f"objects of rank {members.ranks[root]}")
+    if members.index != root:
         objects = _decoded(every[root])
         _check(object_list, len(objects), "broadcast_object_list")
         object_list[:] = objects
@@ -122,15 +122,15 @@ def scatter_object_list(
         group: the ranks that take part; by default all.
         group_src: its rank in the group.
     """
-    found = member(group, "scatter_object_list")
+    members = member(group, "scatter_object_list")
     objects = list(scatter_object_input_list or ())
-    root = root_of(found, src, group_src, "scatter_object_list", 0)
-    if found.index == root:
-        _check(objects, found.size, "scatter_object_list")
+    root = root_of(members, src, group_src, "scatter_object_list", 0)
+    if members.index == root:
+        _check(objects, members.size, "scatter_object_list")
     else:
-        objects = [None] * found.size
-    broadcast_object_list(objects, group=found, group_src=root)
-    scatter_object_output_list[0] = objects[found.index]
+        objects = [None] * members.size
+    broadcast_object_list(objects, group=members, group_src=root)
+    scatter_object_output_list[0] = objects[members.index]
 
 
 def _check(objects: Sequence[Any], count: int, name: str) -> None:
@@ -173,11 +173,11 @@ def _decoded(data: bytes) -> Any:
     tree, kinds, types = json.loads(data[8:begin])
     tensors: dict[str, Any] = {}
     for name, dtype, shape, form in kinds:
-        kind = NAMED[dtype].numpy
+        element_type = NAMED[dtype].numpy
         count = int(np.prod(shape, dtype=np.int64))
-        found = np.frombuffer(data, kind, count, begin).reshape(shape)
-        begin += found.nbytes
-        tensors[name] = _formed(found.copy(), form)
+        array = np.frombuffer(data, element_type, count, begin).reshape(shape)
+        begin += array.nbytes
+        tensors[name] = _formed(array.copy(), form)
     return with_types(built(tree, tensors), types)
 
 

@@ -51,11 +51,11 @@ def recv(
         warn_outside(group, "recv")
         return -1
     if src is not None or group_src is not None:
-        found = member(group, "recv")
+        members = member(group, "recv")
         irecv(tensor, src, group, tag, group_src).wait()
-        return found.ranks[root_of(found, src, group_src, "recv")]
-    found, out = member(group, "recv"), np.empty_like(array(tensor))
-    sender = receive_from_any(found, out, tag, f"recv from any rank of {kind(out)}")
+        return members.ranks[root_of(members, src, group_src, "recv")]
+    members, out = member(group, "recv"), np.empty_like(array(tensor))
+    sender = receive_from_any(members, out, tag, f"recv from any rank of {kind(out)}")
     put(tensor, out)
     return sender
 
@@ -74,9 +74,9 @@ def isend(
         tag: must be equal on both ranks.
         group_dst: its rank in the group.
     """
-    found, x = member(group, "send"), array(tensor).copy()
-    peer = root_of(found, dst, group_dst, "send")
-    future = send_to(found, x, peer, tag, f"send to rank {found.ranks[peer]} of {kind(x)}")
+    members, x = member(group, "send"), array(tensor).copy()
+    peer = root_of(members, dst, group_dst, "send")
+    future = send_to(members, x, peer, tag, f"send to rank {members.ranks[peer]} of {kind(x)}")
     return Work(future, lambda: None)
 
 
@@ -94,10 +94,10 @@ def irecv(
         tag: must be equal on both ranks.
         group_src: its rank in the group.
     """
-    found, out = member(group, "recv"), np.empty_like(array(tensor))
-    peer = root_of(found, src, group_src, "recv")
+    members, out = member(group, "recv"), np.empty_like(array(tensor))
+    peer = root_of(members, src, group_src, "recv")
     future = receive_from(
-        found, out, peer, tag, f"recv from rank {found.ranks[peer]} of {kind(out)}"
+        members, out, peer, tag, f"recv from rank {members.ranks[peer]} of {kind(out)}"
     )
     return Work(future, lambda: put(tensor, out))
 

@@ -91,12 +91,12 @@ def init_process_group(
     joined = session.begin(seconds_of(timeout), _exchange, native).transport
     wrong = (world_size not in (-1, joined.size), rank not in (-1, joined.rank))
     if any(wrong):
-        name, given, found = [
+        name, expected, actual = [
             ("world_size", world_size, joined.size), ("rank", rank, joined.rank),
         ][wrong.index(True)]  # fmt: skip
         session.end()
         raise DistributedError(
-            f"init_process_group: the launcher says {name} {found}, got {given}{at_user_line()}"
+            f"init_process_group: the launcher says {name} {actual}, got {expected}{at_user_line()}"
         )
 
 
@@ -156,12 +156,12 @@ def destroy_process_group(group: Group | None = None) -> None:
         return
     joined = session.current()
     if joined is not None:
-        found = joined.groups.pop(group.number, None)
-        if found is None:
+        removed = joined.groups.pop(group.number, None)
+        if removed is None:
             return
-        found.confirm()
-        if found.channel is not None:
-            found.channel.close()
+        removed.confirm()
+        if removed.channel is not None:
+            removed.channel.close()
 
 
 def is_initialized() -> bool:
@@ -220,8 +220,8 @@ def get_world_size(group: Group | None = None) -> int:
     Raises:
         DistributedError: there is no process group.
     """
-    found = _chosen(group, "get_world_size")
-    return found.size if found.index >= 0 else -1
+    chosen = _chosen(group, "get_world_size")
+    return chosen.size if chosen.index >= 0 else -1
 
 
 def get_process_group_ranks(group: Group | None = None) -> list[int]:
@@ -315,13 +315,13 @@ def member(group: Group | None, name: str) -> Group:
     Raises:
         DistributedError: this process is not a member.
     """
-    found = _chosen(group, name)
-    if found.index < 0:
+    chosen = _chosen(group, name)
+    if chosen.index < 0:
         raise DistributedError(
-            f"{name}: rank {found.transport.rank} is no member of the group of ranks "
-            f"{list(found.ranks)}{at_user_line()}"
+            f"{name}: rank {chosen.transport.rank} is no member of the group of ranks "
+            f"{list(chosen.ranks)}{at_user_line()}"
         )
-    return found
+    return chosen
 
 
 P = ParamSpec("P")

@@ -90,21 +90,21 @@ def communication_profile(group: Group | None = None, reset: bool = False) -> Co
         1
         >>> dist.destroy_process_group()
     """
-    found = member(group, "communication_profile")
-    tally = found.transport.tally
+    members = member(group, "communication_profile")
+    tally = members.transport.tally
     own = {
         "calls": tally.all_calls, "sent": tally.all_sent, "seconds": tally.seconds,
         "waited": {str(rank): seconds for rank, seconds in tally.waited.items()},
     }  # fmt: skip
-    every: list[Any] = [None] * found.size
-    all_gather_object(every, own, found)
+    every: list[Any] = [None] * members.size
+    all_gather_object(every, own, members)
     if reset:
         tally.reset()
     return CommunicationProfile(
-        tuple([_profile(rank, each) for rank, each in zip(found.ranks, every, strict=True)])
+        tuple([_profile(rank, each) for rank, each in zip(members.ranks, every, strict=True)])
     )
 
 
-def _profile(rank: int, found: Mapping[str, Any]) -> RankProfile:
-    waited = {int(r): float(seconds) for r, seconds in found["waited"].items()}
-    return RankProfile(rank, found["calls"], found["sent"], found["seconds"], waited)
+def _profile(rank: int, counters: Mapping[str, Any]) -> RankProfile:
+    waited = {int(r): float(seconds) for r, seconds in counters["waited"].items()}
+    return RankProfile(rank, counters["calls"], counters["sent"], counters["seconds"], waited)

@@ -30,9 +30,9 @@ def reduce_all(
     buckets = tuple(counts) if counts else buckets_by_size(xs, bucket_bytes)
     static = {"buckets": buckets, "reduction": reduction, "group": group.number}
     plan = function_plan(reduced_later, [x.type for x in xs], static, differentiable=False)
-    found = trace.now.record(plan, tuple(xs))
-    await_result(found[0])
-    return found
+    reduced = trace.now.record(plan, tuple(xs))
+    await_result(reduced[0])
+    return reduced
 
 
 def buckets_by_size(xs: Sequence[Lazy], most: int) -> tuple[int, ...]:

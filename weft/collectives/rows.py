@@ -32,10 +32,10 @@ def reduce_rows(
         reduction: `mean` or `sum`.
     """
     plan = _plan([g.type for g in gs], tuple(counts), group, reduction)
-    found = trace.now.record(plan, tuple(gs))
-    await_result(found[0])
+    reduced = trace.now.record(plan, tuple(gs))
+    await_result(reduced[0])
     results: list[Lazy] = []
-    for g, indices, rows in zip(gs, found[::2], found[1::2], strict=True):
+    for g, indices, rows in zip(gs, reduced[::2], reduced[1::2], strict=True):
         types, static = (indices.type, rows.type), {"shape": known(g.type.shape)}
         whole = function_plan(rows_of, types, static, differentiable=False)
         results.append(trace.now.record(whole, (indices, rows))[0])
@@ -46,19 +46,19 @@ def _plan(
     types: Sequence[TensorType], counts: tuple[int, ...], group: Group, reduction: str
 ) -> Plan:  # fmt: skip
     key = ("reduced rows", tuple(map(id, types)), counts, group.number, reduction)
-    found = recall(key)
-    if found is not None:
-        return found
+    plan = recall(key)
+    if plan is not None:
+        return plan
     results: list[TensorType] = []
-    for kind, shape in zip(types, _shapes(types, counts, group), strict=True):
-        results += [TensorType(int64, shape[:1]), TensorType(kind.dtype, shape)]
+    for of, shape in zip(types, _shapes(types, counts, group), strict=True):
+        results += [TensorType(int64, shape[:1]), TensorType(of.dtype, shape)]
 
     def expand(*gs: Cotangent) -> list[Value]:
-        found = _gathered(gs, counts, _shapes(types, counts, group), group)
+        rows = _gathered(gs, counts, _shapes(types, counts, group), group)
         if reduction == "sum":
-            return found
-        ranks = constant_of(group.size, found[1].dtype)
-        return [x / ranks if i % 2 else x for i, x in enumerate(found)]
+            return rows
+        ranks = constant_of(group.size, rows[1].dtype)
+        return [x / ranks if i % 2 else x for i, x in enumerate(rows)]
 
     return remember(key, Plan("reduce_rows", results, expand, False, takes_rows=True))
 
@@ -68,8 +68,7 @@ def _shapes(
 ) -> list[tuple[int, ...]]:
     """The shape of all ranks' rows, for each gradient."""
     return [
-        (count * group.size, *known(kind.shape)[1:])
-        for kind, count in zip(types, counts, strict=True)
+        (count * group.size, *known(of.shape)[1:]) for of, count in zip(types, counts, strict=True)
     ]
 
 

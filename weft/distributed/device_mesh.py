@@ -108,9 +108,9 @@ class DeviceMesh:
         self._whole = whole
         self._axes = axes
         self._groups = groups
-        found = np.argwhere(whole == session.world().index)
-        place = found[0].tolist() if len(found) else [0] * whole.ndim
-        self._inside = bool(len(found))
+        positions = np.argwhere(whole == session.world().index)
+        place = positions[0].tolist() if len(positions) else [0] * whole.ndim
+        self._inside = bool(len(positions))
         own = [i for each in axes for i in each]
         index = tuple([slice(None) if i in own else n for i, n in enumerate(place)])
         sizes = [math.prod([whole.shape[i] for i in each]) for each in axes]
@@ -265,10 +265,10 @@ def _check(ranks: Ranks) -> None:
         )
 
 
-def _names(given: Sequence[str] | None, ndim: int) -> tuple[str, ...] | None:
-    if given is None:
+def _names(dim_names: Sequence[str] | None, ndim: int) -> tuple[str, ...] | None:
+    if dim_names is None:
         return None
-    names = tuple(given)
+    names = tuple(dim_names)
     if len(names) != ndim or len(set(names)) != ndim:
         raise ArgumentError(
             f"DeviceMesh: expected {ndim} different names, one for each dimension, got {names}"

@@ -33,11 +33,11 @@ def adasum(group: Group, x: Array) -> Array:
             f"Adasum: expected a power of two as the number of ranks, got {group.size}"
             f"{at_user_line()}"
         )
-    kind = as_dtype(x.dtype)
-    if not kind.is_inexact or kind.is_complex:
-        raise DTypeError(f"Adasum: expected real floating elements, got {kind}{at_user_line()}")
+    dtype = as_dtype(x.dtype)
+    if not dtype.is_inexact or dtype.is_complex:
+        raise DTypeError(f"Adasum: expected real floating elements, got {dtype}{at_user_line()}")
     out = np.empty((group.size, x.size), x.dtype)
-    what = f"adasum of {kind}[{','.join(map(str, x.shape))}]"
+    what = f"adasum of {dtype}[{','.join(map(str, x.shape))}]"
     collective.all_gather(group, x.reshape(-1), list(out), what)
     rows: list[Array] = [row.astype(np.float64) for row in out]
     while len(rows) > 1:
@@ -55,8 +55,8 @@ def combined(a: Array, b: Array) -> Array:
         [1.0, 3.0]
     """
     both = float(a @ b)
-    found: Any = _less(a, both) * a + _less(b, both) * b
-    return found
+    total: Any = _less(a, both) * a + _less(b, both) * b
+    return total
 
 
 def _less(x: Array, both: float) -> float:

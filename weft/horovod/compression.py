@@ -37,8 +37,8 @@ def fp16_by(cast: Callable[[Any, Any], Any], half: Any) -> type[Compressor]:
 
         @staticmethod
         def compress(tensor: Any) -> tuple[Any, Any]:
-            kind = tensor.dtype
-            return (cast(tensor, half) if kind.is_floating and kind != half else tensor), kind
+            dtype = tensor.dtype
+            return (cast(tensor, half) if dtype.is_floating and dtype != half else tensor), dtype
 
         @staticmethod
         def decompress(tensor: Any, ctx: Any) -> Any:

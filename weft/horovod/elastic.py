@@ -70,11 +70,11 @@ class State(abc.ABC):
     def load(self) -> bool:
         """Load the previous job's last commit; returns whether the number of ranks has changed."""
         files = self._files()
-        found = None if files is None else files.restore()
-        if found is not None:
-            self._commits = int(found.step)
-            self._take(found.state)
-        told: list[Any] = [self._commits, 0 if found is None else int(found.state["ranks"])]
+        restored = None if files is None else files.restore()
+        if restored is not None:
+            self._commits = int(restored.step)
+            self._take(restored.state)
+        told: list[Any] = [self._commits, 0 if restored is None else int(restored.state["ranks"])]
         broadcast_object_list(told, 0)
         self._commits = int(told[0])
         return told[1] not in (0, basics.size())
@@ -197,9 +197,9 @@ class StatefulState(ObjectState):
 
 
 def _from_first(x: Any) -> Any:
-    found = [x]
-    broadcast_object_list(found, 0)
-    return found[0]
+    objects = [x]
+    broadcast_object_list(objects, 0)
+    return objects[0]
 
 
 def run(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -104,9 +104,9 @@ _registered: Final[list[ProcessSet]] = []
 
 
 def _whole() -> ProcessSet:
-    found = ProcessSet()
-    found.process_set_id = 0
-    return found
+    whole = ProcessSet()
+    whole.process_set_id = 0
+    return whole
 
 
 global_process_set: Final = _whole()
@@ -123,9 +123,9 @@ def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
         DistributedError: a rank is out of range, or `hvd.init` was not called.
         ArgumentError: another process set has the same ranks.
     """
-    found = process_set if isinstance(process_set, ProcessSet) else ProcessSet(process_set)
-    found.register()
-    return found
+    added = process_set if isinstance(process_set, ProcessSet) else ProcessSet(process_set)
+    added.register()
+    return added
 
 
 def remove_process_set(process_set: ProcessSet) -> bool:

@@ -41,11 +41,11 @@ def reduction_of(op: Any, average: bool | None, name: str = "allreduce") -> Op:
     """
     if average is not None and op is not None:
         raise ArgumentError(f"{name}: expected op or average, got both{at_user_line()}")
-    found = (ReduceOp.SUM if average is False else ReduceOp.AVG) if op is None else op
-    if not isinstance(found, ReduceOp | _Adasum):
+    chosen = (ReduceOp.SUM if average is False else ReduceOp.AVG) if op is None else op
+    if not isinstance(chosen, ReduceOp | _Adasum):
         text = f"{name}: expected hvd.Average, hvd.Sum, hvd.Adasum, ..., got {op!r}"
         raise ArgumentError(text + at_user_line())
-    return found
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -66,21 +66,21 @@ class Reduction:
         """Reduce arrays over the group; arrays of one type are sent together."""
         sent = [self.scaled(x, self.prescale) for x in xs]
         if isinstance(self.op, ReduceOp):
-            found = self._plain(group, sent, self.op)
+            ys = self._plain(group, sent, self.op)
         else:
-            found = [adasum(group, x) for x in sent]
-        return [self.scaled(y, self.postscale) for y in found]
+            ys = [adasum(group, x) for x in sent]
+        return [self.scaled(y, self.postscale) for y in ys]
 
     def _plain(self, group: Group, xs: Sequence[Array], op: ReduceOp) -> list[Array]:
         """Means of integers are quotients of sums."""
         whole = op is ReduceOp.AVG and any([not as_dtype(x.dtype).is_inexact for x in xs])
-        found = list(reduced(group, xs, "sum" if whole else op.value))
-        return [quotient(y, group.size) for y in found] if whole else found
+        sums = list(reduced(group, xs, "sum" if whole else op.value))
+        return [quotient(y, group.size) for y in sums] if whole else sums
 
     def on_integers(self, dtypes: Sequence[DType]) -> bool:
         """Whether this divides or scales integers, which only works on arrays."""
         divides = self.op is ReduceOp.AVG or (self.prescale, self.postscale) != (1.0, 1.0)
-        return divides and any([not kind.is_inexact for kind in dtypes])
+        return divides and any([not dtype.is_inexact for dtype in dtypes])
 
     def scaled(self, x: Array, factor: float) -> Array:
         """An array times a factor, of its own type; integers are rounded towards zero."""

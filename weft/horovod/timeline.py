@@ -33,7 +33,7 @@ class Timeline:
         self._rows: dict[str, int] = {}
         self._begin = time.monotonic_ns()
 
-    def add(self, kind: str, names: Sequence[str], span: Span, waited: float) -> None:
+    def add(self, activity: str, names: Sequence[str], span: Span, waited: float) -> None:
         """Record a call.
 
         Args:
@@ -41,7 +41,7 @@ class Timeline:
             waited: seconds of the span spent waiting for other ranks.
         """
         there = min(span.begin + int(waited * 1e9), span.end)
-        parts = [(f"NEGOTIATE_{kind}", span.begin, there), (kind, there, span.end)]
+        parts = [(f"NEGOTIATE_{activity}", span.begin, there), (activity, there, span.end)]
         for name in names:
             row = self._row(name)
             for title, begin, end in parts:
@@ -54,14 +54,14 @@ class Timeline:
         return (ns - self._begin) / 1e3
 
     def _row(self, name: str) -> int:
-        found = self._rows.get(name)
-        if found is None:
-            found = self._rows[name] = len(self._rows) + 1
+        number = self._rows.get(name)
+        if number is None:
+            number = self._rows[name] = len(self._rows) + 1
             for title, args in (
-                ("process_name", {"name": name}), ("process_sort_index", {"sort_index": found}),
+                ("process_name", {"name": name}), ("process_sort_index", {"sort_index": number}),
             ):  # fmt: skip
-                self._events.append({"name": title, "ph": "M", "pid": found, "args": args})
-        return found
+                self._events.append({"name": title, "ph": "M", "pid": number, "args": args})
+        return number
 
     def write(self) -> None:
         """Write the file atomically."""
@@ -111,17 +111,17 @@ def is_active() -> bool:
     return bool(_active)
 
 
-def noted(kind: str, names: Sequence[str], group: Group, work: Callable[[], Any]) -> Any:
+def noted(activity: str, names: Sequence[str], group: Group, work: Callable[[], Any]) -> Any:
     """Make a call and record it in the timeline, if there is one."""
     if not _active:
         return work()
     tally = group.transport.tally
     before, begin = dict(tally.waited), time.monotonic_ns()
-    found = work()
+    result = work()
     waited = max([s - before.get(r, 0.0) for r, s in tally.waited.items()], default=0.0)
     if _active:
-        _active[0].add(kind, names, Span(kind.lower(), begin, time.monotonic_ns()), waited)
-    return found
+        _active[0].add(activity, names, Span(activity.lower(), begin, time.monotonic_ns()), waited)
+    return result
 
 
 def note_buckets(

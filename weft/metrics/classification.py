@@ -21,10 +21,10 @@ from weft.metrics.metric import (
     Totals,
     given,
     number,
-    quotient,
     whole,
 )
 from weft.ops.metric import decision
+from weft.ops.metric.mean import average, quotient
 
 __all__ = ["Accuracy", "ConfusionMatrix", "F1Score", "Precision", "Recall"]
 
@@ -290,18 +290,20 @@ class _PerClass(Metric):
 
     def value(self, totals: Totals) -> Any:
         """One number, or one for each class if `average` is `None`."""
-        both, predicted, true = [totals[name][:-1] for name in ("both", "predicted", "true")]
+        counts = [totals[name][:-1] for name in ("both", "predicted", "true")]
         if self.average == "micro":
-            return number(self.figure(both.sum(), predicted.sum(), true.sum()))
-        found = self.figure(both, predicted, true)
+            return number(self.figure(*[x.sum() for x in counts]))
+        shares = self.figure(*counts)
         if self.average == "binary":
-            return number(found[1])
+            return number(shares[1])
         if self.average is None:
-            return found
-        weights = true if self.average == "weighted" else (predicted + true > 0)
-        if self._has_labels and self.average == "macro":
-            weights = np.ones_like(true)
-        return number(quotient((found * weights).sum(), weights.sum()))
+            return shares
+        return number(average(shares, self._weights(*counts[1:])))
+
+    def _weights(self, predicted: Array, true: Array) -> Array:
+        if self.average == "weighted":
+            return true
+        return np.ones_like(true) if self._has_labels else predicted + true > 0
 
     def reset(self) -> None:
         """Forget all batches."""

@@ -192,11 +192,5 @@ def whole(name: str, argument: str, value: Any) -> int:
     return int(value)
 
 
-def quotient(a: Any, b: Any) -> Array:
-    """a / b, and 0 where b is 0."""
-    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    return np.divide(a, b, out=np.zeros(np.broadcast(a, b).shape), where=b != 0)
-
-
 def _array(x: Any) -> Array:
     return x.numpy() if isinstance(x, Tensor) else np.asarray(x)

@@ -10,8 +10,9 @@ import numpy as np
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
 from weft.ir.node import at_user_line
-from weft.metrics.metric import Array, Merge, Metric, Totals, given, number, quotient
+from weft.metrics.metric import Array, Merge, Metric, Totals, given, number
 from weft.ops.metric.curve import exact_roc_area
+from weft.ops.metric.mean import average
 
 
 class AUROC(Metric):
@@ -89,7 +90,7 @@ class AUROC(Metric):
         weights = np.where(known, counts, 0)
         if not weights.sum():
             return float("nan")
-        return number(quotient((np.where(known, areas, 0) * weights).sum(), weights.sum()))
+        return number(average(np.where(known, areas, 0), weights))
 
 
 def _probabilities(scores: Array) -> Array:

@@ -61,10 +61,10 @@ def initializer(function: F) -> F:
 
 def _fill(tensor: Any, values: Array | float) -> Any:
     """Set a tensor's values, even if it requires a gradient."""
-    kind = tensor.dtype.numpy
+    dtype = tensor.dtype.numpy
     if not isinstance(values, np.ndarray):
-        values = np.full(tensor.shape, values, kind)
-    tensor.replace(leaf(memory_pool.copied(values.reshape(tensor.shape), kind)))
+        values = np.full(tensor.shape, values, dtype)
+    tensor.replace(leaf(memory_pool.copied(values.reshape(tensor.shape), dtype)))
     return tensor
 
 
@@ -236,13 +236,13 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
             f"dirac_: expected weights of rank 3 to 5 whose first dimension {groups} divides, got "
             f"shape {show(shape)}{at_user_line()}"
         )
-    found = np.zeros(shape)
+    weight = np.zeros(shape)
     per_group = shape[0] // groups
     center = tuple(d // 2 for d in shape[2:])
     for group in range(groups):
         for i in range(min(per_group, shape[1])):
-            found[(group * per_group + i, i, *center)] = 1
-    return _fill(tensor, found)
+            weight[(group * per_group + i, i, *center)] = 1
+    return _fill(tensor, weight)
 
 
 @initializer

@@ -157,8 +157,8 @@ class Uninitialized(Tensor):
         return f"<{type(self).__name__}>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        memo[id(self)] = found = type(self)(self.requires_grad, None, self.dtype)
-        return found
+        memo[id(self)] = twin = type(self)(self.requires_grad, None, self.dtype)
+        return twin
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return type(self), (self.requires_grad, None, self.dtype)

@@ -74,10 +74,10 @@ class _Batch(Behind):
     def next_packed(self) -> Any:
         return self._checked(*self.source.packed(self.size))
 
-    def _checked(self, found: Any, count: int) -> Any:
+    def _checked(self, batch: Any, count: int) -> Any:
         if count == 0 or (self.drop and count < self.size):
             raise StopIteration
-        return found
+        return batch
 
 
 class PaddedBatch(Stage):
@@ -116,14 +116,14 @@ class _Padded(Behind):
         self.stage = stage
 
     def __next__(self) -> Any:
-        stage, found = self.stage, list[Any]()
+        stage, elements = self.stage, list[Any]()
         for element in self.source:
-            found.append(element)
-            if len(found) == stage.size:
+            elements.append(element)
+            if len(elements) == stage.size:
                 break
-        if not found or (stage.drop and len(found) < stage.size):
+        if not elements or (stage.drop and len(elements) < stage.size):
             raise StopIteration
-        return padded(found, stage.shapes, stage.values)
+        return padded(elements, stage.shapes, stage.values)
 
 
 def padded(elements: list[Any], shapes: Any = None, values: Any = None) -> Any:
@@ -154,23 +154,23 @@ def bounded(elements: list[Any], shapes: Any, boundary: int | None) -> Any:
             "last boundary or longer; filter such elements or add a boundary"
         )
     ranks = [np.ndim(x) for x in leaves(elements[0])]
-    given = _per_leaf(shapes, len(ranks), "padded_shapes")
+    per_leaf = _per_leaf(shapes, len(ranks), "padded_shapes")
     filled = [
         [boundary - 1 if n is None or n < 0 else n for n in (shape or [None] * rank)]
-        for shape, rank in zip(given, ranks, strict=True)
+        for shape, rank in zip(per_leaf, ranks, strict=True)
     ]
     return filled[0] if len(filled) == 1 else tuple(filled)
 
 
-def _per_leaf(given: Any, count: int, what: str) -> list[Any]:
-    if given is None or not isinstance(given, tuple | dict | list):
-        return [given] * count
-    if isinstance(given, list) or (given and all(x is None or type(x) is int for x in given)):
-        return [given] * count if count == 1 or isinstance(given, list) else list(given)
-    found: list[Any] = list(given.values()) if isinstance(given, dict) else list(given)
-    if len(found) != count:
-        raise TreeError(f"{what}: expected one for each of {count} leaves, got {len(found)}")
-    return found
+def _per_leaf(value: Any, count: int, what: str) -> list[Any]:
+    if value is None or not isinstance(value, tuple | dict | list):
+        return [value] * count
+    if isinstance(value, list) or (value and all(x is None or type(x) is int for x in value)):
+        return [value] * count if count == 1 or isinstance(value, list) else list(value)
+    values: list[Any] = list(value.values()) if isinstance(value, dict) else list(value)
+    if len(values) != count:
+        raise TreeError(f"{what}: expected one for each of {count} leaves, got {len(values)}")
+    return values
 
 
 def _pad(column: list[Any], wanted: Any, fill: Any, where: str) -> Array:
@@ -186,11 +186,11 @@ def _pad(column: list[Any], wanted: Any, fill: Any, where: str) -> Array:
             raise ShapeError(f"padded_batch: expected {where} within {tuple(wanted)}, got {shape}")
         shape = tuple(limits)
     zero: Any = "" if arrays[0].dtype.kind in "US" else 0
-    kind = object if arrays[0].dtype.kind in "US" else np.result_type(*arrays)
-    found = np.full((len(arrays), *shape), zero if fill is None else fill, kind)
+    dtype = object if arrays[0].dtype.kind in "US" else np.result_type(*arrays)
+    out = np.full((len(arrays), *shape), zero if fill is None else fill, dtype)
     for number, x in enumerate(arrays):
-        found[(number, *[slice(0, n) for n in x.shape])] = x
-    return found
+        out[(number, *[slice(0, n) for n in x.shape])] = x
+    return out
 
 
 class Unbatch(Stage):

@@ -140,10 +140,10 @@ class Channel:
         """
         room = socket.CMSG_SPACE(array.array("i").itemsize)
         try:
-            found = self.end.recvmsg(2 * INLINE, room, socket.MSG_CMSG_CLOEXEC)
+            received = self.end.recvmsg(2 * INLINE, room, socket.MSG_CMSG_CLOEXEC)
         except BlockingIOError:
             return None
-        data, ancillary, _, _ = found
+        data, ancillary, _, _ = received
         if not data:
             raise EOFError
         if data[:1] == _SMALL:

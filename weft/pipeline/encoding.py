@@ -63,18 +63,18 @@ def decode(data: bytes) -> Any:
 
 
 def _built(head: Any, arrays: io.BytesIO) -> Any:
-    kind, *rest = head
-    if kind == "tuple":
+    node_type, *rest = head
+    if node_type == "tuple":
         return rebuilt((), [_built(part, arrays) for part in rest])
-    if kind == "dict":
+    if node_type == "dict":
         return {key: _built(part, arrays) for key, part in rest}
-    if kind == "bytes":
+    if node_type == "bytes":
         return bytes.fromhex(rest[0])
-    if kind == "plain":
+    if node_type == "plain":
         return rest[0]
-    if kind == "objects":
-        found = np.empty(int(np.prod(rest[0])), object)
-        found[:] = [_built(part, arrays) for part in rest[1:]]
-        return found.reshape(rest[0])
+    if node_type == "objects":
+        out = np.empty(int(np.prod(rest[0])), object)
+        out[:] = [_built(part, arrays) for part in rest[1:]]
+        return out.reshape(rest[0])
     array = np.lib.format.read_array(arrays, allow_pickle=False)
-    return array if kind == "array" else array[()]
+    return array if node_type == "array" else array[()]

@@ -72,12 +72,12 @@ class _Window(Behind):
                 break
         if not self.held or (stage.drop and len(self.held) < span):
             raise StopIteration
-        found = self.held[:: stage.stride]
+        window = self.held[:: stage.stride]
         self.skip = max(stage.shift - len(self.held), 0)
         if len(self.held) < span:
             self.skip = 0  # the input has ended
         self.held = self.held[stage.shift :]
-        return stage.made(found)
+        return stage.made(window)
 
     def state(self) -> State:
         return {**super().state(), "held": Held(self.held), "skip": self.skip}

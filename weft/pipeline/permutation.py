@@ -83,12 +83,12 @@ class Permutation:
         return self._walk(places)
 
     def _walk(self, places: Array) -> Array:
-        found = self._permuted(places.astype(np.uint64))
-        beyond = np.flatnonzero(found >= self.size)
+        permuted = self._permuted(places.astype(np.uint64))
+        beyond = np.flatnonzero(permuted >= self.size)
         while len(beyond):
-            found[beyond] = self._permuted(found[beyond])
-            beyond = beyond[found[beyond] >= self.size]
-        return found.astype(np.int64)
+            permuted[beyond] = self._permuted(permuted[beyond])
+            beyond = beyond[permuted[beyond] >= self.size]
+        return permuted.astype(np.int64)
 
     def _permuted(self, x: Array) -> Array:
         """The network: each round changes one half of the bits by a function of the other."""

@@ -135,8 +135,8 @@ class Pipeline(FileSources):
         numbers = cls(Numbers(_range(*args)))
         if output_type is None:
             return numbers
-        kind = np.dtype(getattr(output_type, "numpy", output_type))
-        return numbers._with(Map(numbers.stage, kind.type))
+        dtype = np.dtype(getattr(output_type, "numpy", output_type))
+        return numbers._with(Map(numbers.stage, dtype.type))
 
     @classmethod
     def zip(cls, *datasets: Any) -> Self:

@@ -148,10 +148,10 @@ def _stop(process: Any, channel: Channel, owner: int) -> None:
 
 
 def _raise(result: tuple[Any, str, str], number: int, pid: int | None) -> NoReturn:
-    error, kind, text = result
+    error, error_type, text = result
     note = f"raised in worker {number} (process {pid}):\n{text}"
     if error is None:
-        raise WorkerError(f"data loader: {kind} {note}")
+        raise WorkerError(f"data loader: {error_type} {note}")
     error.add_note(note)
     raise error
 
@@ -317,15 +317,15 @@ class Pool:
             poll.register(sentinel, select.POLLIN)
         left = POLL if limit is None else max(limit - time.monotonic(), 0)
         crowded = any(worker.channel.crowded for worker in live)
-        found = poll.poll(min(left, CROWDED if crowded else left) * 1000)
+        events = poll.poll(min(left, CROWDED if crowded else left) * 1000)
         for worker in live:
             worker.channel.crowded = False
-        for handle, event in found:
+        for handle, event in events:
             if handle in ends:
                 ends[handle].end()
             elif event & ~select.POLLOUT:
                 fetches[handle].fetch()
-        return bool(found) or limit is None or time.monotonic() < limit
+        return bool(events) or limit is None or time.monotonic() < limit
 
     def drain(self) -> None:
         """Discard pending tasks, so that workers can be reused."""

@@ -48,10 +48,10 @@ def to_json(state: Any) -> Any:
 def from_json(state: Any) -> Any:
     """The state of `to_json`."""
     if isinstance(state, dict):
-        found: dict[str, Any] = state
-        if found.keys() == {_HELD}:
-            return Held([_built(x) for x in found[_HELD]])
-        return {key: from_json(x) for key, x in found.items()}
+        encoded: dict[str, Any] = state
+        if encoded.keys() == {_HELD}:
+            return Held([_built(x) for x in encoded[_HELD]])
+        return {key: from_json(x) for key, x in encoded.items()}
     return [from_json(x) for x in state] if isinstance(state, list) else state
 
 
@@ -69,21 +69,21 @@ def _described(x: Any) -> Any:
     name = _name(x.dtype) if isinstance(x, np.ndarray | np.generic) else None
     if name is None:
         return Opaque(x)
-    kind = "array" if isinstance(x, np.ndarray) else "scalar"
+    shape_type = "array" if isinstance(x, np.ndarray) else "scalar"
     if name == "object":
         parts = [_described(part) for part in np.asarray(x).ravel()]
         return ["objects", list(x.shape), *parts]
-    return [kind, name, list(x.shape), _text(np.ascontiguousarray(x).tobytes())]
+    return [shape_type, name, list(x.shape), _text(np.ascontiguousarray(x).tobytes())]
 
 
-def _name(kind: np.dtype[Any]) -> str | None:
+def _name(dtype: np.dtype[Any]) -> str | None:
     """A name that `_dtype` converts to the element type; None if there is none."""
-    if kind.kind == "O":
+    if dtype.kind == "O":
         return "object"
-    if kind.kind in _KINDS:
-        return kind.str
+    if dtype.kind in _KINDS:
+        return dtype.str
     try:
-        return as_dtype(kind).name
+        return as_dtype(dtype).name
     except DTypeError:
         return None
 
@@ -108,9 +108,9 @@ def _array(name: str, shape: list[int], text: str) -> Any:
 
 
 def _objects(shape: list[int], *parts: Any) -> Any:
-    found = np.empty(len(parts), object)
-    found[:] = [_built(part) for part in parts]
-    return found.reshape(shape)
+    out = np.empty(len(parts), object)
+    out[:] = [_built(part) for part in parts]
+    return out.reshape(shape)
 
 
 _BUILDERS: Final[dict[str, Callable[..., Any]]] = {

@@ -58,18 +58,18 @@ def _leaf(dtype: Any, shape: Any) -> Expected:
     return Expected(_dtype(dtype), None if shape is None else tuple(_dims(shape)))
 
 
-def _dtype(given: Any) -> np.dtype[Any] | None:
-    kind = getattr(given, "as_numpy_dtype", getattr(given, "numpy", given))
+def _dtype(of: Any) -> np.dtype[Any] | None:
+    numpy_type = getattr(of, "as_numpy_dtype", getattr(of, "numpy", of))
     try:
-        found = np.dtype(kind)
+        dtype = np.dtype(numpy_type)
     except TypeError:
-        raise DTypeError(f"from_generator: expected a type, got {given!r}") from None
-    return np.dtype(object) if found.kind in "USO" else found
+        raise DTypeError(f"from_generator: expected a type, got {of!r}") from None
+    return np.dtype(object) if dtype.kind in "USO" else dtype
 
 
 def _dims(shape: Any) -> Sequence[int | None]:
-    given = shape.as_list() if hasattr(shape, "as_list") else shape
-    return [None if n is None or n < 0 else int(n) for n in given]
+    dims = shape.as_list() if hasattr(shape, "as_list") else shape
+    return [None if n is None or n < 0 else int(n) for n in dims]
 
 
 def _joined(types: Any, shapes: Any, where: str) -> Any:
@@ -82,10 +82,10 @@ def _joined(types: Any, shapes: Any, where: str) -> Any:
         joined = [_joined(t, s, f"{where}[{i}]") for i, (t, s) in pairs]
         return type(types)(*joined) if hasattr(types, "_fields") else tuple(joined)
     if isinstance(types, dict):
-        given: Any = dict.fromkeys(types) if shapes is None else shapes
-        if not isinstance(given, dict) or given.keys() != types.keys():
+        known: Any = dict.fromkeys(types) if shapes is None else shapes
+        if not isinstance(known, dict) or known.keys() != types.keys():
             raise TreeError(f"{where}: expected a dict of {sorted(types)}, got {shapes!r}")
-        return {key: _joined(t, given[key], f"{where}[{key!r}]") for key, t in types.items()}
+        return {key: _joined(t, known[key], f"{where}[{key!r}]") for key, t in types.items()}
     return _leaf(types, shapes)
 
 
@@ -113,16 +113,16 @@ def _array(expected: Expected, x: Any, where: str) -> Any:
         return x
     try:
         array = np.asarray(x.detach() if hasattr(x, "detach") else x)  # pyright: ignore
-        found = array if expected.dtype is None else _cast(array, expected.dtype)
+        converted = array if expected.dtype is None else _cast(array, expected.dtype)
     except (ValueError, TypeError):
         raise DTypeError(
             f"from_generator: expected {where} of type {expected.dtype}, got {x!r:.60}"
         ) from None
-    if not _fits(found.shape, expected.dims):
+    if not _fits(converted.shape, expected.dims):
         raise ShapeError(
-            f"from_generator: expected {where} of shape {expected.dims}, got {found.shape}"
+            f"from_generator: expected {where} of shape {expected.dims}, got {converted.shape}"
         )
-    return found
+    return converted
 
 
 def _cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
@@ -132,10 +132,10 @@ def _cast(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, 
         TypeError: they cannot be converted.
     """
     if dtype.kind in "iu" and array.dtype.kind in "iu":
-        found = array.astype(dtype)
-        if not np.array_equal(found, array):
+        converted = array.astype(dtype)
+        if not np.array_equal(converted, array):
             raise TypeError
-        return found
+        return converted
     return array.astype(dtype, casting="same_kind", copy=False)
 
 

@@ -83,12 +83,12 @@ class Cursor(ABC):
 
     def gather(self, count: int) -> tuple[Any, int]:
         """The next elements as a batch, up to `count`, and their number."""
-        found: list[Any] = []
+        elements: list[Any] = []
         for element in self:
-            found.append(element)
-            if len(found) == count:
+            elements.append(element)
+            if len(elements) == count:
                 break
-        return (stack(found) if found else None), len(found)
+        return (stack(elements) if elements else None), len(elements)
 
     def packed(self, count: int) -> tuple[Any, int]:
         """Like `gather`, but records of files may stay encoded: as `Packed`."""

@@ -78,9 +78,9 @@ def stack_column(column: list[Any], where: str) -> Any:
         return _arrays(column, where)
     if isinstance(first, list):
         return _arrays([np.asarray(x) for x in column], where)
-    found = np.empty(len(column), object)
-    found[:] = column
-    return found
+    out = np.empty(len(column), object)
+    out[:] = column
+    return out
 
 
 def _arrays(column: list[Any], where: str) -> Array:

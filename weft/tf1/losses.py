@@ -9,6 +9,7 @@ from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ops.loss import classification, regression
+from weft.ops.loss.reduction import weighted
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
@@ -34,32 +35,6 @@ class Reduction:
         return cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_BY_NONZERO_WEIGHTS
 
 
-def _reduced(losses: Value, weights: Value, reduction: str) -> Value:
-    dims = (losses.rank or 0) - (weights.rank or 0)
-    if weights.rank:
-        for _ in range(dims):
-            weights = ops.expand_dims(weights, axis=-1)
-    weighted = losses * weights
-    if reduction == Reduction.NONE:
-        return weighted
-    total = ops.sum(weighted)
-    if reduction == Reduction.SUM:
-        return total
-    spread = ops.broadcast_to(weights, shape=_dims(losses))
-    if reduction == Reduction.MEAN:
-        count = ops.sum(spread)
-    elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
-        count = ops.cast(ops.size_of(losses), dtype=losses.dtype)
-    else:
-        count = ops.sum(ops.cast(ops.not_equal(spread, 0), dtype=losses.dtype))
-    none = ops.equal(count, 0)
-    return ops.select(none, 0, total / ops.select(none, 1, count))
-
-
-def _dims(x: Value) -> Any:
-    return ops.shape_of(x) if x.shape is None or None in x.shape else x.shape
-
-
 def compute_weighted_loss(
     losses: Any,
     weights: Any = 1.0,
@@ -80,7 +55,7 @@ def compute_weighted_loss(
         _require_weights(scale, tensor)
         kind, name = ("Mul", "Mul") if reduction == Reduction.NONE else ("DivNoNan", "value")
         graph = get_default_graph()
-        loss = graph.emit(kind, [tensor, scale], _reduced, reduction, name=name).outputs[0]
+        loss = graph.emit(kind, [tensor, scale], weighted, reduction, name=name).outputs[0]
         add_loss(loss, loss_collection)
     return loss
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from weft import ops
 from weft.errors import GraphError, nameless
+from weft.ops.reduction.norm import stepwise_norm
+from weft.ops.reduction.spread import mean_of_any
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
-    Axes,
     convert_to_tensor,
     emit_constant,
     static_axes,
@@ -77,16 +78,8 @@ def _either(new: str, value: Any, old: str, old_value: Any) -> Any:
     return old_value if value is None else value
 
 
-def _mean(x: Any, axes: Axes, keepdims: bool) -> Any:
-    if x.dtype.is_floating:
-        return ops.mean(x, axes=axes, keepdims=keepdims)
-    total = ops.sum(x, axes=axes, keepdims=keepdims)
-    ones = ops.ones_like(x)
-    return ops.floor_divide(total, ops.sum(ones, axes=axes, keepdims=keepdims))
-
-
 reduce_sum = _reduction("Sum", "sum", "The sum")
-reduce_mean = _reduction("Mean", _mean, "The mean")
+reduce_mean = _reduction("Mean", mean_of_any, "The mean")
 reduce_prod = _reduction("Prod", "prod", "The product")
 reduce_max = _reduction("Max", "max", "The greatest")
 reduce_min = _reduction("Min", "min", "The least")
@@ -179,27 +172,17 @@ def norm(
     axes = static_axes(axis, "norm")
     if axes is not None and len(axes) == 2 and ord not in ("euclidean", "fro"):
         raise fail(GraphError, f"norm: expected 'fro' or 'euclidean' for matrices, got {ord!r}")
+    order = {"euclidean": 2, "fro": 2, "inf": np.inf}.get(ord, ord)
+    if not isinstance(order, int | float) or order <= 0:
+        raise fail(GraphError, f"norm: expected a known order, got {ord!r}")
     with name_scope(name, "norm", [tensor]):
         x = convert_to_tensor(tensor)
 
-        def build(v: Any) -> Any:
-            return _norm(v, ord, axes, keep)
-
-        return get_default_graph().emit("Squeeze", [x], build, name="Squeeze").outputs[0]
-
-
-def _norm(x: Any, order: Any, axes: Axes, keepdims: bool) -> Any:
-    reduced = {"axes": axes, "keepdims": keepdims}
-    size = ops.abs(x)
-    if order in ("euclidean", "fro", 2):
-        return ops.sqrt(ops.sum(ops.square(x), **reduced))
-    if order == 1:
-        return ops.sum(size, **reduced)
-    if order in ("inf", np.inf):
-        return ops.max(size, **reduced)
-    if isinstance(order, int | float) and order > 0:
-        return ops.power(ops.sum(ops.power(size, float(order)), **reduced), 1.0 / order)
-    raise fail(GraphError, f"norm: expected a known order, got {order!r}")
+        op = get_default_graph().emit(
+            "Squeeze", [x], stepwise_norm, order=float(order), axes=axes, keepdims=keep,
+            name="Squeeze",
+        )  # fmt: skip
+        return op.outputs[0]
 
 
 # arguments of extremes

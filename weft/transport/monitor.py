@@ -47,9 +47,9 @@ class Monitor:
         self._thread = threading.Thread(target=self._run, name="weft-monitor", daemon=True)
         self._thread.start()
 
-    def announce(self, kind: str, **what: Any) -> None:
+    def announce(self, note_type: str, **what: Any) -> None:
         """Send a note to all other ranks."""
-        text = json.dumps({"kind": kind, "rank": self._transport.rank, **what})
+        text = json.dumps({"kind": note_type, "rank": self._transport.rank, **what})
         for peer in self._others:
             self._transport.note(peer, text)
 

@@ -79,8 +79,8 @@ class MpiTransport(Transport):
     def source_of(self, tag: int) -> int | None:
         """See `Transport.source_of`."""
         status = self._mpi.Status()
-        found = self._world.Iprobe(self._mpi.ANY_SOURCE, tag, status)
-        return status.Get_source() if found else None
+        arrived = self._world.Iprobe(self._mpi.ANY_SOURCE, tag, status)
+        return status.Get_source() if arrived else None
 
     def prepare(self, sends: Sequence[Part], receives: Sequence[Part], tag: int) -> Exchange:
         """See `Transport.prepare`."""
@@ -102,13 +102,13 @@ class MpiTransport(Transport):
 
     def notes(self) -> list[str]:
         """See `Transport.notes`."""
-        found: list[str] = []
+        texts: list[str] = []
         status = self._mpi.Status()
         while self._beside.Iprobe(self._mpi.ANY_SOURCE, _NOTE_TAG, status):
             data = bytearray(status.Get_count(self._mpi.BYTE))
             self._beside.Recv((data, self._mpi.BYTE), status.Get_source(), _NOTE_TAG)
-            found.append(data.decode())
-        return found
+            texts.append(data.decode())
+        return texts
 
     def close(self) -> None:
         """End MPI for this process; waits for the other ranks to do so, too."""

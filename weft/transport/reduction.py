@@ -26,17 +26,17 @@ def check_reduction(name: str, dtype: Any) -> None:
     """
     if name not in REDUCTIONS:
         raise ArgumentError(f"expected one of {', '.join(REDUCTIONS)}, got {name!r}")
-    kind = as_dtype(dtype)
-    if name == "mean" and not kind.is_inexact:
-        raise DTypeError(f"mean: expected floating elements, got {kind}")
-    if name in ("band", "bor", "bxor") and kind.is_inexact:
-        raise DTypeError(f"{name}: expected integers, got {kind}")
+    element_type = as_dtype(dtype)
+    if name == "mean" and not element_type.is_inexact:
+        raise DTypeError(f"mean: expected floating elements, got {element_type}")
+    if name in ("band", "bor", "bxor") and element_type.is_inexact:
+        raise DTypeError(f"{name}: expected integers, got {element_type}")
 
 
 def is_plain(dtype: Any) -> bool:
     """Whether one NumPy call reduces two arrays; float16 and bfloat16 are summed in float32."""
-    kind = as_dtype(dtype)
-    return not (kind.is_inexact and kind.size == 2)
+    element_type = as_dtype(dtype)
+    return not (element_type.is_inexact and element_type.size == 2)
 
 
 def reduced(rows: list[Array], name: str, out: Array, count: int | None = None) -> None:
@@ -56,9 +56,9 @@ class Tree:
     """
 
     def __init__(self, rows: list[Array], name: str, count: int | None = None) -> None:
-        kind = as_dtype(rows[0].dtype)
+        element_type = as_dtype(rows[0].dtype)
         self._given = rows
-        self._halves = not is_plain(kind.numpy)
+        self._halves = not is_plain(element_type.numpy)
         self._rows = [np.empty(r.shape, np.float32) for r in rows] if self._halves else rows
         self._function = REDUCTIONS[name]
         self._pairs = _pairs(self._rows)
@@ -89,11 +89,11 @@ class Tree:
 
 def _pairs(rows: list[Array]) -> list[tuple[Array, Array]]:
     """The pairs to add, in order."""
-    found: list[tuple[Array, Array]] = []
+    pairs: list[tuple[Array, Array]] = []
     while len(rows) > 1:
-        found += zip(rows[::2], rows[1::2], strict=False)
+        pairs += zip(rows[::2], rows[1::2], strict=False)
         rows = rows[::2]
-    return found
+    return pairs
 
 
 def zeros_for(name: str, dtype: Any, size: int) -> Zeros | None:

@@ -45,7 +45,7 @@ class CallSequence:
     def __init__(self, calls: Sequence[tuple[int, Planned]]) -> None:
         groups = dict.fromkeys([group for group, _ in calls])
         self.of: Final = {g: tuple([c for group, c in calls if group == g]) for g in groups}
-        self.digests: Final = {g: [c.digest for c in found] for g, found in self.of.items()}
+        self.digests: Final = {g: [c.digest for c in calls] for g, calls in self.of.items()}
         self.told_in: object = None  # the monitor that has announced it
 
 
@@ -103,23 +103,23 @@ class CallLog:
             self._next.clear()
             self._runs.clear()
 
-    def announced(self, found: Announced) -> None:
+    def announced(self, announcement: Announced) -> None:
         """Record another rank's announcement."""
-        self._announced.append(found)
+        self._announced.append(announcement)
 
     def differences(self) -> list[Difference]:
         """The first call of each announcement that differs from this rank's."""
-        found: list[Difference] = []
+        different: list[Difference] = []
         kept: list[Announced] = []
         with self._lock:
             for each in self._announced:
                 difference = self._compared(each)
                 if difference is not None:
-                    found.append(difference)
+                    different.append(difference)
                 elif self._next.get(each.group, self._first) < each.start + len(each.digests):
                     kept.append(each)  # this rank has not made this call yet
         self._announced = kept
-        return found
+        return different
 
     def _compared(self, told: Announced) -> Difference | None:
         for run in self._runs.get(told.group, ()):

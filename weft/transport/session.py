@@ -219,10 +219,10 @@ _hooked: Final[list[Any]] = []
 
 
 def _on_exception(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    error_type: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
     """Print an uncaught exception as usual, then tell the other ranks."""
-    _hooked[0](kind, error, trace)
+    _hooked[0](error_type, error, trace)
     session = current()
     if session is not None:
         session.fail(error)

@@ -30,14 +30,14 @@ def all_reduce(
     """Reduce arrays of one type over the members into each member's `outs`, which may be `xs`."""
     x = xs[0]
     key = what, name, x.dtype, x.shape if len(xs) == 1 else tuple([x.shape for x in xs])
-    found = group.prepared.get(key)
-    if found is None:
+    prepared = group.prepared.get(key)
+    if prepared is None:
         if len(group.prepared) >= MOST_KEPT:
             group.prepared.clear()
             channel.made.clear()
-        kind = Reduction if _is_read_whole(group, xs) else ReductionInParts
-        found = group.prepared[key] = kind(group, channel, xs, name, what)
-    found.run(xs, outs)
+        reduction_class = Reduction if _is_read_whole(group, xs) else ReductionInParts
+        prepared = group.prepared[key] = reduction_class(group, channel, xs, name, what)
+    prepared.run(xs, outs)
 
 
 def native_call(

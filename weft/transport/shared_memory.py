@@ -53,9 +53,9 @@ def share(transport: Transport, timeout: float, native: Native) -> SharedMemory:
     world = Group(transport, range(transport.size), START, timeout)
     own = _file()
     told = json.dumps([_host(), os.getpid(), own]).encode()
-    found = [json.loads(text) for text in all_gather_bytes(world, told, "hosts of ranks")]
+    hosts = [json.loads(text) for text in all_gather_bytes(world, told, "hosts of ranks")]
     maps: dict[int, Array] = {}
-    for rank, (host, process, file) in enumerate(found):
+    for rank, (host, process, file) in enumerate(hosts):
         memory = _mapped(process, file) if host == _host() and own >= 0 <= file else None
         if memory is not None:
             maps[rank] = memory
@@ -90,8 +90,8 @@ def _mapped(process: int, file: int) -> Array | None:
 
 def _host() -> list[str]:
     """An identity of the host: its boot and its namespaces, which differ between containers."""
-    found: list[str] = []
+    words: list[str] = []
     with contextlib.suppress(OSError):
-        found.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
-        found += [os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "net")]
-    return found
+        words.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
+        words += [os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "net")]
+    return words

@@ -212,15 +212,15 @@ class ReductionInParts(Reduction):
 def _rounds(sizes: Sequence[int], itemsize: int) -> list[tuple[list[_Segment], int]]:
     """The segments of arrays of these sizes in each round, as of one long array."""
     room = (SLOT_BYTES if sum(sizes) * itemsize <= SLOT_BYTES else ROUND_BYTES) // itemsize
-    found: list[tuple[list[_Segment], int]] = [([], 0)]
+    rounds: list[tuple[list[_Segment], int]] = [([], 0)]
     for array, size in enumerate(sizes):
         begin = 0
         while begin < size:
-            if found[-1][1] == room:
-                found.append(([], 0))
-            segments, place = found[-1]
+            if rounds[-1][1] == room:
+                rounds.append(([], 0))
+            segments, place = rounds[-1]
             end = min(size, begin + room - place)
             segments.append(_Segment(array, begin, end, place))
-            found[-1] = segments, place + end - begin
+            rounds[-1] = segments, place + end - begin
             begin = end
-    return found
+    return rounds

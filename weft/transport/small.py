@@ -50,14 +50,14 @@ class SmallReduction:
 def small_reduction(group: Group, x: Array, name: str, what: str) -> SmallReduction:
     """The group's all-reduce for arrays of the type and shape of `x`, made once."""
     key = what, name, x.dtype, x.shape
-    found = group.prepared.get(key)
-    if found is None:
+    prepared = group.prepared.get(key)
+    if prepared is None:
         if len(group.prepared) >= MOST_KEPT:
             for old in group.prepared.values():
                 old.exchange.close()
             group.prepared.clear()
-        found = group.prepared[key] = SmallReduction(group, x, name, what)
-    return found
+        prepared = group.prepared[key] = SmallReduction(group, x, name, what)
+    return prepared
 
 
 def is_small(group: Group, size: int, most: int) -> bool:

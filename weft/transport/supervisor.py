@@ -196,15 +196,15 @@ class _Rank:
 
 def mapped(pid: int) -> set[str]:
     """The names of MPI's memory that a process has mapped or opened."""
-    found: set[str] = set()
+    paths: set[str] = set()
     with contextlib.suppress(OSError):
         for entry in os.scandir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
-                found.add(os.readlink(entry.path))
+                paths.add(os.readlink(entry.path))
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as lines:
-            found.update(line[line.find("/") :].rstrip("\n") for line in lines if "/" in line)
+            paths.update(line[line.find("/") :].rstrip("\n") for line in lines if "/" in line)
     prefixes = tuple(f"{MEMORY}/{name}" for name in _NAMES)
-    made = [path for path in found if path.startswith(prefixes) and " " not in path]
+    made = [path for path in paths if path.startswith(prefixes) and " " not in path]
     return {path[len(MEMORY) + 1 :] for path in made}  # a path with a space is of a deleted file
 
 
@@ -213,10 +213,10 @@ def _watch_memory() -> int:
     if sys.platform != "linux":
         return -1
     libc = ctypes.CDLL(None)
-    found = int(libc.inotify_init1(os.O_CLOEXEC))
-    if found >= 0:
-        libc.inotify_add_watch(found, MEMORY.encode(), _IN_OPEN | _IN_CREATE)
-    return found
+    watch = int(libc.inotify_init1(os.O_CLOEXEC))
+    if watch >= 0:
+        libc.inotify_add_watch(watch, MEMORY.encode(), _IN_OPEN | _IN_CREATE)
+    return watch
 
 
 def clean(pid: int, names: set[str]) -> None:
@@ -230,7 +230,7 @@ def clean(pid: int, names: set[str]) -> None:
 
 def _pass_signals(rank: _Rank) -> None:
     for number in _PASSED_ON:
-        signal.signal(number, lambda found, _: rank.send(found))
+        signal.signal(number, lambda signum, _: rank.send(signum))
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
 

@@ -7,8 +7,11 @@ sum when stored. Columns behind a causal band's last query are skipped.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
 from weft.codegen import vecmath
-from weft.codegen.attention.nest import Nest, Panels
+from weft.codegen.attention.nest import Coming, Layout, Nest, Packed, Panels, placed
 from weft.codegen.attention.problem import Attention, attention_of, band_rows, row_tile, score_tile
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import scaled, smaller
@@ -32,97 +35,122 @@ def flash_attention(group: Group, target: Target) -> tuple[Launch, ...]:
     problem = attention_of(node)
     if not problem.heads * problem.queries:
         return ()
-    nest = _Forward(problem, target)
-    ir = nest.ir()
-    scratch = Scratch(nest.used, per_thread=True)
+    layout = _Layout(problem, target)
+    scratch = Scratch(layout.used, per_thread=True)
     args = (*node.data_inputs, scratch, *node.outputs)
     moved = problem.elements * problem.dtype.size
-    kernel = Kernel(f"attention_{problem.label}", ir)
+    kernel = Kernel(f"attention_{problem.label}", _Forward(layout).text())
     return (
-        Launch(kernel, args, (3, 4, 5), nest.chunks, flops=problem.flops(2), bytes=moved),
+        Launch(kernel, args, (3, 4, 5), layout.heads.chunks, flops=problem.flops(2), bytes=moved),
     )  # fmt: skip
 
 
-class _Forward(Nest):
+class _Layout(Layout):
     def __init__(self, problem: Attention, target: Target) -> None:
         super().__init__(problem, target)
         p = problem
-        self.tile = score_tile(p, target, p.width)
-        self.band = band_rows(p.queries, self.tile)
-        self.out = row_tile(self.band, p.depth, self.dtype, target)
-        self.keys = Panels(self.stored, self.tile, self.steps(p.width), p.keys, turned=True)
-        self.values = Panels(self.stored, self.out, p.keys, p.depth)
-        self.pitch = self.keys.count * self.tile.columns + self.lanes
-        self.by_q, self.by_k, self.by_v, self.by_y = p.places[:4]
-        self.places = [
-            self.reserve(size)
-            for size in (
-                self.keys.bytes, self.values.bytes, self.band * self.pitch * self.size,
-                self.band * self.size, self.band * p.width * self.size if self.widens else 0,
-            )
-        ]  # fmt: skip
+        self.tile: Final = score_tile(p, target, p.width)
+        self.band: Final = band_rows(p.queries, self.tile)
+        self.out: Final = row_tile(self.band, p.depth, self.dtype, target)
+        self.keys: Final = Panels(self.stored, self.tile, self.steps(p.width), p.keys, turned=True)
+        self.values: Final = Panels(self.stored, self.out, p.keys, p.depth)
+        self.pitch: Final = self.keys.count * self.tile.columns + self.lanes
+        scores, wide = self.band * self.pitch * self.size, self.band * p.width * self.size
+        places, self.used = placed([
+            self.keys.bytes, self.values.bytes, scores, self.band * self.size,
+            wide if self.widens else 0,
+        ])  # fmt: skip
+        self.keys_at, self.values_at, self.scores_at, self.factors_at, self.queries_at = places
 
-    def ir(self) -> str:
+
+@dataclass(frozen=True)
+class _Head:
+    """The registers of a head."""
+
+    q: Reg
+    y: Reg
+    sums: Reg  # logarithms
+    keys: Packed
+    values: Packed
+    scores: Reg
+    factors: Reg
+    coming: Coming
+
+
+class _Forward(Nest):
+    def __init__(self, layout: _Layout) -> None:
+        super().__init__(layout, 3, layout.used)
+        self.layout: Final = layout
+
+    def text(self) -> str:
         """The kernel; arguments q, k, v, scratch, y, logarithms of sums."""
-        b, p = self.b, self.problem
-        with self.heads(3) as head:
-            self.keys.base, self.values.base, self.scores, self.factors = (
-                b.offset(self.own, place) for place in self.places[:4]
+        b, p, layout = self.b, self.problem, self.layout
+        by_q, by_k, by_v, by_y = p.places[:4]
+        with layout.heads.loop(b) as number:
+            keys, values, scores, factors = (
+                b.offset(self.own, place)
+                for place in (layout.keys_at, layout.values_at, layout.scores_at, layout.factors_at)
             )
-            q, k, v = (self.matrix(slot, head, p.places[slot]) for slot in range(3))
-            self.y = self.matrix(4, head, self.by_y)
+            q, k, v = (
+                self.matrix(slot, number, place) for slot, place in enumerate((by_q, by_k, by_v))
+            )
+            y = self.matrix(4, number, by_y)
             columns = (p.width, p.width, p.depth)
-            self.expect(head, list(zip(range(3), p.places[:3], columns, strict=True)))
-            self.sums = self.vector(5, head, p.queries)
-            self.keys.copy(b, k, self.by_k.row, self.target)
-            self.values.copy(b, v, self.by_v.row, self.target)
-            with b.loop(0, ceil_div(p.queries, self.band)) as loop:
-                row = smaller(b, b.mul(loop.index, self.band), p.queries - self.band)
-                self._band(q, row)
+            coming = self.coming(number, list(zip(range(3), p.places[:3], columns, strict=True)))
+            head = _Head(
+                q, y, self.vector(5, number, p.queries), Packed(layout.keys, keys),
+                Packed(layout.values, values), scores, factors, coming,
+            )  # fmt: skip
+            head.keys.copy(b, k, by_k.row, self.target)
+            head.values.copy(b, v, by_v.row, self.target)
+            with b.loop(0, ceil_div(p.queries, layout.band)) as loop:
+                row = smaller(b, b.mul(loop.index, layout.band), p.queries - layout.band)
+                self._band(head, row)
         return b.module()
 
-    def _band(self, q: Reg, row: Reg) -> None:
+    def _band(self, head: _Head, row: Reg) -> None:
         """The queries from `row` on."""
-        b, p, tile = self.b, self.problem, self.tile
-        limit = self.visible(b.add(row, self.band - 1))  # columns that the band attends to
+        b, p, layout = self.b, self.problem, self.layout
+        tile, by_q, by_y = layout.tile, p.places[0].row, p.places[3].row
+        limit = self.visible(b.add(row, layout.band - 1))  # columns that the band attends to
         panels = b.binary("udiv", b.add(limit, tile.columns - 1), integer(tile.columns))
-        band = self.band_of(q, row, (self.band, p.width), self.by_q.row, self.places[4])
-        steps = self.steps(p.width)
+        band = self.band_of(head.q, row, (layout.band, p.width), by_q, layout.queries_at)
+        steps = layout.steps(p.width)
 
         def scores(first: Reg, _: Reg) -> None:
             left = self.left(band, first)
-            line = self.at(self.scores, first, self.pitch)
+            line = self.at(head.scores, first, layout.pitch)
             with b.loop(0, panels, at_least_once=True) as loop:
-                sums = self.product(tile, left, self.keys.right(b, loop.index, integer(0)), steps)
+                sums = self.product(tile, left, head.keys.right(b, loop.index, integer(0)), steps)
                 to = scaled(b, line, loop.index, tile.columns, self.size)
-                self.store(sums, to, self.pitch, self.dtype)
+                self.store(sums, to, layout.pitch, self.dtype)
 
-        self.rows(tile, self.band, scores)
-        whole = self.band - self.band % TOGETHER
-        for begin, end, step in ((0, whole, TOGETHER), (whole, self.band, 1)):
+        self.rows(tile, layout.band, scores)
+        whole = layout.band - layout.band % TOGETHER
+        for begin, end, step in ((0, whole, TOGETHER), (whole, layout.band, 1)):
             with b.loop(begin, end, step) as loop:
                 first = b.add(row, loop.index)
                 for i in range(step):
-                    self.ask(b.add(first, i))
-                    self.ask_row(self.line(self.y, b.add(first, i), self.by_y.row), p.depth, True)
-                self._softmax(loop.index, first, limit, step)
+                    self.ask(head.coming, b.add(first, i))
+                    self.ask_row(self.line(head.y, b.add(first, i), by_y), p.depth, True)
+                self._softmax(head, loop.index, first, limit, step)
 
         def values(first: Reg, _: Reg) -> None:
-            left = self.at(self.scores, first, self.pitch), self.pitch * self.size, self.size
-            line = self.line(self.y, b.add(row, first), self.by_y.row)
-            with b.loop(0, self.values.count) as loop:
-                sums = self.product(
-                    self.out, left, self.values.right(b, loop.index, integer(0)), limit
-                )
-                to = scaled(b, line, loop.index, self.out.columns, self.stored.size)
-                self.store(sums, to, self.by_y.row, self.stored, self.at(self.factors, first, 1))
+            left = self.at(head.scores, first, layout.pitch), layout.pitch * self.size, self.size
+            line = self.line(head.y, b.add(row, first), by_y)
+            with b.loop(0, layout.values.count) as loop:
+                right = head.values.right(b, loop.index, integer(0))
+                sums = self.product(layout.out, left, right, limit)
+                to = scaled(b, line, loop.index, layout.out.columns, self.stored.size)
+                self.store(sums, to, by_y, self.stored, self.at(head.factors, first, 1))
 
-        self.rows(self.out, self.band, values)
+        self.rows(layout.out, layout.band, values)
 
-    def _softmax(self, index: Reg, row: Reg, limit: Reg, together: int) -> None:
+    def _softmax(self, head: _Head, index: Reg, row: Reg, limit: Reg, together: int) -> None:
         """Turns lines of scores from `index` on into exponentials, factors, and log-sum-exps."""
         b, dtype = self.b, self.dtype
-        lines = [self.at(self.scores, b.add(index, i), self.pitch) for i in range(together)]
+        pitch = self.layout.pitch
+        lines = [self.at(head.scores, b.add(index, i), pitch) for i in range(together)]
         seen = [self.visible(b.add(row, i)) for i in range(together)]
         count = self.vectors(seen[-1])
         lows = [constant(float("-inf"), self.type)] * together
@@ -151,7 +179,7 @@ class _Forward(Nest):
         with b.interleaved() as next_run:
             for i, (top, vector) in enumerate(zip(tops, loop.results, strict=True)):
                 next_run()
-                self._finish(b.add(index, i), b.add(row, i), top, vector)
+                self._finish(head, b.add(index, i), b.add(row, i), top, vector)
 
     def _top(self, largest: Reg) -> Reg:
         """The largest lane, or 0 if everything is masked."""
@@ -160,12 +188,12 @@ class _Forward(Nest):
         none = b.compare("fcmp oeq", top, constant(float("-inf"), self.scalar))
         return choose(b, none, constant(0, self.scalar), top)
 
-    def _finish(self, index: Reg, row: Reg, top: Reg, sums: Reg) -> None:
+    def _finish(self, head: _Head, index: Reg, row: Reg, top: Reg, sums: Reg) -> None:
         """Stores the factor of a line and the log of its sum."""
         b = self.b
         total = across(b, "add", self.dtype, sums)
         total = combine(b, "maximum", self.dtype, total, constant(1, self.scalar))
         factor = b.binary("fdiv", constant(1, self.scalar), total)
-        b.store(factor, self.at(self.factors, index, 1), self.size)
+        b.store(factor, self.at(head.factors, index, 1), self.size)
         log = b.binary("fadd", top, vecmath.log(b, total))
-        b.store(log, self.at(self.sums, row, 1), self.size)
+        b.store(log, self.at(head.sums, row, 1), self.size)

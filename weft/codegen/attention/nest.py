@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
 
 from weft.codegen import vecmath
 from weft.codegen.attention.problem import Attention, Place, in_pairs
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
+from weft.codegen.chunk import shared
 from weft.codegen.contraction.emit import copy_run, fixed, scaled, smaller, subtract, write
 from weft.codegen.contraction.panel import RightPanel, right_bytes
 from weft.codegen.contraction.product import Product
@@ -20,15 +24,19 @@ from weft.host.memory import LINE
 from weft.ir.dtype import DType
 from weft.ir.extent import assume, multiple
 
-CHUNKS = 64
-"""Maximum number of chunks: even shares for any number of threads up to 16."""
-
 
 def lines(size: int) -> int:
     """Bytes, rounded up to whole cache lines."""
     return ceil_div(size, LINE) * LINE
 
 
+def placed(sizes: Sequence[int]) -> tuple[list[int], int]:
+    """Where the parts of a thread's scratch begin, and the bytes of all."""
+    ends = list(itertools.accumulate(map(lines, sizes)))
+    return [0, *ends[:-1]], ends[-1]
+
+
+@dataclass(frozen=True)
 class Panels:
     """An operand packed into panels of a tile's columns, each of `steps` runs.
 
@@ -36,82 +44,111 @@ class Panels:
     of pairs the steps are pairs as well, and adjacent, so it is transposed.
     """
 
-    def __init__(
-        self, dtype: DType, tile: Tile, steps: int, columns: int, turned: bool = False
-    ) -> None:
-        self.dtype = tile.dtype if tile.pairs else dtype
-        self.tile = tile
-        self.steps = steps
-        self.columns = columns
-        self.turned = turned
-        self.count = ceil_div(columns, tile.columns)
-        self.each = lines(right_bytes(tile, steps))
-        self.bytes = self.each * self.count
-        self.base: Reg
+    stored: DType
+    tile: Tile
+    steps: int
+    columns: int
+    turned: bool = False
+
+    @cached_property
+    def count(self) -> int:
+        """How many panels there are."""
+        return ceil_div(self.columns, self.tile.columns)
+
+    @cached_property
+    def each(self) -> int:
+        """Bytes of a panel."""
+        return lines(right_bytes(self.tile, self.steps))
+
+    @cached_property
+    def bytes(self) -> int:
+        """Bytes of all panels."""
+        return self.each * self.count
+
+
+class Packed(NamedTuple):
+    """Panels, and where they are."""
+
+    panels: Panels
+    base: Reg
 
     def copy(self, b: Builder, source: Reg, row: int, target: Target) -> None:
         """Packs from `source`, whose rows are `row` elements apart."""
-        tile = self.tile
+        panels, tile = self.panels, self.panels.tile
+        dtype = tile.dtype if tile.pairs else panels.stored
         row = row // 2 if tile.pairs else row
-        step, column = (1, row) if self.turned else (row, 1)
-        product = Product(1, 1, 1, 1, 1, step, column, self.dtype, pairs=tile.pairs)
-        narrow = not multiple(self.columns, tile.columns)
+        step, column = (1, row) if panels.turned else (row, 1)
+        product = Product(1, 1, 1, 1, 1, step, column, dtype, pairs=tile.pairs)
+        narrow = not multiple(panels.columns, tile.columns)
         panel = RightPanel(b, tile, product, narrow, target)
-        with b.loop(0, self.count) as loop:
+        with b.loop(0, panels.count) as loop:
             first = b.mul(loop.index, tile.columns)
             panel.copy(
-                scaled(b, source, first, column, self.dtype.size),
+                scaled(b, source, first, column, dtype.size),
                 self.at(b, loop.index, integer(0)),
-                integer(self.steps),
+                integer(panels.steps),
                 (integer(step), integer(column)),
-                subtract(b, integer(self.columns), first),
+                subtract(b, integer(panels.columns), first),
             )
 
     def at(self, b: Builder, panel: Reg, step: Reg) -> Reg:
         """The address of a panel's run number `step`."""
-        start = scaled(b, self.base, panel, self.each, 1)
-        return scaled(b, start, step, self.tile.columns, self.tile.dtype.size)
+        tile = self.panels.tile
+        start = scaled(b, self.base, panel, self.panels.each, 1)
+        return scaled(b, start, step, tile.columns, tile.dtype.size)
 
     def right(self, b: Builder, panel: Reg, step: Reg) -> Right:
         """The panel from run `step` on, as the microkernel's operand."""
-        return Right(self.at(b, panel, step), self.tile.columns * self.tile.dtype.size)
+        tile = self.panels.tile
+        return Right(self.at(b, panel, step), tile.columns * tile.dtype.size)
+
+
+class Layout:
+    """What is known before a kernel is written; subclasses add tiles, panels and scratch."""
+
+    def __init__(self, problem: Attention, target: Target) -> None:
+        self.problem: Final = problem
+        self.target: Final = target
+        self.stored: Final = problem.dtype
+        self.dtype: Final = problem.accumulator
+        self.size: Final = self.dtype.size
+        self.pairs: Final = in_pairs(problem, target)
+        self.widens: Final = self.stored is not self.dtype and not self.pairs
+        self.lanes: Final = target.lanes(self.size)
+        self.heads: Final = shared(problem.heads)
+
+    def steps(self, columns: int) -> int:
+        """Steps of a sum over columns of two arguments."""
+        return columns // 2 if self.pairs else columns
+
+
+Coming = Sequence[tuple[Reg, Place, int]]
+"""Matrices of the next head, their places and columns."""
 
 
 class Nest:
-    """One kernel under construction; a work item is a head."""
+    """Writes a kernel; a work item is a head.
 
-    def __init__(self, problem: Attention, target: Target) -> None:
-        self.problem = problem
-        self.target = target
-        self.stored = problem.dtype
-        self.dtype = problem.accumulator
-        self.size = self.dtype.size
-        self.pairs = in_pairs(problem, target)
-        self.widens = self.stored is not self.dtype and not self.pairs
-        self.lanes = target.lanes(self.size)
-        self.scalar = "float" if self.size == 4 else "double"
-        self.type = vector(self.scalar, self.lanes)
-        self.group = ceil_div(problem.heads, CHUNKS)
-        self.chunks = ceil_div(problem.heads, self.group)
-        self.used = 0  # bytes of scratch per thread
-        self.b: Builder = kernel_builder()
-        self.own: Reg
-        self.coming: list[tuple[Reg, Place, int]] = []
+    Args:
+        scratch: the scratch's argument slot.
+        used: bytes of scratch of a thread.
+    """
 
-    def reserve(self, size: int) -> int:
-        """Reserves a part of the thread's scratch."""
-        place, self.used = self.used, self.used + lines(size)
-        return place
-
-    @contextmanager
-    def heads(self, scratch: int) -> Iterator[Reg]:
-        """The heads of this call; `scratch` is the argument slot of the scratch."""
-        b = self.b
-        self.own = b.offset(b.argument(scratch), b.mul(b.params[3], self.used))
-        first = b.mul(b.params[1], self.group)
-        last = smaller(b, b.mul(b.params[2], self.group), self.problem.heads)
-        with b.loop(first, last) as loop:
-            yield loop.index
+    def __init__(self, layout: Layout, scratch: int, used: int) -> None:
+        self.problem: Final = layout.problem
+        self.target: Final = layout.target
+        self.stored: Final = layout.stored
+        self.dtype: Final = layout.dtype
+        self.size: Final = layout.size
+        self.pairs: Final = layout.pairs
+        self.widens: Final = layout.widens
+        self.lanes: Final = layout.lanes
+        self.scalar: Final = "float" if self.size == 4 else "double"
+        self.type: Final = vector(self.scalar, self.lanes)
+        self.b: Final = kernel_builder()
+        self.own: Final = self.b.offset(
+            self.b.argument(scratch), self.b.mul(self.b.params[3], used)
+        )
 
     def matrix(self, slot: int, head: Reg, place: Place) -> Reg:
         """The address of a head's matrix in an argument."""
@@ -124,17 +161,17 @@ class Nest:
             return scaled(b, base, number, place.width, size)
         return scaled(b, base, head, place.batch, size)
 
-    def expect(self, head: Reg, operands: Sequence[tuple[int, Place, int]]) -> None:
-        """Tells `ask` the next head's matrices: argument slots, places and columns."""
+    def coming(self, head: Reg, operands: Sequence[tuple[int, Place, int]]) -> Coming:
+        """The next head's matrices, given their argument slots, places and columns."""
         last = self.problem.heads - 1
         head = smaller(self.b, self.b.add(head, 1), last)
-        self.coming = [(self.matrix(slot, head, at), at, n) for slot, at, n in operands]
+        return [(self.matrix(slot, head, at), at, n) for slot, at, n in operands]
 
-    def ask(self, row: Reg) -> None:
+    def ask(self, coming: Coming, row: Reg) -> None:
         """Prefetches a row of everything that the next head reads: rows of adjacent heads are short
         runs, which the hardware prefetcher does not recognize.
         """
-        for matrix, place, columns in self.coming:
+        for matrix, place, columns in coming:
             self.ask_row(self.line(matrix, row, place.row), columns)
 
     def ask_row(self, line: Reg, columns: int, write: bool = False) -> None:
@@ -181,10 +218,6 @@ class Nest:
         size = self.stored.size if self.pairs else self.size
         step = 2 * size if self.pairs else size
         return scaled(self.b, start, row, pitch, size), pitch * size, step
-
-    def steps(self, columns: int) -> int:
-        """Steps of a sum over columns of two arguments."""
-        return columns // 2 if self.pairs else columns
 
     def rows(self, tile: Tile, count: int, body: Callable[[Reg, Reg], None]) -> None:
         """Tiles that cover `count` rows, as first row and number; the last one starts early."""

@@ -11,6 +11,7 @@ from math import prod
 
 from weft.codegen import vecmath
 from weft.codegen.builder import Reg, constant, integer, kernel_builder, vector
+from weft.codegen.chunk import shared
 from weft.codegen.contraction.dot import add_lanes
 from weft.codegen.contraction.emit import read, scaled, smaller, subtract, write
 from weft.codegen.contraction.tile import ceil_div
@@ -25,8 +26,6 @@ from weft.ir.shape import known
 from weft.passes.group import Group
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
-CHUNKS = 64
-"""Maximum number of chunks: even shares for any number of threads up to 16."""
 TOGETHER = 8
 """Vectors of a result that are summed at the same time."""
 
@@ -69,8 +68,8 @@ def query_attention(group: Group, target: Target) -> tuple[Launch, ...]:
     rows = float(problem.heads * problem.keys * (problem.width + problem.depth))
     return (
         Launch(
-            Kernel(name, kernel.ir(first)), args, (first, first + 1, first + 2), kernel.chunks,
-            flops=2 * rows, bytes=rows * problem.dtype.size,
+            Kernel(name, kernel.ir(first)), args, (first, first + 1, first + 2),
+            kernel.heads.chunks, flops=2 * rows, bytes=rows * problem.dtype.size,
         ),
     )  # fmt: skip
 
@@ -94,8 +93,7 @@ class _Kernel:
         self.bytes = self.lanes * self.size  # of a vector
         self.blocks = ceil_div(problem.keys, self.lanes)
         self.pitch = self.blocks * self.bytes  # of a thread's scores
-        self.group = ceil_div(problem.heads, CHUNKS)
-        self.chunks = ceil_div(problem.heads, self.group)
+        self.heads = shared(problem.heads)
         self.ahead = int(problem.keys) * problem.depth * self.stored.size <= target.l2 // 2
         self.low = constant(float("-inf"), self.type)
         self.zero = constant(0, self.type)
@@ -108,10 +106,8 @@ class _Kernel:
         self.dots = b.emit("ptr", f"alloca [{self.lanes} x {self.type}], align 64")
         self.sums = b.emit("ptr", f"alloca [{p.depth // self.lanes} x {self.type}], align 64")
         self.scores = b.offset(b.argument(scratch), b.mul(b.params[3], self.pitch))
-        first = b.mul(b.params[1], self.group)
-        last = smaller(b, b.mul(b.params[2], self.group), p.heads)
-        with b.loop(first, last) as loop:
-            self._head(loop.index, b.argument(scratch + 1), b.argument(scratch + 2))
+        with self.heads.loop(b) as head:
+            self._head(head, b.argument(scratch + 1), b.argument(scratch + 2))
         return b.module()
 
     def _head(self, head: Reg, y: Reg, logs: Reg) -> None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
+from weft.codegen.chunk import shared
 from weft.codegen.contraction.emit import divide, first, read, scaled, smaller, subtract, without
 from weft.codegen.contraction.matrices import matrices
 from weft.codegen.contraction.plan import chunks_of
 from weft.codegen.contraction.product import Product
-from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.transpose import shuffle, transpose
 from weft.codegen.microkernel import first_lanes, fma
@@ -70,8 +71,7 @@ class _Dot:
         self.steps = ceil_div(product.k, self.lanes)
         self.down = ceil_div(product.m, self.rows)
         self.across = ceil_div(product.n, self.columns)
-        self.items = product.count * self.down * self.across
-        self.group = ceil_div(self.items, chunks_of(product))
+        self.items = shared(product.count * self.down * self.across, chunks_of(product))
 
     def launches(self, x: Value, y: Value) -> tuple[Launch, ...]:
         args: list[Argument] = [x, y]
@@ -79,16 +79,13 @@ class _Dot:
         if self.copied:
             writes.append(len(args))
             args.append(Scratch(self._pitch() * self.columns, per_thread=True))
-        at = len(args)
-        writes.extend(at + i for i in self.sink.writes)
-        inplace = tuple((at + i, at + j) for i, j in self.sink.inplace)
-        kernel = Kernel(f"matmul_dot_{self.product.label}", self._ir(at))
+        product = self.product
+        kernel = Kernel(f"matmul_dot_{product.label}", self._ir(len(args)))
         return (
-            Launch(
-                kernel, (*args, *self.sink.values), tuple(writes), ceil_div(self.items, self.group),
-                inplace, self.product.flops, self.product.bytes,
+            launch_into(
+                self.sink, kernel, args, writes, self.items.chunks, product.flops, product.bytes
             ),
-        )  # fmt: skip
+        )
 
     def _pitch(self) -> int:
         """Bytes between columns of the copied y: whole vectors plus a spare cache line."""
@@ -103,10 +100,8 @@ class _Dot:
             size = self._pitch() * self.columns
             self.own = b.offset(b.argument(2), b.mul(b.params[3], size))
             self._copy()
-        start = b.mul(b.params[1], self.group)
-        last = smaller(b, b.mul(b.params[2], self.group), self.items)
-        with b.loop(start, last) as loop:
-            self._item(loop.index)
+        with self.items.loop(b) as item:
+            self._item(item)
         return b.module()
 
     def _copy(self) -> None:

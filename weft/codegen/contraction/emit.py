@@ -25,8 +25,9 @@ def smaller(b: Builder, x: Reg, y: Reg | int) -> Reg:
     return b.call("i64", "llvm.smin.i64", (x, y))
 
 
-def larger(b: Builder, x: Reg, y: Reg) -> Reg:
+def larger(b: Builder, x: Reg, y: Reg | int) -> Reg:
     """The maximum of two `i64`."""
+    y = integer(y) if isinstance(y, int) else y
     p, q = fixed(x), fixed(y)
     if p is not None and q is not None:
         return integer(max(p, q))

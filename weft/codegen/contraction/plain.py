@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
-from weft.codegen.contraction.emit import divide, scaled, smaller
+from weft.codegen.chunk import Items, shared
+from weft.codegen.contraction.emit import divide, scaled
 from weft.codegen.contraction.matrices import matrices
 from weft.codegen.contraction.plan import chunks_of
 from weft.codegen.contraction.product import Product
-from weft.codegen.contraction.sink import Sink
-from weft.codegen.contraction.tile import ceil_div
+from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.target import Target
 from weft.ir.node import Value
 from weft.passes.launch import Kernel, Launch
@@ -18,27 +18,18 @@ def launch_plain(
     product: Product, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
     """The launch of an integer matmul: one item is one row of the output."""
-    items = product.count * product.m
-    group = ceil_div(items, chunks_of(product))
-    kernel = Kernel(f"matmul_{product.label}", _ir(product, target, sink, items, group))
-    return (
-        Launch(
-            kernel, (*operands, *sink.values), tuple(2 + i for i in sink.writes),
-            ceil_div(items, group), tuple((2 + i, 2 + j) for i, j in sink.inplace),
-            product.flops, product.bytes,
-        ),
-    )  # fmt: skip
+    rows = shared(product.count * product.m, chunks_of(product))
+    kernel = Kernel(f"matmul_{product.label}", _ir(product, target, sink, rows))
+    return (launch_into(sink, kernel, operands, (), rows.chunks, product.flops, product.bytes),)
 
 
-def _ir(product: Product, target: Target, sink: Sink, items: int, group: int) -> str:
+def _ir(product: Product, target: Target, sink: Sink, rows: Items) -> str:
     b = kernel_builder()
     x, y = b.argument(0), b.argument(1)
     sink.bind(b, 2)
     lanes = target.lanes(product.dtype.size) if product.y_column == 1 else 1
-    first = b.mul(b.params[1], group)
-    last = smaller(b, b.mul(b.params[2], group), integer(items))
-    with b.loop(first, last) as loop:
-        matrix, row = divide(b, loop.index, integer(product.m))
+    with rows.loop(b) as item:
+        matrix, row = divide(b, item, integer(product.m))
         x_matrix, y_matrix = matrices(b, product, matrix)
         size = product.dtype.size
         line = scaled(b, x, b.mul(x_matrix, product.m * product.k), 1, size)
@@ -50,7 +41,7 @@ def _ir(product: Product, target: Target, sink: Sink, items: int, group: int) ->
                 with b.loop(start, stop, width) as across:
                     value = _sum(b, product, (line, other), across.index, width)
                     sink.reset()
-                    at = (loop.index, across.index, integer(product.n))
+                    at = (item, across.index, integer(product.n))
                     sink.store(value, at, width, None)
     return b.module()
 

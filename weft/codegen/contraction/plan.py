@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weft.codegen.chunk import CHUNKS
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.tile import (
     BROAD,
@@ -38,8 +39,6 @@ CHUNK_FLOPS = 0.5e6
 """Minimum work of a chunk, about 2 us: less is not worth waking another thread for."""
 CHUNK_BYTES = 1 << 17
 """The same if memory takes the time."""
-CHUNKS = 64
-"""Maximum chunks of a large matmul: even shares for any number of threads up to 16."""
 TEAM = 16
 """Chunks from which rows are not divided further, because every part packs its panels of y."""
 HALF_TEAM = 8

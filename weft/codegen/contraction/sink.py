@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from weft.codegen.builder import Builder, Reg, integer
@@ -17,7 +17,7 @@ from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.passes.group import Group
-from weft.passes.launch import Argument, Launch, Scratch
+from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 TOUCHED = 4
 """Maximum matrices to prefetch: each takes a general register in the innermost loop."""
@@ -84,6 +84,25 @@ class Summing(Sink, Protocol):
     def after(self, target: Target) -> tuple[Launch, ...]:
         """The launches to run after the kernel."""
         ...
+
+
+def launch_into(
+    sink: Sink | None, kernel: Kernel, args: Sequence[Argument], writes: Iterable[int], chunks: int,
+    flops: float = 0.0, bytes_: float = 0.0,
+) -> Launch:  # fmt: skip
+    """The launch of a kernel; if it has a sink, that one's values are its last arguments.
+
+    Args:
+        args: those before.
+        writes: positions among them.
+    """
+    if sink is None:
+        return Launch(kernel, tuple(args), tuple(writes), chunks, (), flops, bytes_)
+    at = len(args)
+    return Launch(
+        kernel, (*args, *sink.values), (*writes, *(at + i for i in sink.writes)), chunks,
+        tuple((at + i, at + j) for i, j in sink.inplace), flops, bytes_,
+    )  # fmt: skip
 
 
 def sink_of(group: Group) -> Summing:

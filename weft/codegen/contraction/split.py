@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder, memory_type
-from weft.codegen.contraction.emit import scaled, smaller
+from weft.codegen.chunk import shared
+from weft.codegen.contraction.emit import scaled
 from weft.codegen.contraction.plan import (
     DEPTH,
     ITEM_COLUMNS,
@@ -20,7 +21,7 @@ from weft.codegen.contraction.plan import (
     plan_of,
 )
 from weft.codegen.contraction.product import Product
-from weft.codegen.contraction.sink import Plain, Sink
+from weft.codegen.contraction.sink import Plain, Sink, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.tiled import launch_tiled
 from weft.codegen.target import Target
@@ -73,27 +74,22 @@ def launch_split(
 
 def _launch_sum(product: Product, parts: int, target: Target, sums: Scratch, sink: Sink) -> Launch:
     """Adds the rows of all parts and gives them to the sink."""
-    group = ceil_div(product.m, TEAM)
+    rows = shared(product.m, TEAM)
     b = kernel_builder()
     base = b.argument(0)
     sink.bind(b, 1)
-    begin = b.mul(b.params[1], group)
-    end = smaller(b, b.mul(b.params[2], group), product.m)
     lanes = target.lanes(product.accumulator.size)
     whole = product.n - product.n % lanes
-    with b.loop(begin, end) as row:
+    with rows.loop(b) as row:
         for first, last, each in ((0, whole, lanes), (whole, product.n, 1)):
             if first == last:
                 continue
             with b.loop(first, last, each) as column:
-                at = row.index, column.index, integer(product.n)
+                at = row, column.index, integer(product.n)
                 sink.reset()
                 sink.store(_total(b, product, parts, (base, *at), each), at, each, None)
-    return Launch(
-        Kernel(f"matmul_sum_{product.label}", b.module()), (sums, *sink.values),
-        tuple(1 + i for i in sink.writes), ceil_div(product.m, group),
-        tuple((1 + i, 1 + j) for i, j in sink.inplace), bytes=float(sums.size),
-    )  # fmt: skip
+    kernel = Kernel(f"matmul_sum_{product.label}", b.module())
+    return launch_into(sink, kernel, (sums,), (), rows.chunks, bytes_=float(sums.size))
 
 
 def _total(

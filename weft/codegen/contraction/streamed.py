@@ -11,12 +11,12 @@ share pages. Weights of a 6 x 384 decoder, 42 MB, two threads of Zen 4: 6 parts 
 from __future__ import annotations
 
 from weft.codegen.builder import Reg, constant, integer, kernel_builder, memory_type
+from weft.codegen.chunk import shared
 from weft.codegen.contraction.dot import LEAST_DEPTH, add_lanes
 from weft.codegen.contraction.emit import divide, read, scaled, smaller, subtract
 from weft.codegen.contraction.matrices import matrices
-from weft.codegen.contraction.plan import CHUNKS
 from weft.codegen.contraction.product import Product
-from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.microkernel import first_lanes, fma
 from weft.codegen.target import Target
@@ -60,18 +60,12 @@ class _Streamed:
         self.streams = min(STREAMS, target.registers // 2 // self.rows)
         self.part = ceil_div(product.n, self.streams)  # columns of a stream
         self.across = ceil_div(self.part, self.lanes)
-        self.items = product.count * self.across
-        self.group = ceil_div(self.items, CHUNKS)  # an item is 16 KB or more, mostly from memory
+        self.items = shared(product.count * self.across)  # of 16 KB or more, mostly from memory
 
     def launch(self, x: Value, y: Value) -> Launch:
         kernel = Kernel(f"matmul_streamed_{self.product.label}", self._ir())
-        writes = tuple(2 + i for i in self.sink.writes)
-        inplace = tuple((2 + i, 2 + j) for i, j in self.sink.inplace)
-        chunks = ceil_div(self.items, self.group)
-        return Launch(
-            kernel, (x, y, *self.sink.values), writes, chunks, inplace, self.product.flops,
-            self.product.bytes,
-        )  # fmt: skip
+        flops, moved = self.product.flops, self.product.bytes
+        return launch_into(self.sink, kernel, (x, y), (), self.items.chunks, flops, moved)
 
     def _ir(self) -> str:
         b = self.b = kernel_builder()
@@ -80,10 +74,8 @@ class _Streamed:
         places = self.rows * self.streams * self.lanes
         self.sums = b.emit("ptr", f"alloca [{places} x {self.type}], align 64")
         self.sink.bind(b, 2)
-        start = b.mul(b.params[1], self.group)
-        last = smaller(b, b.mul(b.params[2], self.group), self.items)
-        with b.loop(start, last) as loop:
-            self._item(loop.index)
+        with self.items.loop(b) as item:
+            self._item(item)
         return b.module()
 
     def _item(self, index: Reg) -> None:

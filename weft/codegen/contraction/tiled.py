@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.codegen.builder import Reg, integer, kernel_builder
+from weft.codegen.chunk import items_of
 from weft.codegen.contraction.emit import divide, fixed, scaled, smaller, subtract
 from weft.codegen.contraction.finish import Finish, Sizes, load_tile, store_tile
 from weft.codegen.contraction.matrices import matrices
@@ -17,7 +18,7 @@ from weft.codegen.contraction.panel import (
 )
 from weft.codegen.contraction.plan import DISTANCE, Plan
 from weft.codegen.contraction.product import Product
-from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.whole import AllLeftPanels, RightPanels, panel_bytes
 from weft.codegen.microkernel import (
@@ -116,14 +117,10 @@ class _Nest:
         if self.scratch:
             writes.append(len(args))
             args.append(Scratch(self.scratch, per_thread=True))
-        at = len(args)
-        writes.extend(at + i for i in sink.writes)
-        inplace = tuple((at + i, at + j) for i, j in sink.inplace)
         kernel = Kernel(f"matmul_{product.label}", self._ir())
-        return (*copies, Launch(
-            kernel, (*args, *sink.values), tuple(writes), ceil_div(self.items, plan.group),
-            inplace, product.flops, product.bytes,
-        ))  # fmt: skip
+        chunks = ceil_div(self.items, plan.group)
+        last = launch_into(sink, kernel, args, writes, chunks, product.flops, product.bytes)
+        return (*copies, last)
 
     def _ir(self) -> str:
         b = self.b = kernel_builder()
@@ -138,10 +135,8 @@ class _Nest:
         if self.adds:
             self._clear(self.zero)
         self.sink.bind(b, slot)
-        start = b.mul(b.params[1], self.sizes.group)
-        last = smaller(b, b.mul(b.params[2], self.sizes.group), self.sizes.items)
-        with b.loop(start, last) as loop:
-            self._item(loop.index)
+        with items_of(b, self.sizes.items, self.sizes.group) as item:
+            self._item(item)
         if self.finish.streams:
             b.line("fence seq_cst")  # non-temporal stores are not ordered with what follows
         return b.module()

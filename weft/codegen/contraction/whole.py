@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.chunk import Items, shared
 from weft.codegen.contraction.emit import divide, scaled, smaller, subtract
 from weft.codegen.contraction.panel import (
     RUNS,
@@ -12,7 +13,6 @@ from weft.codegen.contraction.panel import (
     odd_elements,
     right_bytes,
 )
-from weft.codegen.contraction.plan import CHUNKS
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.microkernel import Tile
@@ -50,23 +50,21 @@ class RightPanels:
         """Packs `count` matrices."""
         product = self.product
         scratch = Scratch(count * self.blocks * self.across * self.each)
-        items = count * self.blocks * (self.chunks_of_block if self.by_runs else self.across)
-        group = ceil_div(items, CHUNKS)
+        parts = self.chunks_of_block if self.by_runs else self.across
+        items = shared(count * self.blocks * parts)
         moved = 2.0 * count * product.k * product.n * self.tile.dtype.size
-        kernel = Kernel(f"pack_{product.label}", self._ir(items, group))
-        return Launch(kernel, (y, scratch), (1,), ceil_div(items, group), bytes=moved), scratch
+        kernel = Kernel(f"pack_{product.label}", self._ir(items))
+        return Launch(kernel, (y, scratch), (1,), items.chunks, bytes=moved), scratch
 
-    def _ir(self, items: int, group: int) -> str:
+    def _ir(self, items: Items) -> str:
         b = kernel_builder()
         y, out = b.argument(0), b.argument(1)
-        first = b.mul(b.params[1], group)
-        last = smaller(b, b.mul(b.params[2], group), integer(items))
         panel = RightPanel(b, self.tile, self.product, self.narrow, self.target)
-        with b.loop(first, last) as loop:
+        with items.loop(b) as item:
             if self.by_runs:
-                self._runs(b, panel, (y, out), loop.index)
+                self._runs(b, panel, (y, out), item)
             else:
-                self._panel(b, panel, (y, out), loop.index)
+                self._panel(b, panel, (y, out), item)
         return b.module()
 
     def _block(self, b: Builder, y: Reg, number: Reg) -> tuple[Reg, Reg, Reg]:
@@ -132,20 +130,17 @@ class AllLeftPanels:
         """Packs `count` matrices."""
         product = self.product
         scratch = Scratch(count * self.blocks * self.down * self.each)
-        items = count * self.blocks * self.parts
-        group = ceil_div(items, CHUNKS)
+        items = shared(count * self.blocks * self.parts)
         moved = 2.0 * count * product.m * product.k * self.tile.dtype.size
-        kernel = Kernel(f"pack_left_{product.label}", self._ir(items, group))
-        return Launch(kernel, (x, scratch), (1,), ceil_div(items, group), bytes=moved), scratch
+        kernel = Kernel(f"pack_left_{product.label}", self._ir(items))
+        return Launch(kernel, (x, scratch), (1,), items.chunks, bytes=moved), scratch
 
-    def _ir(self, items: int, group: int) -> str:
+    def _ir(self, items: Items) -> str:
         b, product = kernel_builder(), self.product
         x, out = b.argument(0), b.argument(1)
         panels = LeftPanels(b, self.tile, product, self.depth, self.target)
-        first = b.mul(b.params[1], group)
-        last = smaller(b, b.mul(b.params[2], group), integer(items))
-        with b.loop(first, last) as loop:
-            number, part = divide(b, loop.index, integer(self.parts))
+        with items.loop(b) as item:
+            number, part = divide(b, item, integer(self.parts))
             matrix, block = divide(b, number, integer(self.blocks))
             k0 = b.mul(block, self.depth)
             steps = smaller(b, subtract(b, integer(product.k), k0), self.depth)

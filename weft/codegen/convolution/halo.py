@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.codegen.builder import Builder, Reg, constant, integer, memory_type
-from weft.codegen.contraction.emit import Load, copy_run, smaller, subtract
+from weft.codegen.contraction.emit import Load, copy_run, larger, smaller, subtract
 from weft.codegen.contraction.transpose import shuffle
 from weft.codegen.convolution.geometry import Triple
 from weft.codegen.microkernel import first_lanes, prefetch, store_masked
@@ -167,12 +167,6 @@ def clear_run(b: Builder, target: Target, to: Reg, count: Reg, dtype: DType) -> 
 def clamp(b: Builder, x: Reg, low: Reg, high: Reg) -> Reg:
     """`x` limited to `[low, high]`."""
     return smaller(b, larger(b, x, low), high)
-
-
-def larger(b: Builder, x: Reg, y: Reg) -> Reg:
-    """The maximum of two `i64`."""
-    minus = subtract(b, integer(0), x), subtract(b, integer(0), y)
-    return subtract(b, integer(0), smaller(b, *minus))
 
 
 def choose(b: Builder, condition: Reg, x: Reg, y: Reg) -> Reg:

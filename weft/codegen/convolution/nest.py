@@ -10,7 +10,7 @@ from math import prod
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import Load, divide, fixed, smaller, subtract
-from weft.codegen.contraction.sink import Summing
+from weft.codegen.contraction.sink import Summing, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Axis, Correlation, Phase
 from weft.codegen.convolution.halo import Image, copy_block, pitches_of
@@ -80,12 +80,9 @@ class Nest(ABC):
         own = len(args) - (1 if self.also else 0)
         if self.scratch:
             args.append(Scratch(self.scratch, per_thread=True))
-        at = len(args)
-        writes = (*range(own, at), *(at + i for i in self.sink.writes))
-        inplace = tuple((at + i, at + j) for i, j in self.sink.inplace)
-        kernel = Kernel(f"conv_{self.problem.label}", self._ir(at))
-        return Launch(
-            kernel, (*args, *self.sink.values), writes, self.plan.chunks, inplace,
+        kernel = Kernel(f"conv_{self.problem.label}", self._ir(len(args)))
+        return launch_into(
+            self.sink, kernel, args, range(own, len(args)), self.plan.chunks,
             self.problem.flops, self.problem.bytes,
         )  # fmt: skip
 

@@ -15,7 +15,8 @@ import functools
 from dataclasses import dataclass
 
 from weft.codegen.builder import Reg, integer, kernel_builder
-from weft.codegen.contraction.emit import divide, read, smaller, subtract
+from weft.codegen.chunk import items_of
+from weft.codegen.contraction.emit import divide, read, subtract
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.convolution.geometry import Correlation
@@ -92,10 +93,8 @@ class _Packing:
         )
         self.channels, self.width = b.mul(groups, self.depth), b.mul(groups, self.columns)
         item_bytes = b.mul(self.depth, self.tile.columns * self.tile.dtype.size)
-        first = b.mul(b.params[1], share)
-        last = smaller(b, b.mul(b.params[2], share), items)
-        with b.loop(first, last) as loop:
-            self._item(source, b.offset(to, b.mul(loop.index, item_bytes)), loop.index)
+        with items_of(b, items, share) as item:
+            self._item(source, b.offset(to, b.mul(item, item_bytes)), item)
         return b.module()
 
     def _item(self, source: Reg, to: Reg, index: Reg) -> None:

@@ -20,15 +20,23 @@ threads; a single part finishes the tiles of its last block.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from math import prod
 
 from weft.codegen.builder import Reg, integer
-from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
+from weft.codegen.contraction.emit import divide, fixed, larger, smaller, subtract
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.convolution.halo import larger
 from weft.codegen.convolution.piece import each, look_up, span, unflat
-from weft.codegen.convolution.weight_nest import Operand, Operands, WeightNest
+from weft.codegen.convolution.weight_layout import Layout, taps_of, tiling_of
+from weft.codegen.convolution.weight_nest import (
+    Block,
+    Corner,
+    Operand,
+    Operands,
+    WeightNest,
+    launches_of,
+)
 from weft.codegen.convolution.weight_plan import Plan
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import (
@@ -49,47 +57,75 @@ def launch_weight_gradient(
     problem: WeightGradient, plan: Plan, target: Target, operands: Operands, sink: Sink
 ) -> tuple[Launch, ...]:
     """The launches: sums of each part, then their sum."""
-    return WeightKernel(problem, plan, target).launches(operands, sink)
+    layout = Layout(problem, plan, tiling_of(problem, plan))
+    return launches_of(_Kernel, layout, target, operands, sink)
 
 
-class WeightKernel(WeightNest):
+@dataclass(frozen=True)
+class _Tile:
+    """A tile of the gradient, for the positions of a block."""
+
+    taps: list[Reg]
+    channel: Reg
+    column: Reg  # the first, from where g is read
+    masks: tuple[Reg | None, ...]
+    x: Operand
+    g: Operand
+    ahead: list[Ahead]  # what each microkernel prefetches
+    turn: Reg  # its number among the tiles of its panel of columns
+
+
+class _Kernel(WeightNest):
     """The kernel of a weight gradient by microkernels."""
 
-    def _work(self, rows: Reg, columns: Reg) -> None:
-        """The tiles of a slice: `rows` and `columns` are its numbers."""
-        b, slices = self.b, self.plan.slices
-        panel, panels = span(b, columns, self.problem.groups * self.panels, slices[1])
-        piece, pieces = span(b, rows, self.across, slices[0])
-        self.first_panel, self.first_piece = panel, piece
-        if self.plan.packed:
-            self.panels_at = b.offset(self.own, self.x_bytes)
-        if self.plan.before:
-            number = b.mul(self.block, self.problem.groups * self.panels)
-            self.panels_at = b.offset(self.g, b.mul(b.add(number, panel), self.packing.bytes))
-        elif self.plan.packed:
-            here = self.g
-            for (start, _), pitch in zip(self.spans, self.g_image.pitches, strict=True):
-                here = b.offset(here, b.mul(start, pitch))
-            places, share = (here, self.panels_at), (panel, panels)
-            self.packing.copy(b, self.g_image, places, self.spans, share, self.sources[1])
-        if self.plan.split:
-            self._split_x((piece, pieces))
+    def _work(self, block: Block, rows: Reg, columns: Reg) -> None:
+        b, plan, tiling = self.b, self.plan, self.tiling
+        panel, panels = span(b, columns, self.problem.groups * tiling.across, plan.slices[1])
+        piece, pieces = span(b, rows, tiling.pieces, plan.slices[0])
+        corner = Corner(panel, piece)
+        packed = self._pack_g(block, (panel, panels)) if plan.packed else None
+        begin = self._split_x(block, (piece, pieces)) if plan.split else []
         with (
             each(b, panel, b.add(panel, panels)) as across,
             each(b, piece, b.add(piece, pieces)) as down,
+            contextlib.ExitStack() as stack,
         ):
-            self._piece(across, down)
+            x = block.x
+            if plan.split:
+                panels_of_x = self.layout.splitting
+                away = b.mul(subtract(b, down, piece), panels_of_x.bytes)
+                x = Operand(b.offset(self.own, away), begin, panels_of_x.pitches)
+            counts = taps_of(self.problem, plan)
+            taps = [stack.enter_context(each(b, integer(0), integer(n))) for n in counts]
+            self._item(block, corner, (across, down), taps, x, packed)
 
-    def _split_x(self, share: tuple[Reg, Reg]) -> None:
-        """Packs the block's x: of positions inside x, those that some tap reads."""
-        b, sides = self.b, self.problem.sides
-        here = b.offset(self.x, b.mul(self.spans[0][0], self.x_image.pitches[0]))
+    def _pack_g(self, block: Block, share: tuple[Reg, Reg]) -> Reg:
+        """Packs the block's g, unless a launch before has; the address of the slice's panels."""
+        b, layout = self.b, self.layout
+        here, to = self.g, b.offset(self.own, layout.x_bytes)
+        if self.plan.before:
+            number = b.mul(block.number, self.problem.groups * self.tiling.across)
+            return b.offset(here, b.mul(b.add(number, share[0]), layout.packing.bytes))
+        for (start, _), pitch in zip(block.spans, layout.g_image.pitches, strict=True):
+            here = b.offset(here, b.mul(start, pitch))
+        layout.packing.copy(b, layout.g_image, (here, to), block.spans, share, self.sources[1])
+        return to
+
+    def _split_x(self, block: Block, share: tuple[Reg, Reg]) -> list[Reg]:
+        """Packs the block's x: of positions inside x, those that some tap reads.
+
+        Returns:
+            The position at which the panels begin.
+        """
+        b, sides, layout = self.b, self.problem.sides, self.layout
+        image, panels = layout.x_image, layout.splitting
+        here = b.offset(self.x, b.mul(block.spans[0][0], image.pitches[0]))
         to = self.own
-        spans, steps, corner = [self.spans[0]], [1], [self.spans[0][0]]
+        spans, steps, corner = [block.spans[0]], [1], [block.spans[0][0]]
         for i, side in enumerate(sides):
-            begin, count = self.spans[i + 1]
-            if self.folded:
-                first, stop = self._range(i, integer(0))
+            begin, count = block.spans[i + 1]
+            if layout.folded:
+                first, stop = self._range(block, i, integer(0))
                 slot = subtract(b, first, begin)
                 position = b.add(b.mul(first, side.stride), -side.low)
                 corner.append(begin)
@@ -100,96 +136,93 @@ class WeightKernel(WeightNest):
                 stop = larger(b, first, smaller(b, b.add(start, window), integer(side.source)))
                 slot = subtract(b, first, start)
                 corner.append(start)
-            here = b.offset(here, b.mul(position, self.x_image.pitches[i + 1]))
-            to = b.offset(to, b.mul(slot, self.splitting.pitches[i + 1]))
+            here = b.offset(here, b.mul(position, image.pitches[i + 1]))
+            to = b.offset(to, b.mul(slot, panels.pitches[i + 1]))
             spans.append((position, subtract(b, stop, first)))
-            steps.append(side.stride if self.folded else 1)
-        self.corner = corner
+            steps.append(side.stride if layout.folded else 1)
         n, z, y, x = steps
-        source, image = self.sources[0], self.x_image
-        self.splitting.copy(b, image, (here, to), spans, share, source, (n, z, y, x))
+        panels.copy(b, image, (here, to), spans, share, self.sources[0], (n, z, y, x))
+        return corner
 
-    def _piece(self, across: Reg, piece: Reg) -> None:
-        """A panel of channels times a panel of columns: all taps."""
-        b = self.b
-        if self.plan.split:
-            away = b.mul(subtract(b, piece, self.first_piece), self.splitting.bytes)
-            self.left = Operand(b.offset(self.own, away), self.corner, self.splitting.pitches)
-        with contextlib.ExitStack() as stack:
-            taps = [stack.enter_context(each(b, integer(0), integer(count))) for count in self.taps]
-            self._item(across, piece, taps)
-
-    def _item(self, across: Reg, piece: Reg, taps: list[Reg]) -> None:
-        """One tile of the gradient, for the positions of the block."""
-        b, problem, tile = self.b, self.problem, self.tile
-        group, _ = divide(b, across, integer(self.panels))
-        row, _ = self.tiling.row(b, piece)
-        column, inside = self.tiling.column(b, across)
+    def _item(
+        self, block: Block, corner: Corner, at: tuple[Reg, Reg], taps: list[Reg], x: Operand,
+        packed: Reg | None,
+    ) -> None:  # fmt: skip
+        """One tile of the gradient: a panel of columns, a piece of a run, its outer taps."""
+        b, problem, tiling = self.b, self.problem, self.tiling
+        across, piece = at
+        group, _ = divide(b, across, integer(tiling.across))
+        row, _ = tiling.row(b, piece)
+        column, inside = tiling.column(b, across)
         tap = integer(0)
-        for i, count in zip(taps, self.taps, strict=True):
+        for i, count in zip(taps, taps_of(problem, self.plan), strict=True):
             tap = b.add(b.mul(tap, count), i)
         channel = b.add(row, b.mul(group, problem.channels))
-        masks: tuple[Reg | None, ...] = (None,) * tile.vectors
-        if self.plan.packed:
-            panel = b.mul(subtract(b, across, self.first_panel), self.packing.bytes)
-            base = b.offset(self.panels_at, panel)
-            corner = [begin for begin, _ in self.spans]
-            self.right = Operand(base, corner, self.packing.pitches)
+        masks: tuple[Reg | None, ...] = (None,) * self.tile.vectors
+        g = block.g
+        if packed is not None:
+            packing = self.layout.packing
+            panel = b.mul(subtract(b, across, corner.panel), packing.bytes)
+            begin = [start for start, _ in block.spans]
+            g = Operand(b.offset(packed, panel), begin, packing.pitches)
         else:
-            masks = self.tiling.masks(b, inside)
-        ahead = self._ahead(across, piece, column, channel)
-        self.turn = b.add(b.mul(subtract(b, piece, self.first_piece), self.tiling.taps), tap)
-        place = integer(0) if self.plan.packed else column
-        with self._kept((across, piece, tap)) as sums:
-            sums[:] = self._sum(taps, channel, place, masks, sums, ahead)
+            masks = tiling.masks(b, inside)
+        ahead = self._ahead(block, corner, at, column, channel)
+        turn = b.add(b.mul(subtract(b, piece, corner.piece), tiling.taps), tap)
+        place = column if packed is None else integer(0)
+        tile = _Tile(taps, channel, place, masks, x, g, ahead, turn)
+        with self._kept(block, corner, (across, piece, tap)) as sums:
+            sums[:] = self._sum(block, tile, sums)
 
-    def _ahead(self, across: Reg, piece: Reg, column: Reg, channel: Reg) -> list[Ahead]:
+    def _ahead(
+        self, block: Block, corner: Corner, at: tuple[Reg, Reg], column: Reg, channel: Reg
+    ) -> list[Ahead]:
         """The tile's share of prefetching the next block of its panels."""
-        b, problem, plan = self.b, self.problem, self.plan
+        b, problem, plan, layout = self.b, self.problem, self.plan, self.layout
         if not plan.split or not all(side.pointwise for side in problem.sides):
             return []
-        start, _ = span(b, self.following, problem.pixels, prod(plan.blocks))
-        near = max(1, LINE // (self.tile_run * problem.dtype.size))
-        own = subtract(b, piece, self.first_piece)
+        start, _ = span(b, block.following, problem.pixels, prod(plan.blocks))
+        across, piece = at
+        rows = self.tiling.rows
+        near = max(1, LINE // (rows * problem.dtype.size))
+        own = subtract(b, piece, corner.piece)
         _, neighbor = divide(b, piece, integer(near))
-        left = b.add(b.mul(subtract(b, across, self.first_panel), near), neighbor)
-        wanted = [(self.x, self.x_image, channel, left, near * self._panels(), self.tile_run)]
+        left = b.add(b.mul(subtract(b, across, corner.panel), near), neighbor)
+        wanted = [(self.x, layout.x_image, channel, left, near * layout.panels, rows)]
         if not plan.before:
-            share = self.g, self.g_image, column, own, self._pieces(), self.tile.columns
+            share = self.g, layout.g_image, column, own, layout.pieces, self.tile.columns
             wanted.append(share)
-        found: list[Ahead] = []
+        asked: list[Ahead] = []
         for base, image, place, share, shares, width in wanted:
-            times = ceil_div(self.largest[3], shares)
+            times = ceil_div(layout.largest[3], shares)
             pitch = image.pitches[3]
             first = b.mul(b.add(start, b.mul(share, times)), pitch)
             pointer = b.offset(b.offset(base, first), b.mul(place, image.dtype.size))
             lines = ceil_div(width * image.dtype.size, LINE)
-            found.append(Ahead(pointer, pitch, lines, times))
-        return found
+            asked.append(Ahead(pointer, pitch, lines, times))
+        return asked
 
-    def _next_panel(self, at: list[Reg]) -> list[Ahead]:
+    def _next_panel(self, block: Block, tile: _Tile, at: list[Reg]) -> list[Ahead]:
         """A share of prefetching the next panel of g, as panels are contiguous."""
-        b, plan = self.b, self.plan
-        if not plan.before:
+        b, layout = self.b, self.layout
+        if not self.plan.before:
             return []
-        calls, depth = prod(self.largest[:3]), self.largest[3]
-        turn = self.turn
-        if self.flat:
-            calls, depth = 1, prod(self.largest)
+        largest, size = layout.largest, layout.packing.bytes
+        calls, depth, turn = prod(largest[:3]), largest[3], tile.turn
+        if layout.flat:
+            calls, depth = 1, prod(largest)
         else:
-            for i, (start, _), count in zip(at, self.spans, self.largest, strict=False):
+            for i, (start, _), count in zip(at, block.spans, largest, strict=False):
                 turn = b.add(b.mul(turn, count), subtract(b, i, start))
-        share = ceil_div(self.packing.bytes, LINE * self._pieces() * self.tiling.taps * calls)
-        iterations = max(1, depth // UNROLL)
-        lines = ceil_div(share, iterations)
-        pointer = b.offset(self.right.base, self.packing.bytes)
-        pointer = b.offset(pointer, b.mul(turn, share * LINE))
+        share = ceil_div(size, LINE * layout.pieces * self.tiling.taps * calls)
+        lines = ceil_div(share, max(1, depth // UNROLL))
+        pointer = b.offset(b.offset(tile.g.base, size), b.mul(turn, share * LINE))
         return [Ahead(pointer, lines * LINE, lines, ceil_div(share, lines))]
 
-    def _range(self, i: int, tap: Reg) -> tuple[Reg, Reg]:
+    def _range(self, block: Block, i: int, tap: Reg) -> tuple[Reg, Reg]:
         """The positions of the block, on one axis, for which a tap lies inside x."""
         b, side = self.b, self.problem.sides[i]
-        start, count = self.spans[i + 1]
+        start, count = block.spans[i + 1]
         stop = b.add(start, count)
         if self.plan.copied or side.inside:
             return start, stop
@@ -197,64 +230,61 @@ class WeightKernel(WeightNest):
         first = larger(b, start, low)
         return first, larger(b, first, smaller(b, stop, high))
 
-    def _sum(
-        self,
-        taps: list[Reg],
-        channel: Reg,
-        column: Reg,
-        masks: tuple[Reg | None, ...],
-        start: Accumulators,
-        ahead: list[Ahead],
-    ) -> Accumulators:
-        b, problem, tile = self.b, self.problem, self.tile
-        ranges = [self._range(i, tap) for i, tap in enumerate(taps)]
-        images = self.spans[0]
-        bounds = [(images[0], b.add(images[0], images[1])), ranges[0], ranges[1]]
-        first_x, stop_x = ranges[2]
-        stride = 1 if self.folded else problem.sides[2].stride
-
-        def inner(at: list[Reg], sums: Accumulators) -> Accumulators:
-            position = [*at, first_x]
-            source = [at[0]]
-            for q, tap, side in zip(position[1:], taps, problem.sides, strict=True):
-                moved = b.add(b.mul(q, side.stride), b.mul(tap, side.dilation))
-                source.append(q if self.folded else b.add(moved, -side.low))
-            x = self.left.at(b, source)
-            if not self.plan.split:
-                x = b.offset(x, b.mul(channel, self.size))
-            g = b.offset(self.right.at(b, position), b.mul(column, self.size))
-            up = problem.sides[1].dilation * self.left.pitches[2]
-            rows = tuple(
-                Address(x, y * up + i * self.size)
-                for y in range(self.height)
-                for i in range(self.tile_run)
-            )
-            left = Left(rows, stride * self.left.pitches[3])
-            right = Right(g, self.right.pitches[3], masks)
-            depth = self._positions() if self.flat else subtract(b, stop_x, first_x)
-            known = fixed(depth)
-            # See `correlate`: rows must not read what adjacent rows read in an unrolled step.
-            apart = stride * self.left.pitches[3] // self.size
-            unroll = UNROLL if self.tile_run <= apart else 1
-            steps = depth if known is None else known
-            asked = [*ahead, *self._next_panel(at)]
-            return microkernel(b, tile, left, right, steps, sums, unroll, asked)
+    def _sum(self, block: Block, tile: _Tile, start: Accumulators) -> Accumulators:
+        """Adds the contributions of the block's positions to a tile."""
+        b, vectors = self.b, self.tile.vectors
+        ranges = [self._range(block, i, tap) for i, tap in enumerate(tile.taps)]
+        first_image, images = block.spans[0]
+        bounds = [(first_image, b.add(first_image, images)), ranges[0], ranges[1]]
+        along = ranges[2]
 
         def nest(at: list[Reg], sums: Accumulators) -> Accumulators:
             if len(at) == 3:
-                return inner(at, sums)
+                return self._run(block, tile, at, along, sums)
             begin, end = bounds[len(at)]
             flat = [register for row in sums for register in row]
             with b.loop(begin, end, 1, flat) as loop:
-                found = nest([*at, loop.index], unflat(loop.carried, tile.vectors))
-                loop.next = [register for row in found for register in row]
-            return unflat(loop.results, tile.vectors)
+                added = nest([*at, loop.index], unflat(loop.carried, vectors))
+                loop.next = [register for row in added for register in row]
+            return unflat(loop.results, vectors)
 
-        return inner([first for first, _ in bounds], start) if self.flat else nest([], start)
+        if self.layout.flat:
+            return self._run(block, tile, [first for first, _ in bounds], along, start)
+        return nest([], start)
 
-    def _positions(self) -> Reg:
-        """Positions of the block."""
-        count = integer(1)
-        for _, own in self.spans:
-            count = self.b.mul(count, own)
-        return count
+    def _run(
+        self, block: Block, tile: _Tile, at: list[Reg], along: tuple[Reg, Reg], sums: Accumulators
+    ) -> Accumulators:
+        """Adds adjacent positions along the last axis, or the whole block."""
+        b, problem, layout, tiling = self.b, self.problem, self.layout, self.tiling
+        stride = 1 if layout.folded else problem.sides[2].stride
+        position = [*at, along[0]]
+        source = [at[0]]
+        for q, tap, side in zip(position[1:], tile.taps, problem.sides, strict=True):
+            moved = b.add(b.mul(q, side.stride), b.mul(tap, side.dilation))
+            source.append(q if layout.folded else b.add(moved, -side.low))
+        x = tile.x.at(b, source)
+        if not self.plan.split:
+            x = b.offset(x, b.mul(tile.channel, layout.size))
+        g = b.offset(tile.g.at(b, position), b.mul(tile.column, layout.size))
+        up = problem.sides[1].dilation * tile.x.pitches[2]
+        rows = tuple(
+            Address(x, y * up + i * layout.size)
+            for y in range(tiling.height)
+            for i in range(tiling.rows)
+        )
+        left = Left(rows, stride * tile.x.pitches[3])
+        right = Right(g, tile.g.pitches[3], tile.masks)
+        depth = integer(1)
+        if layout.flat:
+            for _, own in block.spans:
+                depth = b.mul(depth, own)
+        else:
+            depth = subtract(b, along[1], along[0])
+        known = fixed(depth)
+        # See `correlate`: rows must not read what adjacent rows read in an unrolled step.
+        apart = stride * tile.x.pitches[3] // layout.size
+        unroll = UNROLL if tiling.rows <= apart else 1
+        steps = depth if known is None else known
+        asked = [*tile.ahead, *self._next_panel(block, tile, at)]
+        return microkernel(b, self.tile, left, right, steps, sums, unroll, asked)

@@ -12,7 +12,8 @@ from weft.codegen.builder import Reg, integer
 from weft.codegen.contraction.emit import divide, read
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.piece import each, span, unflat
-from weft.codegen.convolution.weight_nest import Operands, WeightNest
+from weft.codegen.convolution.weight_layout import Layout
+from weft.codegen.convolution.weight_nest import Block, Corner, Operands, WeightNest, launches_of
 from weft.codegen.convolution.weight_plan import Plan, cut
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Tiling
@@ -43,32 +44,30 @@ def launch_depthwise_gradient(
     tile = Tile(problem.sides[1].taps if tall else 1, vectors, lanes, problem.sums)
     plan = Plan(tile, tall, False, copied, False, False, False, (1, 1, 1, 1), 1, (1, 1))
     plan = cut(plan, problem, 1, 1, target)
-    return _DepthwiseNest(problem, plan, target).launches(operands, sink)
+    # Two spare lines if the positions of a vector would fall into few sets.
+    spare = 0 if problem.width * problem.sums.size % SET else 2 * LINE
+    layout = Layout(problem, plan, _tiling_of(problem, plan), spare)
+    return launches_of(_DepthwiseNest, layout, target, operands, sink)
+
+
+def _tiling_of(problem: WeightGradient, plan: Plan) -> Tiling:
+    """A tile holds the taps of a plane, or of a line of it; all channels are one group."""
+    z, y, x = (side.taps for side in problem.sides)
+    inner, outer = (y * x, z) if plan.tall else (x, z * y)
+    return Tiling(replace(plan.tile, rows=inner), 1, problem.width, inner, 1, outer)
 
 
 class _DepthwiseNest(WeightNest):
     """The nest of a depthwise gradient."""
 
-    def _apart(self, pixel: int) -> int:
-        """Two spare lines if the positions of a vector would fall into few sets."""
-        return pixel if pixel % SET else pixel + 2 * LINE
-
-    def _tiling(self) -> Tiling:
-        """A tile holds the taps of a plane, or of a line of it; all channels are one group."""
-        z, y, x = (side.taps for side in self.problem.sides)
-        inner, outer = (y * x, z) if self.plan.tall else (x, z * y)
-        tile = replace(self.tile, rows=inner)
-        return Tiling(tile, 1, self.problem.width, inner, 1, outer)
-
-    def _work(self, rows: Reg, columns: Reg) -> None:
+    def _work(self, block: Block, rows: Reg, columns: Reg) -> None:
         b = self.b
         first, count = span(b, columns, self.tiling.across, self.plan.slices[1])
-        self.first_panel, self.first_piece = first, integer(0)
-        outer = integer(self.tiling.taps)
+        corner, outer = Corner(first, integer(0)), integer(self.tiling.taps)
         with each(b, integer(0), outer) as taps, b.loop(first, b.add(first, count)) as v:
-            self._vectors(taps, v.index)
+            self._vectors(block, corner, taps, v.index)
 
-    def _vectors(self, outer: Reg, panel: Reg) -> None:
+    def _vectors(self, block: Block, corner: Corner, outer: Reg, panel: Reg) -> None:
         """The sums of some taps for adjacent vectors of channels."""
         b, problem = self.b, self.problem
         channel, inside = self.tiling.column(b, panel)
@@ -80,55 +79,46 @@ class _DepthwiseNest(WeightNest):
         else:
             first = divide(b, outer, integer(height))
             inner = [(0, x) for x in range(width)]
-        with self._kept((panel, integer(0), outer)) as sums:
+        with self._kept(block, corner, (panel, integer(0), outer)) as sums:
             start = [value for row in sums for value in row]
-            found = self._add(first, inner, channel, list(masks), start)
-            sums[:] = unflat(found, self.tile.vectors)
+            added = self._add(block, first, inner, channel, list(masks), start)
+            sums[:] = unflat(added, self.tile.vectors)
 
     @property
     def step(self) -> int:
         """Bytes of a vector."""
-        return self.tile.lanes * self.size
+        return self.tile.lanes * self.layout.size
 
     def _add(
-        self,
-        first: tuple[Reg, Reg],
-        inner: list[tuple[int, int]],
-        channel: Reg,
-        masks: list[Reg | None],
-        start: list[Reg],
-    ) -> list[Reg]:
+        self, block: Block, first: tuple[Reg, Reg], inner: list[tuple[int, int]], channel: Reg,
+        masks: list[Reg | None], start: list[Reg],
+    ) -> list[Reg]:  # fmt: skip
         """Adds the contributions of the block's positions."""
         b = self.b
-        images, planes, lines, _ = self.spans
+        images, planes, lines, _ = block.spans
         with b.loop(images[0], b.add(*images), 1, start) as n:
             with b.loop(planes[0], b.add(*planes), 1, n.carried) as z:
                 with b.loop(lines[0], b.add(*lines), 1, z.carried) as y:
                     at = [n.index, z.index, y.index]
-                    y.next = self._add_line(at, first, inner, channel, masks, y.carried)
+                    y.next = self._add_line(block, at, first, inner, channel, masks, y.carried)
                 z.next = y.results
             n.next = z.results
         return n.results
 
     def _add_line(
-        self,
-        at: list[Reg],
-        first: tuple[Reg, Reg],
-        inner: list[tuple[int, int]],
-        channel: Reg,
-        masks: list[Reg | None],
-        start: list[Reg],
-    ) -> list[Reg]:
+        self, block: Block, at: list[Reg], first: tuple[Reg, Reg], inner: list[tuple[int, int]],
+        channel: Reg, masks: list[Reg | None], start: list[Reg],
+    ) -> list[Reg]:  # fmt: skip
         """Adds the contributions of adjacent positions along the last axis."""
         b, sides = self.b, self.problem.sides
-        begin, count = self.spans[3]
+        begin, count = block.spans[3]
         source = [at[0]]
         for q, tap, side in zip((*at[1:], begin), (*first, integer(0)), sides, strict=True):
             moved = b.add(b.mul(q, side.stride), b.mul(tap, side.dilation))
             source.append(b.add(moved, -side.low))
-        x = b.offset(self.left.at(b, source), b.mul(channel, self.size))
-        g = b.offset(self.right.at(b, [*at, begin]), b.mul(channel, self.size))
-        up, along = self.left.pitches[2:]
+        x = b.offset(block.x.at(b, source), b.mul(channel, self.layout.size))
+        g = b.offset(block.g.at(b, [*at, begin]), b.mul(channel, self.layout.size))
+        up, along = block.x.pitches[2:]
         places = [
             tap_y * sides[1].dilation * up + tap_x * sides[2].dilation * along
             for tap_y, tap_x in inner
@@ -143,7 +133,7 @@ class _DepthwiseNest(WeightNest):
             ]
             loop.next = [
                 b.offset(x, sides[2].stride * along),
-                b.offset(g, self.right.pitches[3]),
+                b.offset(g, block.g.pitches[3]),
                 *(fma(b, *pair, total) for pair, total in zip(values, sums, strict=True)),
             ]
         return loop.results[2:]

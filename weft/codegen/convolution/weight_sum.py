@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder
+from weft.codegen.chunk import Items
 from weft.codegen.contraction.emit import divide, smaller, subtract
-from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import Accumulators, Tile, first_lanes
@@ -131,18 +132,15 @@ def launch_sum(
 ) -> Launch:
     """Adds `parts` gradients in order, so that results do not depend on threads."""
     share = max(1, CHUNK // (tiling.tile.rows * tiling.tile.columns * parts))
+    tiles = Items(tiling.count, share)
     b = kernel_builder()
     start = b.argument(0)
     sink.bind(b, 1)
-    first = b.mul(b.params[1], share)
-    with b.loop(first, smaller(b, b.mul(b.params[2], share), integer(tiling.count))) as loop:
-        rest, tap = divide(b, loop.index, integer(tiling.taps))
+    with tiles.loop(b) as item:
+        rest, tap = divide(b, item, integer(tiling.taps))
         panel, piece = divide(b, rest, integer(tiling.pieces))
-        place = b.offset(start, b.mul(loop.index, tiling.bytes))
+        place = b.offset(start, b.mul(item, tiling.bytes))
         tiling.finish(b, sink, (panel, piece, tap), place, parts)
-    return Launch(
-        Kernel(f"sum_{parts}_{problem.label}", b.module()),
-        (partial, *sink.values), tuple(1 + i for i in sink.writes),
-        ceil_div(tiling.count, share), tuple((1 + i, 1 + j) for i, j in sink.inplace),
-        bytes=(parts + 1.0) * problem.rows * problem.width * tiling.tile.dtype.size,
-    )  # fmt: skip
+    kernel = Kernel(f"sum_{parts}_{problem.label}", b.module())
+    moved = (parts + 1.0) * problem.rows * problem.width * tiling.tile.dtype.size
+    return launch_into(sink, kernel, (partial,), (), tiles.chunks, bytes_=moved)

@@ -71,13 +71,6 @@ def chunks_of(rows: int, work: int, aim: int = 1 << 16) -> tuple[int, int]:
     return per_chunk, -(-rows // per_chunk)
 
 
-def larger(f: Builder, x: Reg, y: int) -> Reg:
-    """The maximum of two `i64`."""
-    if x.text.lstrip("-").isdigit():
-        return integer(max(int(x.text), y))
-    return f.call("i64", "llvm.smax.i64", (x, integer(y)))
-
-
 def sum_type(dtype: DType) -> str:
     """The LLVM type of `compute_dtype` of a floating type."""
     return "double" if dtype is float64 else "float"

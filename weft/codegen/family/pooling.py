@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, integer, vector
-from weft.codegen.contraction.emit import divide, smaller, subtract
+from weft.codegen.contraction.emit import divide, larger, smaller, subtract
 from weft.codegen.family.emit import (
     Part,
-    larger,
     over_rows,
     over_vectors,
     sum_type,

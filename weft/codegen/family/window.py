@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from weft.codegen.builder import Builder, Reg, constant, element, integer, kernel_builder, vector
-from weft.codegen.contraction.emit import read, smaller, subtract, write
-from weft.codegen.family.emit import Part, chunks_of, compute_dtype, larger
+from weft.codegen.contraction.emit import larger, read, smaller, subtract, write
+from weft.codegen.family.emit import Part, chunks_of, compute_dtype
 from weft.codegen.family.pooling import (
     Block,
     Carried,

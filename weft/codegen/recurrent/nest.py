@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
+from weft.codegen.chunk import shared
 from weft.codegen.contraction.emit import copy_run, divide, scaled, smaller, subtract
 from weft.codegen.contraction.finish import load_tile, store_tile
 from weft.codegen.contraction.panel import RightPanel
@@ -40,7 +41,6 @@ BAND = 16 * 1024
 """Bytes of sums of an item."""
 WIDE = 4
 """Panels of an item: rows that are brought into the cache serve this many."""
-CHUNKS = 64
 PIECE = 4
 """Steps of k between prefetches of weights."""
 AHEAD = 2 * 1024
@@ -80,9 +80,7 @@ class Nest:
         self.band = max(1, min(self.tiles, BAND // (self.tile_bytes * self.panels)))  # tiles
         self.bands = ceil_div(self.tiles, self.band)
         self.across = ceil_div(self.blocks, self.wide)
-        self.items = self.across * self.bands
-        self.group = ceil_div(self.items, CHUNKS)
-        self.chunks = ceil_div(self.items, self.group)
+        self.items = shared(self.across * self.bands)
         # Rows: whole vectors, an odd number of lines apart.
         columns = ceil_div(depth, self.lanes) * self.lanes
         self.pitch = (ceil_div(columns * self.size, LINE) | 1) * LINE
@@ -96,8 +94,7 @@ class Nest:
         """Packs the weights; element (k, unit) of group g lies at `k * row + unit * column`."""
         b, tile = kernel_builder(), self.tile
         along = column == 1  # the units of a step of k are adjacent
-        count = ceil_div(self.depth, self.lanes) if along else self.across * self.rounds
-        group = ceil_div(count, CHUNKS)
+        items = shared(ceil_div(self.depth, self.lanes) if along else self.across * self.rounds)
         product = Product(1, 1, 1, 1, 1, row, column, self.dtype)
         panel = RightPanel(b, tile, product, self.narrow, self.target)
         source, goal = b.argument(0), b.argument(1)
@@ -115,22 +112,20 @@ class Nest:
             steps = smaller(b, subtract(b, integer(self.depth), k), most)
             panel.copy(place, to, steps, (integer(row), integer(column)), room)
 
-        first = b.mul(b.params[1], group)
-        last = smaller(b, b.mul(b.params[2], group), count)
-        with b.loop(first, last) as loop:
+        with items.loop(b) as item:
             if along:  # whole steps, for hardware prefetching
                 with (
                     b.loop(0, self.across) as outer,
                     b.loop(0, self.panels_of(b, outer.index)) as inner,
                 ):
-                    copy(outer.index, inner.index, b.mul(loop.index, self.lanes), self.lanes)
+                    copy(outer.index, inner.index, b.mul(item, self.lanes), self.lanes)
             else:  # all panels of a block of k, as those of adjacent units share pages
-                across, block = divide(b, loop.index, integer(self.rounds))
+                across, block = divide(b, item, integer(self.rounds))
                 with b.loop(0, self.panels_of(b, across)) as inner:
                     copy(across, inner.index, b.mul(block, self.most), self.most)
         kernel = Kernel(f"recurrent_pack_{self.problem.label}", b.module())
         moved = 2.0 * self.depth * self.problem.width * self.together * self.size
-        return Launch(kernel, (w, self.weights), (1,), ceil_div(count, group), bytes=moved)
+        return Launch(kernel, (w, self.weights), (1,), items.chunks, bytes=moved)
 
     def _run_at(self, b: Builder, weights: Reg, at: tuple[Reg, Reg, Reg]) -> Reg:
         """A panel's block of k; blocks lie in the order in which items read them."""
@@ -163,16 +158,14 @@ class Nest:
         flops = self.problem.flops if multiplies else 0.0
         streamed = float(self.weights.size) if multiplies else 0.0
         return Launch(
-            Kernel(f"{name}_{self.problem.label}", ir), args, writes, self.chunks,
+            Kernel(f"{name}_{self.problem.label}", ir), args, writes, self.items.chunks,
             flops=flops, bytes=moved + streamed,
         )  # fmt: skip
 
     def item_loop(self, b: Builder, body: Callable[[Reg, Reg, Reg], None]) -> None:
         """Calls `body` with each item's number across, first tile and number of tiles."""
-        first = b.mul(b.params[1], self.group)
-        last = smaller(b, b.mul(b.params[2], self.group), self.items)
-        with b.loop(first, last) as loop:
-            number, band = divide(b, loop.index, integer(self.bands))
+        with self.items.loop(b) as item:
+            number, band = divide(b, item, integer(self.bands))
             tile = b.mul(band, self.band)
             count = smaller(b, subtract(b, integer(self.tiles), tile), self.band)
             body(number, tile, count)

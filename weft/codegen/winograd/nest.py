@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
-from weft.codegen.contraction.sink import Summing
+from weft.codegen.contraction.sink import Summing, launch_into
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import Right, first_lanes, microkernel, strided
 from weft.codegen.target import Target
@@ -62,14 +62,10 @@ class _Nest:
         """The launch on the source, transformed if staged, and the transformed weights."""
         self.sink.cut(self.plan.chunks)
         args = (source, weights, Scratch(self.scratch, per_thread=True))
-        at = len(args)
-        writes = (2, *(at + i for i in self.sink.writes))
-        inplace = tuple((at + i, at + j) for i, j in self.sink.inplace)
-        name = f"winograd{self.plan.transform.outputs}_{self.problem.label}"
-        return Launch(
-            Kernel(name, self._ir(at)), (*args, *self.sink.values), writes, self.plan.chunks,
-            inplace, self.problem.flops, self.problem.bytes,
-        )  # fmt: skip
+        problem, plan = self.problem, self.plan
+        name = f"winograd{plan.transform.outputs}_{problem.label}"
+        kernel = Kernel(name, self._ir(len(args)))
+        return launch_into(self.sink, kernel, args, (2,), plan.chunks, problem.flops, problem.bytes)
 
     def _ir(self, slot: int) -> str:
         b = self.b = kernel_builder()

@@ -15,7 +15,7 @@ from typing import Final
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
-from weft.codegen.contraction.sink import Sink
+from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import Address, Left, Right, Tile, first_lanes, max_rows, microkernel
@@ -290,11 +290,6 @@ class _WeightGradient:
                     row = b.add(channel.index, tap * problem.depth)
                     self.sink.store(value, (row, loop.index, total), lanes, mask)
                 self.sink.reset()
-        at = 1
-        writes = tuple(at + i for i in self.sink.writes)
-        inplace = tuple((at + i, at + j) for i, j in self.sink.inplace)
-        return Launch(
-            Kernel(f"{self.name}_weights_{problem.label}", b.module()),
-            (self.sums, *self.sink.values), writes, problem.depth, inplace,
-            bytes=float(self.sums.size),
-        )  # fmt: skip
+        kernel = Kernel(f"{self.name}_weights_{problem.label}", b.module())
+        moved = float(self.sums.size)
+        return launch_into(self.sink, kernel, (self.sums,), (), problem.depth, bytes_=moved)

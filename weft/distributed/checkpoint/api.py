@@ -103,7 +103,7 @@ def _text(failures: Mapping[int, Any], ranks: int) -> str:
     for rank, (text, _) in failures.items():
         by_text.setdefault(text, []).append(rank)
     lines = [
-        text if len(found) == ranks else f"rank {', '.join(map(str, found))}: {text}"
-        for text, found in by_text.items()
+        text if len(where) == ranks else f"rank {', '.join(map(str, where))}: {text}"
+        for text, where in by_text.items()
     ]
     return "\n".join(lines)

@@ -106,27 +106,27 @@ class FileSystemReader(_Storage):
 
 
 def folder_of(
-    name: str, checkpoint_id: Where | None, storage: _Storage | None, kind: type[_Storage]
+    name: str, checkpoint_id: Where | None, storage: _Storage | None, storage_class: type[_Storage]
 ) -> Path:
     """The folder that `checkpoint_id`, or else a reader or writer, names.
 
     Raises:
         ArgumentError: neither is given, or it is not a folder.
     """
-    if storage is not None and not isinstance(storage, kind):
+    if storage is not None and not isinstance(storage, storage_class):
         raise ArgumentError(
-            f"{name}: expected a {kind.__name__}, got a {type(storage).__name__}; checkpoints are "
-            f"in folders{at_user_line()}"
+            f"{name}: expected a {storage_class.__name__}, got a {type(storage).__name__}; "
+            f"checkpoints are in folders{at_user_line()}"
         )
     if storage is not None:
         storage.reset(checkpoint_id)
         checkpoint_id = storage.path
     if not checkpoint_id:
         raise ArgumentError(
-            f"{name}: expected checkpoint_id, the path of a folder, or a {kind.__name__}"
+            f"{name}: expected checkpoint_id, the path of a folder, or a {storage_class.__name__}"
             f"{at_user_line()}"
         )
-    if not kind.validate_checkpoint_id(checkpoint_id):
+    if not storage_class.validate_checkpoint_id(checkpoint_id):
         raise ArgumentError(
             f"{name}: expected the path of a folder, got {os.fspath(checkpoint_id)!r}; save to a "
             f"folder and copy it{at_user_line()}"
@@ -142,9 +142,9 @@ def checkpoint_at(path: Path) -> tuple[Path, Manifest]:
     """
     if (path / MANIFEST).exists() and path in step_folders(path.parent):
         return path, read_manifest(path)
-    found, damaged = readable(path)
-    if found:
-        return found[-1]
+    folders, damaged = readable(path)
+    if folders:
+        return folders[-1]
     reason = "which does not exist"
     if (path / _OF_PYTORCH).exists():
         reason = (

@@ -53,17 +53,17 @@ def leaves(state: Any) -> dict[str, Any]:
     Raises:
         TreeError: two leaves have the same path.
     """
-    found: dict[str, Any] = {}
+    by_path: dict[str, Any] = {}
     for path, item in nodes(state):
         if is_inner(item):
             continue
-        if path in found:
+        if path in by_path:
             raise TreeError(
                 f"checkpoint: expected different paths, got {path!r} twice; rename a key"
                 f"{at_user_line()}"
             )
-        found[path] = item
-    return found
+        by_path[path] = item
+    return by_path
 
 
 def replaced(state: Any, change: Callable[[str, Any], Any], path: str = "") -> Any:
@@ -73,13 +73,13 @@ def replaced(state: Any, change: Callable[[str, Any], Any], path: str = "") -> A
         change: returns the new leaf for a path and a leaf; `LEFT` omits it from a dict, and
             becomes `None` in a list.
     """
-    found: dict[Any, Any] = {}
+    entries: dict[Any, Any] = {}
     for key, item in _items(state):
         where = f"{path}.{key}" if path else str(key)
-        found[key] = replaced(item, change, where) if is_inner(item) else change(where, item)
+        entries[key] = replaced(item, change, where) if is_inner(item) else change(where, item)
     if isinstance(state, Mapping):
-        return {key: item for key, item in found.items() if item is not LEFT}
-    items = [None if item is LEFT else item for item in found.values()]
+        return {key: item for key, item in entries.items() if item is not LEFT}
+    items = [None if item is LEFT else item for item in entries.values()]
     return items if isinstance(state, list) else tuple(items)
 
 

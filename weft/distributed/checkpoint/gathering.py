@@ -51,12 +51,12 @@ def from_first(state: Mapping[str, Any], keep: Callable[[str, Any], Any]) -> dic
     """
     box: list[Any] = [list(state) if is_first() else None]
     broadcast_object_list(box)
-    found: dict[str, Any] = {}
+    received: dict[str, Any] = {}
     for key in box[0]:
         box = [state[key] if is_first() else None]
         broadcast_object_list(box)
-        found[key] = keep(key, box[0])
-    return found
+        received[key] = keep(key, box[0])
+    return received
 
 
 def kept_part(value: Any, like: Any) -> Any:

@@ -29,10 +29,10 @@ def canonical(key: str, places: Sequence[str]) -> str:
 def parameter_names(model: Module) -> dict[int, list[str]]:
     """The names of each parameter, by identity; several if it is shared."""
     places = wrappers(model)
-    found: dict[int, list[str]] = {}
+    names: dict[int, list[str]] = {}
     for path, p in model.named_parameters(remove_duplicate=False):
-        found.setdefault(id(p), []).append(canonical(path, places))
-    return found
+        names.setdefault(id(p), []).append(canonical(path, places))
+    return names
 
 
 def parameters(model: Module) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def combined(model: Module, optimizers: Iterable[Optimizer], full: bool) -> dict
         ArgumentError: an optimizer has a parameter that the model does not have.
     """
     names = parameter_names(model)
-    found: dict[str, Any] = {STATE: {}, GROUPS: []}
+    merged: dict[str, Any] = {STATE: {}, GROUPS: []}
     for optimizer in optimizers:
         optimizer.begin()
         params = _parameters(optimizer)
@@ -37,11 +37,11 @@ def combined(model: Module, optimizers: Iterable[Optimizer], full: bool) -> dict
         state = optimizer.state_dict()
         for i, entries in sorted(state[STATE].items()):
             taken = {k: whole(v, params[i]) for k, v in entries.items()} if full else entries
-            found[STATE][own[i]] = taken
-        found[GROUPS] += [
+            merged[STATE][own[i]] = taken
+        merged[GROUPS] += [
             {**group, _PARAMS: [own[i] for i in group[_PARAMS]]} for group in state[GROUPS]
         ]
-    return found
+    return merged
 
 
 def _parameters(optimizer: Optimizer) -> list[Any]:
@@ -65,23 +65,23 @@ def flattened(state: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         DTypeError: a parameter's state contains values other than tensors and numbers.
     """
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, entries in state[STATE].items():
-        _flatten(f"{STATE}.{name}", entries, found)
+        _flatten(f"{STATE}.{name}", entries, flat)
     for group in state[GROUPS]:
         for name in group[_PARAMS]:
             options = {k: v for k, v in group.items() if k != _PARAMS}
-            found.update({f"{GROUPS}.{name}.{k}": v for k, v in options.items()})
-    return found
+            flat.update({f"{GROUPS}.{name}.{k}": v for k, v in options.items()})
+    return flat
 
 
-def _flatten(path: str, entries: Mapping[Any, Any], found: dict[str, Any]) -> None:
+def _flatten(path: str, entries: Mapping[Any, Any], flat: dict[str, Any]) -> None:
     for key, value in entries.items():
         where = f"{path}.{key}"
         if isinstance(value, Mapping):
-            _flatten(where, value, found)
+            _flatten(where, value, flat)
         elif is_tensor(value) or isinstance(value, Slice | int | float):
-            found[where] = value
+            flat[where] = value
         else:
             raise DTypeError(
                 f"flatten_optimizer_state_dict: {where!r}: expected a tensor or a number, got a "
@@ -98,23 +98,23 @@ def nested(flat: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     Raises:
         StateError: a key that matches no parameter.
     """
-    found: dict[str, Any] = {STATE: {}, GROUPS: []}
+    state: dict[str, Any] = {STATE: {}, GROUPS: []}
     groups: dict[str, dict[str, Any]] = {}
     order = sorted(names, key=len, reverse=True)
     for key, value in flat.items():
-        kind, _, rest = key.partition(".")
+        section, _, rest = key.partition(".")
         name = next((n for n in order if rest.startswith(f"{n}.")), None)
-        if name is None or kind not in (STATE, GROUPS):
+        if name is None or section not in (STATE, GROUPS):
             raise StateError(
                 f"set_optimizer_state_dict: expected keys as 'state.{(*names, 'name')[0]}.step', "
                 f"got {key!r}{at_user_line()}"
             )
         option = rest[len(name) + 1 :]
-        if kind == GROUPS:
+        if section == GROUPS:
             groups.setdefault(name, {_PARAMS: [name]})[option] = value
         else:
-            _put(found[STATE].setdefault(name, {}), option.split("."), value)
-    return {**found, GROUPS: list(groups.values())}
+            _put(state[STATE].setdefault(name, {}), option.split("."), value)
+    return {**state, GROUPS: list(groups.values())}
 
 
 def _put(entries: dict[str, Any], keys: Sequence[str], value: Any) -> None:
@@ -139,7 +139,7 @@ def own_groups(
         return dict(state)
     names = parameter_names(model)
     places = {name: i for i, group in enumerate(state[GROUPS]) for name in group[_PARAMS]}
-    found: dict[str, Any] = {STATE: {}, GROUPS: []}
+    taken: dict[str, Any] = {STATE: {}, GROUPS: []}
     number = 0
     for group in optimizer.param_groups:
         own: list[str] = []
@@ -147,9 +147,9 @@ def own_groups(
             known = _names(names, optimizer, number, p)
             own.append(next((name for name in known if name in places), known[0]))
             number += 1
-            _take(found[STATE], state[STATE], own[-1], strict and p.requires_grad)
-        found[GROUPS].append({**_options(state[GROUPS], places, own), _PARAMS: own})
-    return found
+            _take(taken[STATE], state[STATE], own[-1], strict and p.requires_grad)
+        taken[GROUPS].append({**_options(state[GROUPS], places, own), _PARAMS: own})
+    return taken
 
 
 def _take(into: dict[str, Any], state: Mapping[str, Any], name: str, needed: bool) -> None:
@@ -166,16 +166,16 @@ def _options(
     groups: Sequence[Mapping[str, Any]], places: Mapping[str, int], own: Sequence[str]
 ) -> dict[str, Any]:
     """The options of a group, from the groups of the state that have its parameters."""
-    found = list(dict.fromkeys([places[name] for name in own if name in places]))
+    numbers = list(dict.fromkeys([places[name] for name in own if name in places]))
     if not own:
-        found = [i for i, group in enumerate(groups) if not group[_PARAMS]]
-    if not found:
+        numbers = [i for i, group in enumerate(groups) if not group[_PARAMS]]
+    if not numbers:
         raise StateError(
             f"set_optimizer_state_dict: expected a group with {', '.join(own) or 'no parameters'}, "
             f"got none in param_groups{at_user_line()}"
         )
     options: dict[str, Any] = {}
-    for number in found:
+    for number in numbers:
         for key, value in groups[number].items():
             if key != _PARAMS and options.setdefault(key, value) != value:
                 raise StateError(

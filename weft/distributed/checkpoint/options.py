@@ -35,24 +35,24 @@ def group_of(name: str, process_group: Group | None, no_dist: bool) -> Group | N
     return None
 
 
-def check_planner(name: str, planner: Any, kind: type) -> None:
+def check_planner(name: str, planner: Any, planner_class: type) -> None:
     """Raise for planners that are not Weft's.
 
     Raises:
         ArgumentError: another planner, or a class derived from one.
     """
-    if planner is not None and type(planner) is not kind:
+    if planner is not None and type(planner) is not planner_class:
         raise ArgumentError(
-            f"{name}: expected a {kind.__name__}, got a {type(planner).__name__}; planners of "
-            f"one's own do not exist{at_user_line()}"
+            f"{name}: expected a {planner_class.__name__}, got a {type(planner).__name__}; "
+            f"planners of one's own do not exist{at_user_line()}"
         )
 
 
-def refuse(name: str, option: str, given: Any, expected: Any) -> None:
+def refuse(name: str, option: str, value: Any, expected: Any) -> None:
     """Raise for an option that is not supported.
 
     Raises:
         ArgumentError: the option is not the expected value.
     """
-    if given != expected:
-        raise ArgumentError(f"{name}: expected {option}={expected}, got {given!r}{at_user_line()}")
+    if value != expected:
+        raise ArgumentError(f"{name}: expected {option}={expected}, got {value!r}{at_user_line()}")

@@ -86,19 +86,19 @@ def plan_of(inventories: Sequence[Inventory]) -> Plan:
     """
     plan = Plan({}, set(), Metadata({}))
     for path in dict.fromkeys([path for one in inventories for path in one]):
-        found = {rank: one[path] for rank, one in enumerate(inventories) if path in one}
-        _check_alike(path, found)
-        kind, *rest = next(iter(found.values()))
-        if kind == _TENSOR:
-            _plan_tensor(plan, path, rest[0], tuple(rest[1]), found)
-        elif kind == _VALUE:
-            plan.savers[path, (), ()] = next(iter(found))
+        by_rank = {rank: one[path] for rank, one in enumerate(inventories) if path in one}
+        _check_alike(path, by_rank)
+        node_type, *rest = next(iter(by_rank.values()))
+        if node_type == _TENSOR:
+            _plan_tensor(plan, path, rest[0], tuple(rest[1]), by_rank)
+        elif node_type == _VALUE:
+            plan.savers[path, (), ()] = next(iter(by_rank))
             plan.metadata.state_dict_metadata[path] = BytesStorageMetadata()
     return plan
 
 
-def _check_alike(path: str, found: Mapping[int, Told]) -> None:
-    texts = {rank: _text(told) for rank, told in found.items()}
+def _check_alike(path: str, by_rank: Mapping[int, Told]) -> None:
+    texts = {rank: _text(told) for rank, told in by_rank.items()}
     first = next(iter(texts))
     for rank, text in texts.items():
         if text != texts[first]:
@@ -113,10 +113,10 @@ def _text(told: Told) -> str:
 
 
 def _plan_tensor(
-    plan: Plan, path: str, dtype: str, shape: tuple[int, ...], found: Mapping[int, Told]
+    plan: Plan, path: str, dtype: str, shape: tuple[int, ...], by_rank: Mapping[int, Told]
 ) -> None:
     pieces: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
-    for rank, (*_, start, sizes) in found.items():
+    for rank, (*_, start, sizes) in by_rank.items():
         pieces.setdefault((tuple(start), tuple(sizes)), rank)
     total, there = math.prod(shape), sum([math.prod(sizes) for _, sizes in pieces])
     if there < total:
@@ -139,11 +139,11 @@ def metadata_of(inventories: Sequence[Inventory]) -> Metadata:
         CheckpointError: ranks have different values at a path, or shards are missing.
     """
     there = {path for one in inventories for path, told in one.items() if told[0] != _VALUE}
-    found = [
+    present = [
         {path: told for path, told in one.items() if told[0] != _VALUE or path not in there}
         for one in inventories
     ]
-    return plan_of(found).metadata
+    return plan_of(present).metadata
 
 
 def own_share(state: Any, plan: Plan, rank: int) -> Any:
@@ -152,8 +152,8 @@ def own_share(state: Any, plan: Plan, rank: int) -> Any:
     def chosen(path: str, x: Any) -> Any:
         if isinstance(x, PerRank):
             return x
-        kind, *rest = _told(path, x)
-        start, sizes = (tuple(rest[2]), tuple(rest[3])) if kind == _TENSOR else ((), ())
+        node_type, *rest = _told(path, x)
+        start, sizes = (tuple(rest[2]), tuple(rest[3])) if node_type == _TENSOR else ((), ())
         if plan.savers[path, start, sizes] != rank:
             return LEFT
         if path not in plan.cut:

@@ -82,14 +82,14 @@ def get_model_state_dict(
     """
     chosen = _checked("get_model_state_dict", options)
     places, named = wrappers(model), parameters(model)
-    found = {canonical(key, places): value for key, value in model.state_dict().items()}
-    found = _below(model, found, submodules, chosen)
+    state = {canonical(key, places): value for key, value in model.state_dict().items()}
+    state = _below(model, state, submodules, chosen)
     if chosen.ignore_frozen_params:
         frozen = {name for name, p in named.items() if not p.requires_grad}
-        found = {key: value for key, value in found.items() if key not in frozen}
+        state = {key: value for key, value in state.items() if key not in frozen}
     if chosen.full_state_dict:
-        found = {key: whole(value, named.get(key)) for key, value in found.items()}
-    return _for_rank(found, chosen)
+        state = {key: whole(value, named.get(key)) for key, value in state.items()}
+    return _for_rank(state, chosen)
 
 
 def get_optimizer_state_dict(
@@ -119,12 +119,12 @@ def get_optimizer_state_dict(
     """
     chosen = _checked("get_optimizer_state_dict", options)
     _tell_deprecated(submodules)
-    given = _listed("get_optimizer_state_dict", optimizers)
-    if not given:
+    listed = _listed("get_optimizer_state_dict", optimizers)
+    if not listed:
         raise ArgumentError(
             f"get_optimizer_state_dict: expected optimizers, got none{at_user_line()}"
         )
-    return _optimizer_state(model, given, chosen)
+    return _optimizer_state(model, listed, chosen)
 
 
 def get_state_dict(
@@ -150,9 +150,9 @@ def get_state_dict(
         >>> [list(state) for state in states]
         [['weight', 'bias'], ['state', 'param_groups']]
     """
-    found = get_model_state_dict(model, submodules=submodules, options=options)
-    given = _listed("get_state_dict", optimizers)
-    return found, _optimizer_state(model, given, _checked("get_state_dict", options))
+    model_state = get_model_state_dict(model, submodules=submodules, options=options)
+    listed = _listed("get_state_dict", optimizers)
+    return model_state, _optimizer_state(model, listed, _checked("get_state_dict", options))
 
 
 def set_model_state_dict(
@@ -222,12 +222,12 @@ def set_optimizer_state_dict(
         0.5
     """
     chosen = _checked("set_optimizer_state_dict", options)
-    given = _listed("set_optimizer_state_dict", optimizers)
-    if not given:
+    listed = _listed("set_optimizer_state_dict", optimizers)
+    if not listed:
         raise ArgumentError(
             f"set_optimizer_state_dict: expected optimizers, got none{at_user_line()}"
         )
-    _set_optimizers(model, given, optim_state_dict, chosen)
+    _set_optimizers(model, listed, optim_state_dict, chosen)
 
 
 def set_state_dict(
@@ -250,9 +250,9 @@ def set_state_dict(
         The missing and unexpected keys of the model.
     """
     chosen = _checked("set_state_dict", options)
-    given = _listed("set_state_dict", optimizers)
-    if given:
-        _set_optimizers(model, given, optim_state_dict, chosen)
+    listed = _listed("set_state_dict", optimizers)
+    if listed:
+        _set_optimizers(model, listed, optim_state_dict, chosen)
     if not model_state_dict and not chosen.broadcast_from_rank0:
         return IncompatibleKeys([], [])
     return set_model_state_dict(model, model_state_dict, options=chosen)
@@ -263,10 +263,10 @@ def _optimizer_state(
 ) -> dict[str, Any]:
     if not optimizers:
         return {}
-    found = combined(model, optimizers, options.full_state_dict)
+    state = combined(model, optimizers, options.full_state_dict)
     if options.flatten_optimizer_state_dict:
-        found = flattened(found)
-    return _for_rank(found, options)
+        state = flattened(state)
+    return _for_rank(state, options)
 
 
 def _set_optimizers(
@@ -288,14 +288,14 @@ def _set_optimizers(
 
 
 def _listed(name: str, optimizers: Optimizers) -> list[Optimizer]:
-    given: list[Any] = [optimizers] if hasattr(optimizers, "step") else list(optimizers or ())  # type: ignore[arg-type]
-    for one in given:
+    listed: list[Any] = [optimizers] if hasattr(optimizers, "step") else list(optimizers or ())  # type: ignore[arg-type]
+    for one in listed:
         if not isinstance(one, Optimizer):
             raise ArgumentError(
                 f"{name}: expected optimizers of weft.optim, got a {type(one).__name__}"
                 f"{at_user_line()}"
             )
-    return given
+    return listed
 
 
 def _checked(name: str, options: StateDictOptions | None) -> StateDictOptions:
@@ -339,9 +339,9 @@ def _below(
     _tell_deprecated(submodules)
     if not submodules:
         return state
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for place in below(model, submodules):
         for key, value in state.items():
             if key.startswith(place):
-                found[key if options.keep_submodule_prefixes else key[len(place) :]] = value
-    return found
+                entries[key if options.keep_submodule_prefixes else key[len(place) :]] = value
+    return entries

@@ -86,10 +86,10 @@ def load(
     partial = planner is not None and planner.allow_partial_load
     pending.wait()
     with contextlib.ExitStack() as files:
-        found, _ = together(
+        request, _ = together(
             group, "load", lambda: _found(files, state_dict, folder, group, partial)
         )
-        together(group, "load", lambda: _fill(state_dict, found))
+        together(group, "load", lambda: _fill(state_dict, request))
 
 
 def load_state_dict(
@@ -150,8 +150,8 @@ def _found(
     return _Found(state, targets, saved)
 
 
-def _is_state(found: Any) -> bool:
-    return isinstance(found, Mapping) and {"state", "param_groups"} <= set(found)
+def _is_state(value: Any) -> bool:
+    return isinstance(value, Mapping) and {"state", "param_groups"} <= set(value)
 
 
 def _loads_itself(x: Any) -> bool:
@@ -164,22 +164,22 @@ def _is_there(path: str, into: Any, saved: dict[str, Any]) -> bool:
 
 def _mismatched(targets: dict[str, Any], saved: dict[str, Any]) -> Iterator[Fault]:
     for path, into in targets.items():
-        found = saved[path]
+        stored = saved[path]
         if _loads_itself(into):
-            if isinstance(into, Optimizer) and not _is_state(found):
-                yield Fault(MISMATCH, f"{path}: expected an optimizer's state, got {_kind(found)}")
+            if isinstance(into, Optimizer) and not _is_state(stored):
+                yield Fault(MISMATCH, f"{path}: expected an optimizer's state, got {_kind(stored)}")
             continue
         tensor = into.tensor if isinstance(into, Slice) else into
         shape = tuple(into.shape) if isinstance(into, Slice) or is_tensor(into) else None
-        got = found.shape if isinstance(found, Stored) else None
-        if shape != got or found is ABSENT:
+        got = stored.shape if isinstance(stored, Stored) else None
+        if shape != got or stored is ABSENT:
             expected = kind_of(tensor) if tensor is into else f"a piece of shape {shape}"
-            yield Fault(MISMATCH, f"{path}: expected {expected}, got {_kind(found)}")
+            yield Fault(MISMATCH, f"{path}: expected {expected}, got {_kind(stored)}")
 
 
-def _kind(found: Any) -> str:
+def _kind(value: Any) -> str:
     """A description of a checkpoint's value, for error messages."""
-    return f"{found.dtype}{show(found.shape)}" if isinstance(found, Stored) else kind_of(found)
+    return f"{value.dtype}{show(value.shape)}" if isinstance(value, Stored) else kind_of(value)
 
 
 def _read(saved: Any, like: Any = None) -> Any:
@@ -205,10 +205,10 @@ def _read_optimizer(saved: Any, optimizer: Optimizer) -> Any:
     return {"state": state, "param_groups": _read(groups)}
 
 
-def _fill(state_dict: dict[str, Any], found: _Found) -> None:
+def _fill(state_dict: dict[str, Any], request: _Found) -> None:
     values: dict[str, Any] = {}
-    for path, into in found.targets.items():
-        saved = found.saved[path]
+    for path, into in request.targets.items():
+        saved = request.saved[path]
         if isinstance(into, Optimizer):
             into.load_state_dict(_read_optimizer(saved, into))
         elif isinstance(into, PerRank):
@@ -222,9 +222,9 @@ def _fill(state_dict: dict[str, Any], found: _Found) -> None:
             load_into(into, tensor_of(saved.whole()))
         else:
             values[path] = saved
-    put(found.state, values)
+    put(request.state, values)
     compute_pending()
-    for key, state in found.state.items():
+    for key, state in request.state.items():
         if has_state(state_dict[key]):
             state_dict[key].load_state_dict(state)
         else:

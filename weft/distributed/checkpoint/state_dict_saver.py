@@ -190,11 +190,11 @@ def _begin(
     replaces = storage_writer is None or storage_writer.overwrite
 
     def opened() -> tuple[dict[str, Array], str]:
-        found: dict[str, Array] = {}
+        written: dict[str, Array] = {}
         share = own_share(state, plan, rank)
-        tree = list(parts(share, is_tensor, array_of, found, unfolding(0, has_state)))
+        tree = list(parts(share, is_tensor, array_of, written, unfolding(0, has_state)))
         _open(writer, folder, replaces)
-        return found, json.dumps(tree, separators=(",", ":"))
+        return written, json.dumps(tree, separators=(",", ":"))
 
     try:
         (arrays, tree), _ = together(group, name, opened)

@@ -44,21 +44,21 @@ class Stored:
         for begin, piece in self.pieces:
             if (begin, piece.shape) == (start, sizes):
                 return piece.read()
-        found, filled = np.empty(sizes, self.dtype.numpy), np.zeros(sizes, np.bool_)
+        out, filled = np.empty(sizes, self.dtype.numpy), np.zeros(sizes, np.bool_)
         for begin, piece in self.pieces:
             low = [max(a, b) for a, b in zip(start, begin, strict=True)]
             ends = zip(start, sizes, begin, piece.shape, strict=True)
             high = [min(a + n, b + m) for a, n, b, m in ends]
             if all([a < b for a, b in zip(low, high, strict=True)]):
                 place = _within(low, high, start)
-                found[place] = piece.read()[_within(low, high, begin)]
+                out[place] = piece.read()[_within(low, high, begin)]
                 filled[place] = True
         if not filled.all():
             raise DataError(
                 f"load: expected pieces of all {math.prod(self.shape)} elements of {self.shape}, "
                 f"got none of {filled.size - int(filled.sum())}"
             )
-        return found
+        return out
 
 
 def _within(low: Sequence[int], high: Sequence[int], start: Sizes) -> tuple[slice, ...]:
@@ -79,11 +79,11 @@ def joined(states: Sequence[Mapping[str, Any]]) -> Stored:
     """
     shape, _ = states[0][SLICE]
     dtype: DType = states[0][PIECE].dtype
-    found = Stored(dtype, tuple(shape), [])
+    tensor = Stored(dtype, tuple(shape), [])
     for state in states:
         other, start = state[SLICE]
         piece: StoredArray = state[PIECE]
         if other != shape or len(piece.shape) != len(shape) or piece.dtype != dtype:
             raise ValueError(f"a piece of {piece.dtype} in {other} beside {dtype} in {shape}")
-        found.pieces.append((tuple(start), piece))
-    return found
+        tensor.pieces.append((tuple(start), piece))
+    return tensor

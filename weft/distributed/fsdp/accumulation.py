@@ -33,12 +33,12 @@ class Accumulation:
 
     def gradients(self) -> dict[int, Any]:
         """The accumulated gradients by the parameter's number; zeros if there are none."""
-        found: dict[int, Any] = {}
+        sums: dict[int, Any] = {}
         for number, made in self._made.items():
             first, *others = [x.grad for _, x in made if x.grad is not None] or [
                 made[-1][1].detach().new_zeros(made[-1][1].shape)
             ]
             for g in others:
                 first = first + g
-            found[number] = first
-        return found
+            sums[number] = first
+        return sums

@@ -147,7 +147,7 @@ def _groups(mesh: DeviceMesh | None) -> tuple[Group, Group | None]:
 def _paths(module: Module, below: tuple[str, ...], ignored: set[int]) -> Mapping[str, Parameter]:
     """The parameters at the paths `below` that are in no unit yet, by path."""
     taken: dict[int, str] = {}
-    found: dict[str, Parameter] = {}
+    paths: dict[str, Parameter] = {}
     for path, p in module.named_parameters(remove_duplicate=False):
         if id(p) in ignored:
             continue
@@ -164,27 +164,27 @@ def _paths(module: Module, below: tuple[str, ...], ignored: set[int]) -> Mapping
         if path.startswith(below):
             taken[id(p)] = path
         else:
-            found[path] = p
-    for path, p in found.items():
+            paths[path] = p
+    for path, p in paths.items():
         if id(p) in taken:
             raise DistributedError(
                 f"fully_shard: {path!r} is the parameter {taken[id(p)]!r}, which another unit has; "
                 f"both have to be in one{at_user_line()}"
             )
-    return found
+    return paths
 
 
 def _dims(
     paths: Mapping[str, Parameter], placement_of: Callable[[Any], Shard | None], group: Group
 ) -> dict[int, int]:
     """The dimension along which each parameter is sharded, by identity."""
-    found: dict[int, int] = {}
+    dims: dict[int, int] = {}
     for path, p in paths.items():
-        if id(p) not in found:
-            found[id(p)] = _dim(path, p, placement_of(p))
-    lines = [f"{path} Shard({found[id(p)]})" for path, p in paths.items()]
+        if id(p) not in dims:
+            dims[id(p)] = _dim(path, p, placement_of(p))
+    lines = [f"{path} Shard({dims[id(p)]})" for path, p in paths.items()]
     check_same("fully_shard", group, "placements", lines)
-    return found
+    return dims
 
 
 def _dim(path: str, p: Parameter, placement: object) -> int:
@@ -199,6 +199,6 @@ def _dim(path: str, p: Parameter, placement: object) -> int:
 
 
 @functools.cache
-def _sharded_class(kind: type[Module]) -> type[Module]:
-    fields = {"__module__": kind.__module__, "__doc__": kind.__doc__}
-    return type(f"FSDP{kind.__name__}", (FSDPModule, kind), fields)
+def _sharded_class(original: type[Module]) -> type[Module]:
+    fields = {"__module__": original.__module__, "__doc__": original.__doc__}
+    return type(f"FSDP{original.__name__}", (FSDPModule, original), fields)

@@ -180,20 +180,20 @@ class FSDPModule(Module):
         Raises:
             ArgumentError: a module that is not sharded.
         """
-        found = self._units_of(modules, "set_modules_to_backward_prefetch")
-        self._sharded_unit.ahead_backward = len(found)
+        units = self._units_of(modules, "set_modules_to_backward_prefetch")
+        self._sharded_unit.ahead_backward = len(units)
 
     @staticmethod
     def _units_of(modules: Sequence[Module], name: str) -> list[Unit]:
-        found: list[Unit] = []
+        units: list[Unit] = []
         for module in modules:
             if not isinstance(module, FSDPModule):
                 raise ArgumentError(
                     f"{name}: expected modules that are sharded, got a {type(module).__name__}"
                     f"{at_user_line()}"
                 )
-            found.append(module._sharded_unit)
-        return list(dict.fromkeys(found))
+            units.append(module._sharded_unit)
+        return list(dict.fromkeys(units))
 
     def _units(self, recurse: bool) -> list[Unit]:
         below = self.modules() if recurse else [self]

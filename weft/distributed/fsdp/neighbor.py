@@ -29,6 +29,6 @@ def neighbors(group: Group, count: int) -> Group:
         joined = session.current()
         assert joined is not None
         starts = range(0, group.size, count)
-        found = [joined.new_group(group.ranks[at : at + count]) for at in starts]
-        made[count] = found[group.index // count]
+        groups = [joined.new_group(group.ranks[at : at + count]) for at in starts]
+        made[count] = groups[group.index // count]
     return made[count]

@@ -141,9 +141,9 @@ class Unit:
             "shapes": tuple(self.whole), "dims": self.dims, "group": self.group.number,
             "dtypes": tuple([low or p.dtype for p in self.params]),
         }  # fmt: skip
-        *found, done = _END.record([ticket], static)
+        *gathered, done = _END.record([ticket], static)
         await_result(done)
-        self._held, self._unused = (shards, [wrap(x) for x in found]), True
+        self._held, self._unused = (shards, [wrap(x) for x in gathered]), True
 
     def gathered(self) -> list[Any]:
         """The whole parameters; read-only and without gradients."""
@@ -179,15 +179,15 @@ class Unit:
     def values(self, again: bool) -> dict[str, Any]:
         """The whole parameters by path; their gradients flow to the shards."""
         trained = [i for i, p in enumerate(self.params) if p.requires_grad]
-        found = list(self.gathered())
+        whole = list(self.gathered())
         if is_grad_enabled() and trained:
             use = self._tracked if self.syncs else self._leaves
-            for i, x in zip(trained, use([found[i] for i in trained], trained, again), strict=True):
-                found[i] = x
-        by_id = {id(p): x for p, x in zip(self.params, found, strict=True)}
+            for i, x in zip(trained, use([whole[i] for i in trained], trained, again), strict=True):
+                whole[i] = x
+        by_id = {id(p): x for p, x in zip(self.params, whole, strict=True)}
         return {path: by_id[id(p)] for path, p in self.paths.items()}
 
-    def _tracked(self, found: Sequence[Any], trained: list[int], again: bool) -> list[Any]:
+    def _tracked(self, whole: Sequence[Any], trained: list[int], again: bool) -> list[Any]:
         """Whole parameters whose gradients are reduced over ranks."""
         attrs = {
             "group": self.group.number, "again": again, "reduced": self.policy.reduce_dtype,
@@ -195,12 +195,12 @@ class Unit:
             "dims": tuple([self.dims[i] for i in trained]), "ahead": self.ahead_backward,
             "within": -1 if self.within is None else self.within.number,
         }  # fmt: skip
-        lazies = [*[x.lazy for x in found], *[x.lazy for x in self._receivers(trained)]]
+        lazies = [*[x.lazy for x in whole], *[x.lazy for x in self._receivers(trained)]]
         return list(map(wrap, record(REGISTRY["unshard"], lazies, attrs)))
 
-    def _leaves(self, found: Sequence[Any], trained: list[int], _: bool) -> list[Any]:
+    def _leaves(self, whole: Sequence[Any], trained: list[int], _: bool) -> list[Any]:
         """Whole parameters whose gradients accumulate on this rank."""
-        pairs = zip(trained, found, strict=True)
+        pairs = zip(trained, whole, strict=True)
         leaves = [self._local.leaf(i, x, self.params[i].lazy) for i, x in pairs]
         self.release()
         return leaves
@@ -292,15 +292,15 @@ class Unit:
     # -- copies
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Unit:
-        found = memo[id(self)] = copy.copy(self)
-        found.modules = [copy.deepcopy(module, memo) for module in self.modules]
-        found.params = [copy.deepcopy(p, memo) for p in self.params]
-        found.paths = {path: copy.deepcopy(p, memo) for path, p in self.paths.items()}
-        found._coming = found._held = found.opened = found.ahead = None
-        found._local, found._parts = Accumulation(), Accumulation()
-        found.following, found._unused = [], False
-        watch_backward(found)
-        return found
+        copied = memo[id(self)] = copy.copy(self)
+        copied.modules = [copy.deepcopy(module, memo) for module in self.modules]
+        copied.params = [copy.deepcopy(p, memo) for p in self.params]
+        copied.paths = {path: copy.deepcopy(p, memo) for path, p in self.paths.items()}
+        copied._coming = copied._held = copied.opened = copied.ahead = None
+        copied._local, copied._parts = Accumulation(), Accumulation()
+        copied.following, copied._unused = [], False
+        watch_backward(copied)
+        return copied
 
 
 def _add(receivers: Sequence[Any], gradients: Sequence[Lazy]) -> None:

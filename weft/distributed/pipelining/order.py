@@ -46,10 +46,10 @@ def one_by_one(stage: int, stages: int, micro_batches: int) -> list[Pass]:
     """
     forward = forward_only([stage], micro_batches)
     ahead = stages - stage
-    found = forward[:ahead]
+    passes = forward[:ahead]
     for i in range(micro_batches):
-        found += [Pass(stage, True, i), *forward[ahead + i : ahead + i + 1]]
-    return found
+        passes += [Pass(stage, True, i), *forward[ahead + i : ahead + i + 1]]
+    return passes
 
 
 def interleaved(rank: int, ranks: int, chunks: int, micro_batches: int) -> list[Pass]:
@@ -71,7 +71,7 @@ def interleaved(rank: int, ranks: int, chunks: int, micro_batches: int) -> list[
             counts[chunk] += 1
 
     forward, backward = list(passes(False)), list(passes(True))
-    found = forward[:ahead]
+    schedule = forward[:ahead]
     for i in range(total):
-        found += [*forward[ahead + i : ahead + i + 1], backward[i]]
-    return found
+        schedule += [*forward[ahead + i : ahead + i + 1], backward[i]]
+    return schedule

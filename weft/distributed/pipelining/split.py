@@ -137,9 +137,9 @@ def pipeline(
             stages.append([])
     if not spec:
         return Pipe([module])
-    found: list[Module] = [_Chain(each) for each in stages if each]
-    _check_untied(found)
-    return Pipe(found)
+    modules: list[Module] = [_Chain(each) for each in stages if each]
+    _check_untied(modules)
+    return Pipe(modules)
 
 
 def _check_untied(stages: list[Module]) -> None:
@@ -165,7 +165,7 @@ def _links(
     spec: Mapping[str, SplitPoint],
 ) -> list[_Link]:  # fmt: skip
     """The modules that are called one after another, down to the split points."""
-    found: list[_Link] = []
+    links: list[_Link] = []
     chain = _called(prefix, module, args, kwargs)
     names = {link.path for link in chain}
     wrong = [n for n in spec if n.startswith(prefix) and _first(n, prefix) not in names]
@@ -177,8 +177,8 @@ def _links(
     for link in chain:
         inside = link.path + "."
         cut = any(name.startswith(inside) for name in spec)
-        found += _links(inside, link.module, link.args, {}, spec) if cut else [link]
-    return found
+        links += _links(inside, link.module, link.args, {}, spec) if cut else [link]
+    return links
 
 
 def _first(name: str, prefix: str) -> str:
@@ -193,13 +193,13 @@ def _called(
     Raises:
         ArgumentError: it does more than call them one after another.
     """
-    found: list[_Link] = []
+    links: list[_Link] = []
     outputs: list[Any] = []
     handles: list[Any] = []
     for name, child in module.named_children():
 
-        def told(m: Module, given: Any, y: Any, path: str = prefix + name) -> None:
-            found.append(_Link(path, m, tuple(given)))
+        def told(m: Module, taken: Any, y: Any, path: str = prefix + name) -> None:
+            links.append(_Link(path, m, tuple(taken)))
             outputs.append(y)
 
         handles.append(child.register_forward_hook(told))
@@ -209,17 +209,17 @@ def _called(
     finally:
         for handle in handles:
             handle.remove()
-    _check_chain(prefix, found, outputs, args, result)
-    return found
+    _check_chain(prefix, links, outputs, args, result)
+    return links
 
 
 def _check_chain(
     prefix: str, links: list[_Link], outputs: list[Any], args: tuple[Any, ...], result: Any
 ) -> None:
-    given = [args, *[y if isinstance(y, tuple) else (y,) for y in outputs]]
+    inputs = [args, *[y if isinstance(y, tuple) else (y,) for y in outputs]]
     taken = [*[link.args for link in links], result if isinstance(result, tuple) else (result,)]
     names = ["its beginning", *[link.path for link in links], "its end"]
-    for i, (a, b) in enumerate(zip(given, taken, strict=True)):
+    for i, (a, b) in enumerate(zip(inputs, taken, strict=True)):
         if len(a) != len(b) or any(x is not y for x, y in zip(a, b, strict=True)):
             raise ArgumentError(
                 f"pipeline: expected {prefix[:-1] or 'the model'} to call its modules one after "

@@ -83,11 +83,11 @@ class PipelineStage:
         """Receive the previous stage's result."""
         if micro_batch == 0:
             self._kinds = before.expect()
-        found = before.receive(self._kinds, f"the output of stage {self.stage_index - 1}")
+        received = before.receive(self._kinds, f"the output of stage {self.stage_index - 1}")
         if is_grad_enabled():
-            for x, k in zip(found, self._kinds, strict=True):
+            for x, k in zip(received, self._kinds, strict=True):
                 x.requires_grad_(k.requires_grad)
-        return found
+        return received
 
     def forward(self, args: Sequence[Any], kwargs: dict[str, Any], last: bool) -> Any:
         """The module's result."""
@@ -153,11 +153,11 @@ def tensors_of(y: Any, what: str) -> list[Tensor]:
     Raises:
         ArgumentError: it is neither a tensor nor a tuple of tensors.
     """
-    found: list[Any] = list(y) if isinstance(y, tuple | list) else [y]  # pyright: ignore[reportUnknownArgumentType]
-    wrong = [type(x).__name__ for x in found if not isinstance(x, Tensor)]
+    tensors: list[Any] = list(y) if isinstance(y, tuple | list) else [y]  # pyright: ignore[reportUnknownArgumentType]
+    wrong = [type(x).__name__ for x in tensors if not isinstance(x, Tensor)]
     if wrong:
         raise ArgumentError(
             f"{what}: expected the module to return a tensor or a tuple of tensors, got "
             f"{', '.join(wrong)}{at_user_line()}"
         )
-    return found
+    return tensors

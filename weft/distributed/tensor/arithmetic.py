@@ -56,13 +56,13 @@ class Operations(Arithmetic):
 
     def _dims(self, name: str, dim: Dims) -> tuple[int, ...]:
         """The given dimensions, or all if none is given."""
-        found = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-        if any([not -self.ndim <= d < self.ndim for d in found]):
+        dims = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        if any([not -self.ndim <= d < self.ndim for d in dims]):
             raise ShapeError(
                 f"{name}: expected dimensions of a tensor that has {self.ndim}, got {dim}"
                 f"{at_user_line()}"
             )
-        return tuple([d % self.ndim for d in found])
+        return tuple([d % self.ndim for d in dims])
 
     # -- by element
 
@@ -222,9 +222,9 @@ class Operations(Arithmetic):
                 f"reshape: expected a tensor that is cut along no dimension, got "
                 f"{self.operand().placements}; redistribute() it first{at_user_line()}"
             )
-        found = self.operand()
-        local = found.local.reshape(*shape)
-        return self.of(Operand(local, found.placements, tuple(local.shape)))
+        operand = self.operand()
+        local = operand.local.reshape(*shape)
+        return self.of(Operand(local, operand.placements, tuple(local.shape)))
 
     __add__ = add = of_two("__add__")
     __sub__ = sub = of_two("__sub__")
@@ -268,7 +268,7 @@ def _aligned(name: str, x: Sequence[int], y: Sequence[int]) -> tuple[Labels, Lab
     rank = max(len(x), len(y))
     padded = [(1,) * (rank - len(z)) + tuple(z) for z in (x, y)]
     sizes = [b if a == 1 else a for a, b in zip(*padded, strict=True)]
-    found: list[Labels] = []
+    aligned: list[Labels] = []
     for z in (x, y):
         labels: list[int | None] = []
         for place, n in enumerate(z, rank - len(z)):
@@ -278,5 +278,5 @@ def _aligned(name: str, x: Sequence[int], y: Sequence[int]) -> tuple[Labels, Lab
                     f"{at_user_line()}"
                 )
             labels.append(place if n == sizes[place] else None)
-        found.append(tuple(labels))
-    return found[0], found[1]
+        aligned.append(tuple(labels))
+    return aligned[0], aligned[1]

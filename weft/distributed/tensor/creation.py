@@ -54,15 +54,15 @@ def distribute_tensor(
             f"{at_user_line()}"
         )
     mesh = DeviceMesh("cpu", get_process_group_ranks()) if device_mesh is None else device_mesh
-    found = normalized(placements, mesh, tensor.ndim, "distribute_tensor")
+    layout = normalized(placements, mesh, tensor.ndim, "distribute_tensor")
     whole = array(tensor)
     if src_data_rank is not None:
         whole = whole.copy()
         for group in mesh.get_all_groups():
             what = f"distribute_tensor of {whole.dtype}{list(whole.shape)}"
             collective.broadcast(group, whole, 0, what)
-    local = wrap(leaf(own_part(whole, found, mesh)))
-    return DTensor(local.requires_grad_(tensor.requires_grad), mesh, found, whole.shape)
+    local = wrap(leaf(own_part(whole, layout, mesh)))
+    return DTensor(local.requires_grad_(tensor.requires_grad), mesh, layout, whole.shape)
 
 
 def _factory(make: Callable[..., Tensor]) -> Callable[..., DTensor]:
@@ -74,8 +74,8 @@ def _factory(make: Callable[..., Tensor]) -> Callable[..., DTensor]:
     ) -> DTensor:  # fmt: skip
         whole = make(*size, dtype=dtype)
         drawn = 0 if make in (api.rand, api.randn) else None
-        found = distribute_tensor(whole, device_mesh, placements, src_data_rank=drawn)
-        return found.requires_grad_(requires_grad)
+        distributed = distribute_tensor(whole, device_mesh, placements, src_data_rank=drawn)
+        return distributed.requires_grad_(requires_grad)
 
     made.__name__ = make.__name__
     made.__doc__ = f"""`weft.{make.__name__}`, distributed over the ranks of a mesh.

@@ -85,14 +85,14 @@ class DTensor(Operations):
                 f"from_local: expected a tensor, got {type(local_tensor).__name__}{at_user_line()}"
             )
         own = tuple(local_tensor.shape)
-        found = normalized(placements, device_mesh, len(own), "from_local")
-        whole = whole_shape(own, found, device_mesh) if shape is None else tuple(shape)
-        if len(whole) != len(own) or own_sizes(whole, found, device_mesh) != own:
+        layout = normalized(placements, device_mesh, len(own), "from_local")
+        whole = whole_shape(own, layout, device_mesh) if shape is None else tuple(shape)
+        if len(whole) != len(own) or own_sizes(whole, layout, device_mesh) != own:
             raise ShapeError(
                 f"from_local: expected this rank's part of a tensor of shape {whole} with "
-                f"{found}, got shape {own}{at_user_line()}"
+                f"{layout}, got shape {own}{at_user_line()}"
             )
-        return DTensor(local_tensor, device_mesh, found, whole)
+        return DTensor(local_tensor, device_mesh, layout, whole)
 
     # -- to tensors, and to other placements
 
@@ -108,9 +108,9 @@ class DTensor(Operations):
         """
         if grad_placements is None:
             return self._local
-        found = normalized(grad_placements, self.device_mesh, self.ndim, "to_local")
+        layout = normalized(grad_placements, self.device_mesh, self.ndim, "to_local")
         local = self._local
-        for i, (own, wanted) in enumerate(zip(self.placements, found, strict=True)):
+        for i, (own, wanted) in enumerate(zip(self.placements, layout, strict=True)):
             if isinstance(own, Replicate) and isinstance(wanted, Partial):
                 local = for_divided_work(local, own, self.device_mesh.get_all_groups()[i])
             elif own != wanted:

@@ -30,18 +30,18 @@ def normalized(
     Raises:
         ArgumentError: another number of placements, or a dimension that the tensor lacks.
     """
-    found = (Replicate(),) * mesh.ndim if placements is None else tuple(placements)
-    if len(found) != mesh.ndim:
+    chosen = (Replicate(),) * mesh.ndim if placements is None else tuple(placements)
+    if len(chosen) != mesh.ndim:
         raise ArgumentError(
             f"{name}: expected a placement for each of the {mesh.ndim} dimensions of the mesh, got "
-            f"{found}{at_user_line()}"
+            f"{chosen}{at_user_line()}"
         )
-    for p in found:
+    for p in chosen:
         if isinstance(p, Shard) and not -ndim <= p.dim < ndim:
             raise ArgumentError(
                 f"{name}: expected a dimension of a tensor that has {ndim}, got {p}{at_user_line()}"
             )
-    return tuple([Shard(p.dim % ndim) if isinstance(p, Shard) else p for p in found])
+    return tuple([Shard(p.dim % ndim) if isinstance(p, Shard) else p for p in chosen])
 
 
 def whole_shape(local: Sequence[int], placements: Placements, mesh: DeviceMesh) -> Sizes:
@@ -96,14 +96,14 @@ def moved(
 
 def _to_unwind(source: Placements, target: Placements) -> set[int]:
     """Dimensions of the mesh that change, or that shard after an earlier one that changes."""
-    found = {i for i, (a, b) in enumerate(zip(source, target, strict=True)) if a != b}
+    changed = {i for i, (a, b) in enumerate(zip(source, target, strict=True)) if a != b}
     for i in range(len(source)):
-        before = {j for j in found if j < i}
+        before = {j for j in changed if j < i}
         cut = {p.dim for j in before for p in (source[j], target[j]) if isinstance(p, Shard)}
         own = [p.dim for p in (source[i], target[i]) if isinstance(p, Shard)]
         if not cut.isdisjoint(own):
-            found.add(i)
-    return found
+            changed.add(i)
+    return changed
 
 
 def own_part(whole: np.ndarray[Any, Any], placements: Placements, mesh: DeviceMesh) -> Any:

@@ -62,10 +62,10 @@ def applied(
     wanted: list[list[Placement]] = [[] for _ in operands]
     result: list[Placement] = []
     for i in range(mesh.ndim):
-        places, found = _along(rule, [x.placements[i] for x in operands])
+        places, placed = _along(rule, [x.placements[i] for x in operands])
         for row, place in zip(wanted, places, strict=True):
             row.append(place)
-        result.append(found)
+        result.append(placed)
     locals_ = [
         _prepared(x, tuple(row), result, mesh) for x, row in zip(operands, wanted, strict=True)
     ]
@@ -123,7 +123,7 @@ def _of_result(rule: Rule, label: int | None) -> Placement:
 def _prepared(x: Operand, wanted: Placements, result: Sequence[Placement], mesh: DeviceMesh) -> Any:
     """A local tensor as an operation needs it; its gradient is replicated or sharded."""
     local = moved(x.local, x.shape, x.placements, wanted, mesh)
-    for i, (place, found) in enumerate(zip(wanted, result, strict=True)):
-        if isinstance(place, Replicate) and not isinstance(found, Replicate):
+    for i, (place, placed) in enumerate(zip(wanted, result, strict=True)):
+        if isinstance(place, Replicate) and not isinstance(placed, Replicate):
             local = for_divided_work(local, place, mesh.get_all_groups()[i])
     return local

@@ -67,10 +67,10 @@ def _same_dim(x: Any, source: Placement, target: Placement) -> bool:
 
 
 def _call(op: str, x: Any, group: Group) -> Any:
-    found = wrap(record(REGISTRY[op], [lazy_of(x)], {"group": group.number})[0])
-    if not trace.now.grad_mode and found.numel():
-        await_result(found.reshape(-1)[:1].lazy)  # even if this rank does not read the result
-    return found
+    y = wrap(record(REGISTRY[op], [lazy_of(x)], {"group": group.number})[0])
+    if not trace.now.grad_mode and y.numel():
+        await_result(y.reshape(-1)[:1].lazy)  # even if this rank does not read the result
+    return y
 
 
 def _joined(x: Any, dim: int, op: str, group: Group, size: int | None = None) -> Any:
@@ -84,11 +84,11 @@ def _joined(x: Any, dim: int, op: str, group: Group, size: int | None = None) ->
 
 def _own_part(x: Any, dim: int, op: str, group: Group, size: int | None) -> Any:
     """This rank's shard along a dimension."""
-    found = _call(op, _cut(x, dim, group, size), group)
+    shard = _call(op, _cut(x, dim, group, size), group)
     if size is None:
-        return found
+        return shard
     begin, end = rows_of(size, group.size, group.index)
-    return found.narrow(dim % x.ndim, 0, end - begin)
+    return shard.narrow(dim % x.ndim, 0, end - begin)
 
 
 def _cut(x: Any, dim: int, group: Group, size: int | None) -> Any:

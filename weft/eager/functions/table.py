@@ -73,10 +73,13 @@ ALL: Final = Form.FUNCTION | Form.METHOD | Form.IN_PLACE
 
 
 class Names(NamedTuple):
-    """Names of one module that are public in the same forms."""
+    """Names of one module that are public in the same forms.
+
+    Without names those of the module's `__all__` that no other row has.
+    """
 
     module: ModuleType
-    names: str
+    names: str = ""
     forms: Form = FUNCTION
     out: Out = Out.SAME_KIND
 
@@ -92,71 +95,36 @@ TABLE: Final = (
         zeros zeros_like
     """,
     ),
-    Names(shared_memory, "asarray from_file frombuffer"),
-    Names(
-        typed_tensor,
-        """
-        BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor
-        IntTensor LongTensor ShortTensor
-    """,
-    ),
-    Names(window, "bartlett_window blackman_window hamming_window hann_window kaiser_window"),
-    Names(dtype_alias, "bool cdouble cfloat double e float half inf int long nan newaxis pi short"),
+    Names(shared_memory),
+    Names(typed_tensor),
+    Names(window),
+    Names(dtype_alias),
     Names(binary, "allclose equal isclose rsub", BOTH),
     Names(binary, "float_power", ALL),
     Names(complex_number, "complex polar", FUNCTION, Out.EXACT),
     Names(complex_number, "imag real view_as_complex view_as_real"),
-    Names(
-        complex_number,
-        """
-        adjoint conj conj_physical is_conj is_neg isreal resolve_conj resolve_neg
-    """,
-        BOTH,
-    ),
+    Names(complex_number, forms=BOTH),
     Names(integer, "unravel_index"),
-    Names(integer, "frexp gcd lcm ldexp", BOTH),
-    Names(selection, "addcdiv addcmul clamp clamp_max clamp_min clip lerp masked_fill", ALL),
+    Names(integer, forms=BOTH),
+    Names(selection, forms=ALL),
     Names(unary, "polygamma"),
     Names(unary, "isneginf isposinf", BOTH, Out.EXACT),
     Names(unary, "fix frac", ALL),
     Names(grad_scaler, "GradScaler"),
     Names(gather, "flatnonzero take_along_axis where"),
     Names(gather, "argwhere nonzero", BOTH, Out.EXACT),
-    Names(
-        gather,
-        """
-        gather index_select masked_scatter masked_select nonzero_static take take_along_dim
-    """,
-        BOTH,
-    ),
-    Names(
-        scatter,
-        "index_add index_copy index_fill scatter scatter_add scatter_reduce",
-        BOTH,
-    ),
+    Names(gather, forms=BOTH),
+    Names(scatter, forms=BOTH),
     Names(slice_scatter, "fill"),
-    Names(
-        slice_scatter,
-        """
-        as_strided_scatter diagonal_scatter index_put index_reduce put select_scatter slice_scatter
-    """,
-        BOTH,
-    ),
+    Names(slice_scatter, forms=BOTH),
     Names(factorization, "lu_unpack"),
-    Names(factorization, "cholesky geqrf lu orgqr ormqr qr svd", BOTH),
-    Names(low_rank, "pca_lowrank svd_lowrank"),
+    Names(factorization, forms=BOTH),
+    Names(low_rank),
     Names(product, "cdist chain_matmul einsum tensordot"),
     Names(product, "trace", BOTH, Out.EXACT),
-    Names(product, "bmm cross dot ger inner kron matmul mm mv outer vdot", BOTH),
+    Names(product, forms=BOTH),
     Names(product, "addbmm addmm addmv addr baddbmm", ALL),
-    Names(
-        solve,
-        """
-        cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_exp matrix_power
-        pinverse slogdet triangular_solve
-    """,
-        BOTH,
-    ),
+    Names(solve, forms=BOTH),
     Names(distribution, "bernoulli binomial multinomial poisson"),
     Names(
         generator,
@@ -165,81 +133,45 @@ TABLE: Final = (
         rand_like randint randint_like randn randn_like randperm seed set_rng_state
     """,
     ),
-    Names(norm, "frobenius_norm nuclear_norm"),
+    Names(norm),
     Names(norm, "dist", BOTH),
     Names(norm, "norm", BOTH, Out.OWN_TYPE),
     Names(norm, "renorm", ALL),
-    Names(numerical_gradient, "gradient"),
+    Names(numerical_gradient),
     Names(reduce, "std_mean var_mean"),
-    Names(extremum, "amax amin argmax argmin", BOTH, Out.EXACT),
+    Names(extremum, forms=BOTH, out=Out.EXACT),
     Names(extremum, "aminmax max min", BOTH),
     Names(reduce, "all any count_nonzero", BOTH, Out.EXACT),
-    Names(
-        reduce,
-        """
-        log_softmax logsumexp mean nanmean prod softmax std sum var
-    """,
-        BOTH,
-    ),
+    Names(reduce, forms=BOTH),
     Names(reduce, "nansum", BOTH, Out.OWN_TYPE),
-    Names(
-        statistic,
-        """
-        cartesian_prod combinations cumulative_trapezoid histogramdd trapezoid trapz
-    """,
-    ),
+    Names(statistic),
     Names(statistic, "nanmedian", BOTH, Out.EXACT),
     Names(statistic, "corrcoef cov diff histogram mode nanquantile", BOTH),
-    Names(
-        joining,
-        """
-        atleast_1d atleast_2d atleast_3d block_diag cat column_stack concat concatenate dstack
-        hstack row_stack stack vstack
-    """,
-    ),
+    Names(joining),
     Names(movement, "repeat", METHOD),
     Names(statistic, "sum_to_size", METHOD),
     Names(diagonal, "vander"),
     Names(diagonal, "diag", BOTH, Out.EXACT),
-    Names(diagonal, "diag_embed diagflat", BOTH),
+    Names(diagonal, forms=BOTH),
     Names(diagonal, "tril triu", ALL, Out.EXACT),
     Names(movement, "broadcast_shapes broadcast_tensors"),
-    Names(movement, "flip fliplr flipud repeat_interleave roll rot90 tile", BOTH),
+    Names(movement, forms=BOTH),
     Names(splitting, "unstack"),
-    Names(
-        splitting,
-        """
-        chunk dsplit hsplit narrow select split split_with_sizes tensor_split unbind vsplit
-    """,
-        BOTH,
-    ),
+    Names(splitting, forms=BOTH),
     Names(reshape, "expand_as view", METHOD),
     Names(permutation, "permute_dims"),
     Names(permutation, "diagonal", BOTH, Out.EXACT),
-    Names(permutation, "moveaxis movedim permute swapaxes swapdims t transpose", BOTH),
+    Names(permutation, forms=BOTH),
     Names(reshape, "expand_dims"),
-    Names(
-        reshape,
-        """
-        broadcast_to detach expand flatten ravel reshape squeeze unflatten unsqueeze
-    """,
-        BOTH,
-    ),
+    Names(reshape, forms=BOTH),
     Names(stride, "unfold", METHOD),
-    Names(stride, "as_strided", BOTH),
-    Names(
-        view_copy,
-        """
-        as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy permute_copy select_copy
-        split_copy squeeze_copy t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy
-        view_copy
-    """,
-    ),
+    Names(stride, forms=BOTH),
+    Names(view_copy),
     Names(counting, "bucketize searchsorted", FUNCTION, Out.EXACT),
     Names(counting, "isin"),
-    Names(counting, "bincount histc unique unique_consecutive", BOTH),
+    Names(counting, forms=BOTH),
     Names(order, "argsort logcumsumexp median", BOTH, Out.EXACT),
-    Names(order, "cummax cummin kthvalue msort quantile sort topk", BOTH),
+    Names(order, forms=BOTH),
     Names(determinism, "are_deterministic_algorithms_enabled use_deterministic_algorithms"),
     Names(async_execution, "synchronize"),
     Names(interruption, "drop_interrupted"),
@@ -309,9 +241,16 @@ def rows() -> Iterator[Public]:
             forms = ALL if word.endswith("_") else BOTH
             yield Public(word.rstrip("_"), function, module, own, forms, source.face.out)
     for row in TABLE:
-        for name in row.names.split():
+        for name in _names(row):
             function = getattr(row.module, name)
             yield Public(name, function, row.module.__name__, name, row.forms, row.out)
+
+
+def _names(row: Names) -> list[str]:
+    if row.names:
+        return row.names.split()
+    others = [name for other in TABLE if other.module is row.module for name in other.names.split()]
+    return [name for name in row.module.__all__ if name not in others]
 
 
 def public() -> tuple[dict[str, Any], dict[str, Out]]:

@@ -68,8 +68,8 @@ class MetricAverageCallback(Callback):
         if logs is None or not names:
             return
         values = np.array([logs[n] for n in names], np.float64)
-        (found,) = Reduction(ReduceOp.AVG).all(session.world(), [values])
-        logs.update(zip(names, found.tolist(), strict=True))
+        (means,) = Reduction(ReduceOp.AVG).all(session.world(), [values])
+        logs.update(zip(names, means.tolist(), strict=True))
 
 
 class LearningRateScheduleCallback(Callback):

@@ -32,12 +32,12 @@ class _Distributed:
 
     def get_gradients(self, loss: Any, params: Sequence[Any]) -> list[Any]:
         """Gradients of a loss, clipped, then reduced over ranks."""
-        found: list[Any] = super().get_gradients(loss, params)  # pyright: ignore
+        gradients: list[Any] = super().get_gradients(loss, params)  # pyright: ignore
         reduce, sums = self._hvd
         if sums is not None:
-            return [g for g, _ in sums.gradients(list(zip(found, params, strict=True)), reduce)]
-        ys = iter(reduce([g for g in found if g is not None]))
-        return [None if g is None else next(ys) for g in found]
+            return [g for g, _ in sums.gradients(list(zip(gradients, params, strict=True)), reduce)]
+        ys = iter(reduce([g for g in gradients if g is not None]))
+        return [None if g is None else next(ys) for g in gradients]
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
@@ -104,8 +104,8 @@ def DistributedOptimizer(
             return gradients
         return reduced(gradients, how, None, process_set)
 
-    kind = type(optimizer)
-    found: Any = object.__new__(type(kind.__name__, (_Distributed, kind), {}))
-    found.__dict__.update(optimizer.__dict__)
-    found.__dict__["_hvd"] = _Setting(reduce, sums)
-    return found
+    original = type(optimizer)
+    wrapped: Any = object.__new__(type(original.__name__, (_Distributed, original), {}))
+    wrapped.__dict__.update(optimizer.__dict__)
+    wrapped.__dict__["_hvd"] = _Setting(reduce, sums)
+    return wrapped

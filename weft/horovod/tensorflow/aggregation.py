@@ -67,19 +67,19 @@ class Aggregation:
             ArgumentError: a gradient is `IndexedSlices` without `sparse_as_dense`, or a variable's
                 shape is unknown.
         """
-        given = [(self._dense(g, v), v) for g, v in pairs if g is not None]
-        if not given:
+        dense = [(self._dense(g, v), v) for g, v in pairs if g is not None]
+        if not dense:
             return list(pairs)
-        with given[0][1].graph.as_default(), name_scope(None, "LocalAggregation"):
+        with dense[0][1].graph.as_default(), name_scope(None, "LocalAggregation"):
             before, after = self._count()
             first, updates = equal(before, 0), equal(after, 0)
-            sums = [self._added(g, v, first) for g, v in given]
-            found = cond(
-                updates, lambda: self._averaged(reduce(sums)), lambda: [g for g, _ in given],
+            sums = [self._added(g, v, first) for g, v in dense]
+            reduced = cond(
+                updates, lambda: self._averaged(reduce(sums)), lambda: [g for g, _ in dense],
                 strict=True,
             )  # fmt: skip
-        self._calls.append(_Call(found[0].op, updates))
-        rest = iter(found)
+        self._calls.append(_Call(reduced[0].op, updates))
+        rest = iter(reduced)
         return [(None if g is None else next(rest), v) for g, v in pairs]
 
     def _dense(self, g: Any, variable: Any) -> Tensor:
@@ -106,19 +106,19 @@ class Aggregation:
                 f"backward_passes_per_step is above 1, got {variable.name} of shape {shape}"
                 f"{at_user_line()}"
             )
-        kind = g.dtype.base_dtype
-        total = self._variable(variable.op.name, shape.as_list(), kind, [COLLECTION])
+        dtype = g.dtype.base_dtype
+        total = self._variable(variable.op.name, shape.as_list(), dtype, [COLLECTION])
         return total.assign(where(first, g, total.read_value() + g))
 
     def _variable(self, name: str, shape: Any, dtype: Any, collections: list[str]) -> Variable:
         with name_scope(""):
-            found = Variable(
+            variable = Variable(
                 lambda: zeros(shape, dtype), trainable=False, name=f"{self._scope}/{name}",
                 collections=[GraphKeys.LOCAL_VARIABLES, *collections],
             )  # fmt: skip
         if self._register is not None:
-            self._register(found)
-        return found
+            self._register(variable)
+        return variable
 
     def _averaged(self, totals: Sequence[Any]) -> list[Any]:
         return [y / self._passes for y in totals] if self._average else list(totals)
@@ -150,14 +150,14 @@ class Aggregation:
         tensors = [g.values if isinstance(g, IndexedSlices) else g for g in gradients]
         roots = [convert_to_tensor(g).used.node for g in tensors]
         nodes = set(toposort(get_default_graph().ir, roots, _sources))
-        found = [call for call in self._calls if not nodes.isdisjoint(call.op.nodes)]
-        if len(found) != 1:
+        calls = [call for call in self._calls if not nodes.isdisjoint(call.op.nodes)]
+        if len(calls) != 1:
             raise ArgumentError(
                 "DistributedOptimizer: expected gradients of one call of its compute_gradients "
-                f"where backward_passes_per_step is above 1, got those of {len(found)} calls"
+                f"where backward_passes_per_step is above 1, got those of {len(calls)} calls"
                 f"{at_user_line()}"
             )
-        return found[0].updates
+        return calls[0].updates
 
 
 def _sources(node: Node) -> list[Node]:
@@ -172,12 +172,12 @@ def checked_passes(passes: Any) -> int:
         ArgumentError: it is not a positive integer.
     """
     try:
-        found = operator.index(passes)
+        number = operator.index(passes)
     except TypeError:
-        found = 0
-    if found < 1:
+        number = 0
+    if number < 1:
         raise ArgumentError(
             "DistributedOptimizer: expected an integer from 1 as backward_passes_per_step, got "
             f"{passes!r}{at_user_line()}"
         )
-    return found
+    return number

@@ -46,8 +46,8 @@ class TensorFlowState(StatefulState):
         folder: str | os.PathLike[str] | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         chosen = global_variables() if variables is None else variables
-        found = _Variables(chosen, get_default_session() if session is None else session)
-        super().__init__({"variables": found}, folder, **kwargs)
+        saved = _Variables(chosen, get_default_session() if session is None else session)
+        super().__init__({"variables": saved}, folder, **kwargs)
 
 
 __all__ = ["ObjectState", "State", "TensorFlowState", "run"]

@@ -24,8 +24,8 @@ def once(work: Callable[..., Any]) -> Rule:
     """A collective on arrays that runs once even if a step is computed several times."""
 
     def call(*xs: Array) -> tuple[Array, ...]:
-        found = work(*[np.asarray(x, order="C") for x in xs])
-        return tuple(found) if isinstance(found, list | tuple) else (found,)
+        results = work(*[np.asarray(x, order="C") for x in xs])
+        return tuple(results) if isinstance(results, list | tuple) else (results,)
 
     return logged(call, compared=True)
 
@@ -40,13 +40,13 @@ class Movement:
         self._set = process_set
         self.gather = once(lambda x: reduction.gather(process_set.group, x).whole)
 
-    def exchange(self, kind: DType) -> Rule:
+    def exchange(self, dtype: DType) -> Rule:
         """An exchange of rows by splits; returns the rows and their numbers."""
 
         def work(x: Array, splits: Array | None = None) -> list[Array]:
             shares = None if splits is None else [int(n) for n in splits]
-            found, taken = reduction.exchange(self._set.group, x, shares)
-            return [found, np.array(taken, kind.numpy)]
+            rows, taken = reduction.exchange(self._set.group, x, shares)
+            return [rows, np.array(taken, dtype.numpy)]
 
         return once(work)
 
@@ -69,10 +69,10 @@ class Movement:
 
     def exchange_vjp(self, g: Any, y: Any, x: Value, *splits: Value) -> tuple[Value | None, ...]:
         """The rows' gradients, sent back by the receivers of the rows."""
-        back, kind = self.exchange(y[1].dtype), y[1].dtype
+        back, dtype = self.exchange(y[1].dtype), y[1].dtype
         shapes = (x.shape, (self._set.size(),))
-        found = _call(back, (x.dtype, kind), shapes, self.exchange_vjp, _first(g), y[1])
-        return (found[0], *[None] * len(splits))
+        returned = _call(back, (x.dtype, dtype), shapes, self.exchange_vjp, _first(g), y[1])
+        return (returned[0], *[None] * len(splits))
 
     def scatter_vjp(self, how: Reduction) -> Callable[..., tuple[Value]]:
         """All ranks' rows."""

@@ -120,8 +120,8 @@ class DistributedOptimizer(Optimizer):
 
         if self._passes > 1:
             return self._sums.gradients(pairs, reduce)
-        found = iter(reduce([g for g, _ in pairs if g is not None]))
-        return [(None if g is None else next(found), v) for g, v in pairs]
+        reduced = iter(reduce([g for g, _ in pairs if g is not None]))
+        return [(None if g is None else next(reduced), v) for g, v in pairs]
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
@@ -161,13 +161,13 @@ class DistributedOptimizer(Optimizer):
             return reduced(changes, self._how, None, self._process_set)
 
         if combines is None:
-            found = [s + c for s, c in zip(starts, reduce(), strict=True)]
+            combined = [s + c for s, c in zip(starts, reduce(), strict=True)]
         else:
             rows = zip(
                 cond(combines, reduce, lambda: changes, strict=True), starts, values, strict=True
             )
-            found = [where(combines, start + c, x) for c, start, x in rows]
-        return group(*[v.assign(x) for v, x in zip(variables, found, strict=True)])
+            combined = [where(combines, start + c, x) for c, start, x in rows]
+        return group(*[v.assign(x) for v, x in zip(variables, combined, strict=True)])
 
     def _starts(self, variables: Sequence[Any]) -> tuple[list[Any], Any]:
         """The values at the last combination, and whether this run combines (`None`: every run)."""

@@ -31,9 +31,9 @@ def reduced_gradients(
         for g, shape in pairs
     ]
     dense = [g for g, rows in zip(gradients, by_rows, strict=True) if not rows]
-    found = iter(reduced(dense, how, None, process_set) if dense else ())
+    summed = iter(reduced(dense, how, None, process_set) if dense else ())
     return [
-        _gathered(g, how, process_set) if rows else next(found)
+        _gathered(g, how, process_set) if rows else next(summed)
         for g, rows in zip(gradients, by_rows, strict=True)
     ]
 
@@ -56,11 +56,11 @@ def _gathered(g: IndexedSlices, how: Reduction, process_set: ProcessSet) -> Inde
     shapes = ((rows * size,), (rows * size, *rest))
 
     def build(indices: Value, values: Value) -> tuple[Value, ...]:
-        places, found, _ = gather_parts.all(indices, values, shapes=shapes, group=number)
+        places, summed, _ = gather_parts.all(indices, values, shapes=shapes, group=number)
         mean = how.op is ReduceOp.AVG
-        return places, found / ops.declaration.constant_of(size, found.dtype) if mean else found
+        return places, summed / ops.declaration.constant_of(size, summed.dtype) if mean else summed
 
-    given = [g.indices, g.values]
-    with name_scope(None, "HorovodAllgather", given) as scope:
-        op = get_default_graph().emit("HorovodAllgather", given, build, name=scope)
+    inputs = [g.indices, g.values]
+    with name_scope(None, "HorovodAllgather", inputs) as scope:
+        op = get_default_graph().emit("HorovodAllgather", inputs, build, name=scope)
     return IndexedSlices(op.outputs[1], op.outputs[0], g.dense_shape)

@@ -15,4 +15,4 @@ class Compression:
     """
 
     none: type[Compressor] = NoneCompressor
-    fp16: type[Compressor] = fp16_by(lambda tensor, kind: tensor.to(kind), float16)
+    fp16: type[Compressor] = fp16_by(lambda tensor, dtype: tensor.to(dtype), float16)

@@ -69,15 +69,15 @@ class _Setting:
     def reduce(self) -> None:
         """Reduce gradients; unused parameters contribute zeros, as in Horovod."""
         rows = zip(self.parameters, self.names, strict=True)
-        found = [(p, name) for p, name in rows if p.requires_grad]
-        if not found or not self.process_set.included():
+        trained = [(p, name) for p, name in rows if p.requires_grad]
+        if not trained or not self.process_set.included():
             return
-        for p, _ in found:
+        for p, _ in trained:
             if p.grad is None:
                 p.grad = p.detach().new_zeros(p.shape)
-        counts = self._rows([p for p, _ in found])
-        tables = [p.grad for p, _ in found if id(p) in counts]
-        grads = [p.grad for p, _ in found if id(p) not in counts]
+        counts = self._rows([p for p, _ in trained])
+        tables = [p.grad for p, _ in trained if id(p) in counts]
+        grads = [p.grad for p, _ in trained if id(p) not in counts]
         with no_grad():
             ys = self._reduced(grads) if grads else ()
             if tables:
@@ -86,8 +86,8 @@ class _Setting:
                 ys = [*ys, *reduce_rows(values, list(counts.values()), group, self.op.value)]
         Tensor.replace_all([*grads, *tables], ys)
         if timeline.is_active():
-            dense = [name for p, name in found if id(p) not in counts]
-            self._note([*dense, *[name for p, name in found if id(p) in counts]], grads, tables)
+            dense = [name for p, name in trained if id(p) not in counts]
+            self._note([*dense, *[name for p, name in trained if id(p) in counts]], grads, tables)
 
     def _rows(self, parameters: Sequence[Any]) -> dict[int, int]:
         """The number of rows that a rank sends of each row-sparse gradient, by parameter ID."""
@@ -108,10 +108,10 @@ class _Setting:
         compress = self.compression
         pairs = [compress.compress(g) for g in sent]
         sent = [g for g, _ in pairs]
-        found = reduce_all([g.lazy for g in sent], op, group, BUCKET_BYTES, self._counts(grads))
+        sums = reduce_all([g.lazy for g in sent], op, group, BUCKET_BYTES, self._counts(grads))
         if compress is NoneCompressor and behind == 1.0:
-            return found
-        ys = [compress.decompress(wrap(y), c) for y, (_, c) in zip(found, pairs, strict=True)]
+            return sums
+        ys = [compress.decompress(wrap(y), c) for y, (_, c) in zip(sums, pairs, strict=True)]
         scaled = [y if behind == 1.0 else y * behind for y in ys]
         return [y.to(x.dtype).lazy for y, x in zip(scaled, grads, strict=True)]
 
@@ -177,12 +177,12 @@ class _DistributedAdasum(_Distributed):
         setting = self._hvd
         setting.check_start()
         before = [array(p).copy() for p in setting.parameters]
-        found = super(_Distributed, self).step(closure)  # pyright: ignore[reportAttributeAccessIssue]
+        loss = super(_Distributed, self).step(closure)  # pyright: ignore[reportAttributeAccessIssue]
         for p, old in zip(setting.parameters, before, strict=True):
             change, ctx = setting.compression.compress(wrap(leaf(array(p) - old)))
             whole = wrap(leaf(adasum(setting.process_set.group, array(change))))
             put(p, old + array(setting.compression.decompress(whole, ctx)).astype(old.dtype))
-        return found
+        return loss
 
 
 def _check_passes(passes: int) -> None:
@@ -242,12 +242,12 @@ def DistributedOptimizer(
         ordered, [names.get(id(p), f"parameter.{i}") for i, p in enumerate(ordered)], counts,
         reduction, compression, gradient_predivide_factor, process_set, by_rows,
     )  # fmt: skip
-    kind = type(optimizer)
+    original = type(optimizer)
     base = _DistributedAdasum if reduction is Adasum else _Distributed
-    found: Any = object.__new__(type(f"Distributed{kind.__name__}", (base, kind), {}))
-    found.__dict__ = optimizer.__dict__
-    found.__dict__["_hvd"] = setting
-    return found
+    wrapped: Any = object.__new__(type(f"Distributed{original.__name__}", (base, original), {}))
+    wrapped.__dict__ = optimizer.__dict__
+    wrapped.__dict__["_hvd"] = setting
+    return wrapped
 
 
 def _names_of(own: Sequence[Any], named: Iterable[tuple[str, Any]] | None) -> dict[int, str]:

@@ -39,9 +39,9 @@ def broadcast_object(
         name: ignored.
         process_set: the ranks that take part.
     """
-    found = [obj]
-    dist.broadcast_object_list(found, root_rank, process_set.group)
-    return found[0]
+    objects = [obj]
+    dist.broadcast_object_list(objects, root_rank, process_set.group)
+    return objects[0]
 
 
 def allgather_object(

@@ -55,9 +55,9 @@ def reduction_of(
     Raises:
         ArgumentError: the name is unknown.
     """
-    for option, given in (("size_average", size_average), ("reduce", reduce)):
-        if given is not None and type(given) is not bool:
-            text = f"{name}: expected {option} of True or False, got {given!r}"
+    for option, value in (("size_average", size_average), ("reduce", reduce)):
+        if value is not None and type(value) is not bool:
+            text = f"{name}: expected {option} of True or False, got {value!r}"
             raise ArgumentError(text + at_user_line())
     if size_average is not None or reduce is not None:
         if reduce is False:
@@ -90,12 +90,12 @@ def check_factors(name: str, losses: tuple[int, ...], weight: Any, what: str = "
     Raises:
         ShapeError: they do not.
     """
-    given = losses if weight is None else dims_of(weight)
-    own = losses[len(losses) - len(given) :] if len(given) <= len(losses) else ()
-    if len(own) != len(given) or any(g not in (1, n) for g, n in zip(given, own, strict=True)):
+    factors = losses if weight is None else dims_of(weight)
+    own = losses[len(losses) - len(factors) :] if len(factors) <= len(losses) else ()
+    if len(own) != len(factors) or any(g not in (1, n) for g, n in zip(factors, own, strict=True)):
         raise ShapeError(
             f"{name}: expected a {what} that broadcasts to the losses' shape {show(losses)}, got "
-            f"{show(given)}; reshape it{at_user_line()}"
+            f"{show(factors)}; reshape it{at_user_line()}"
         )
 
 

@@ -36,10 +36,12 @@ def sizes_of(name: str, value: Any, count: int, one_for_all: bool = True) -> tup
         ShapeError: the number of entries is wrong.
     """
     if isinstance(value, list | tuple):
-        found = sizes(name, (value,))
-        if len(found) == 1 and one_for_all:
-            return found * count
-        if len(found) != count:
-            raise ShapeError(f"{name}: expected 1 or {count} numbers, got {found}{at_user_line()}")
-        return found
+        numbers = sizes(name, (value,))
+        if len(numbers) == 1 and one_for_all:
+            return numbers * count
+        if len(numbers) != count:
+            raise ShapeError(
+                f"{name}: expected 1 or {count} numbers, got {numbers}{at_user_line()}"
+            )
+        return numbers
     return (integer(name, value),) * count

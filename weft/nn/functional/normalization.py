@@ -74,26 +74,26 @@ def batch_norm(
             count.add_(1)
         any_will_do = ones(dims_of(input)[1])
         return _batch_norm_eval(input, weight, bias, any_will_do, any_will_do, eps=float(eps))
-    y, *found = _batch_norm(input, weight, bias, eps=float(eps))
-    move_statistics((running_mean, running_var, count), found, momentum)
+    y, *statistics = _batch_norm(input, weight, bias, eps=float(eps))
+    move_statistics((running_mean, running_var, count), statistics, momentum)
     return y
 
 
-def move_statistics(buffers: tuple[Any, Any, Any], found: Any, momentum: float | None) -> None:
+def move_statistics(buffers: tuple[Any, Any, Any], statistics: Any, momentum: float | None) -> None:
     """Update running statistics, if there are any."""
     if buffers[0] is None or buffers[1] is None:
         return
     static = {"momentum": None if momentum is None else float(momentum)}
-    moved = _moved.record((*buffers, *found), static)
+    moved = _moved.record((*buffers, *statistics), static)
     Handle.replace_all([b for b in buffers if b is not None], moved)
 
 
-def _check_channels(name: str, shape: tuple[int, ...], *given: Any) -> None:
+def _check_channels(name: str, shape: tuple[int, ...], *weights: Any) -> None:
     if len(shape) < 2:
         raise ShapeError(
             f"{name}: expected an input of rank 2 or more, got {show(shape)}{at_user_line()}"
         )
-    for x in given:
+    for x in weights:
         if x is not None and dims_of(x) != (shape[1],):
             raise ShapeError(
                 f"{name}: expected {dims_of(x)[0]} channels (dimension 1), got an input "
@@ -115,7 +115,7 @@ def _check_many(name: str, shape: tuple[int, ...]) -> None:
 _layer_norm = recorded(formulas.layer_norm)
 
 
-def _row_shape(name: str, input: Any, normalized_shape: Any, *given: Any) -> int:
+def _row_shape(name: str, input: Any, normalized_shape: Any, *weights: Any) -> int:
     """The number of normalized last dimensions."""
     shape = dims_of(input)
     sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
@@ -124,7 +124,7 @@ def _row_shape(name: str, input: Any, normalized_shape: Any, *given: Any) -> int
             f"{name}: expected an input (..., {', '.join(map(str, sizes))}), got {show(shape)}"
             f"{at_user_line()}"
         )
-    for x in given:
+    for x in weights:
         if x is not None and dims_of(x) != sizes:
             raise ShapeError(
                 f"{name}: expected weights {show(sizes)}, got {show(dims_of(x))}{at_user_line()}"
@@ -230,8 +230,8 @@ def instance_norm(
         )
     if running_mean is None or running_var is None:
         return _instance_norm(input, weight, bias, eps=float(eps), statistics=False)
-    y, *found = _instance_norm(input, weight, bias, eps=float(eps), statistics=True)
-    move_statistics((running_mean, running_var, None), found, momentum)
+    y, *statistics = _instance_norm(input, weight, bias, eps=float(eps), statistics=True)
+    move_statistics((running_mean, running_var, None), statistics, momentum)
     return y
 
 

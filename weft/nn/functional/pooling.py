@@ -76,8 +76,8 @@ class Windows:
         self.name = name
         self.spatial = spatial
         self.window = sizes_of(f"{name}: kernel_size", kernel_size, spatial)
-        given = self.window if stride is None or stride == () else stride
-        self.strides = sizes_of(f"{name}: stride", given, spatial)
+        steps = self.window if stride is None or stride == () else stride
+        self.strides = sizes_of(f"{name}: stride", steps, spatial)
         self.padding = sizes_of(f"{name}: padding", padding, spatial)
         _check_positive(f"{name}: kernel_size", self.window)
         _check_positive(f"{name}: stride", self.strides)
@@ -119,10 +119,10 @@ def max_pool(
     dtype = lazy_of(input).type.dtype
     if dtype.is_integer:
         wide = wrap(cast(lazy_of(input), float64))
-        found = max_pool(
+        pooled = max_pool(
             spatial, wide, kernel_size, stride, padding, dilation, ceil_mode, return_indices
         )
-        return (found[0].to(dtype), found[1]) if return_indices else found.to(dtype)
+        return (pooled[0].to(dtype), pooled[1]) if return_indices else pooled.to(dtype)
     return _max_pool(
         input, **windows.static, padding=windows.padding, indices=bool(return_indices),
         dilation=steps, ceil=bool(ceil_mode),
@@ -351,7 +351,7 @@ def max_unpool(
 
 
 def _unpooled(
-    name: str, given: tuple[int, ...], least: tuple[int, ...], strides: tuple[int, ...]
+    name: str, requested: tuple[int, ...], least: tuple[int, ...], strides: tuple[int, ...]
 ) -> tuple[int, ...]:
     """The requested sizes, which may differ from the default by less than a stride.
 
@@ -359,12 +359,13 @@ def _unpooled(
         ShapeError: they differ by more.
     """
     spatial = len(least)
-    size = given[-spatial:]
+    size = requested[-spatial:]
     near = [abs(n - d) < s for n, d, s in zip(size, least, strides, strict=False)]
-    if len(given) not in (spatial, spatial + 2) or not all(near):
+    if len(requested) not in (spatial, spatial + 2) or not all(near):
         ranges = [f"{d - s + 1} to {d + s - 1}" for d, s in zip(least, strides, strict=True)]
         raise ShapeError(
-            f"{name}: expected an output_size of {', '.join(ranges)}, got {given}{at_user_line()}"
+            f"{name}: expected an output_size of {', '.join(ranges)}, got {requested}"
+            f"{at_user_line()}"
         )
     return size
 

@@ -60,16 +60,16 @@ def ctc_loss(
     )  # fmt: skip
 
 
-def _lengths(given: Any, n: int) -> Any:
-    found = given if isinstance(given, Handle) else wrap(leaf(np.asarray(given, np.int64)))
-    dtype = lazy_of(found).type.dtype
+def _lengths(numbers: Any, n: int) -> Any:
+    lengths = numbers if isinstance(numbers, Handle) else wrap(leaf(np.asarray(numbers, np.int64)))
+    dtype = lazy_of(lengths).type.dtype
     if not dtype.is_integer:
         raise DTypeError(f"ctc_loss: expected lengths of integers, got {dtype}{at_user_line()}")
-    if math.prod(dims_of(found)) != n:
+    if math.prod(dims_of(lengths)) != n:
         raise ShapeError(
-            f"ctc_loss: expected {n} lengths, got shape {show(dims_of(found))}{at_user_line()}"
+            f"ctc_loss: expected {n} lengths, got shape {show(dims_of(lengths))}{at_user_line()}"
         )
-    return found
+    return lengths
 
 
 def _check_within(name: str, lengths: Any, most: int) -> None:

@@ -63,8 +63,8 @@ def interpolate(
     """
     shape = dims_of(input)
     spatial = len(shape) - 2
-    found, ranks = _MODES.get(mode, (None, ()))
-    if found is None or spatial not in ranks:
+    method, ranks = _MODES.get(mode, (None, ()))
+    if method is None or spatial not in ranks:
         raise ArgumentError(
             f"interpolate: expected one of the modes {', '.join(_MODES)} that fits an input "
             f"{show(shape)}, got {mode!r}{at_user_line()}"
@@ -91,10 +91,10 @@ def interpolate(
     lazy = lazy_of(input)
     dtype = lazy.type.dtype
     static = {
-        "size": sizes, "mode": found, "align_corners": bool(align_corners), "scales": scales,
+        "size": sizes, "mode": method, "align_corners": bool(align_corners), "scales": scales,
         "antialias": bool(antialias),
     }  # fmt: skip
-    if dtype == uint8 and found in ("linear", "cubic") and spatial == 2:
+    if dtype == uint8 and method in ("linear", "cubic") and spatial == 2:
         return _interpolate_bytes(input, **static)
     if not dtype.is_integer:
         return _interpolate(input, **static)

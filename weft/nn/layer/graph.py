@@ -158,8 +158,8 @@ class SAGEConv(Layer):
         _check_nodes("SAGEConv", source, self.lin_l.in_features)
         if self.lin is not None:
             source = relu(self.lin(source))
-        found = _gathered(source, edge_index, nodes=dims_of(target)[0], aggr=self.aggr)
-        y = self.lin_l(found)
+        messages = _gathered(source, edge_index, nodes=dims_of(target)[0], aggr=self.aggr)
+        y = self.lin_l(messages)
         if self.lin_r is not None:
             y = y + self.lin_r(target)
         return normalize(y, dim=-1) if self.normalize else y

@@ -60,7 +60,7 @@ class LazyModuleMixin(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._initialize_hook = self.register_forward_pre_hook(_settle, with_kwargs=True)
+        self._initialize_hook = self.register_forward_pre_hook(_initialize, with_kwargs=True)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Give the parameters shapes and values; defined by subclasses."""
@@ -71,7 +71,7 @@ class LazyModuleMixin(Module):
         return any(map(is_lazy, [*self._parameters.values(), *self._buffers.values()]))
 
 
-def _settle(module: LazyModuleMixin, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _initialize(module: LazyModuleMixin, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """A forward pre-hook: sets shapes and values, then the final class."""
     with no_grad():
         module.initialize_parameters(*args, **kwargs)

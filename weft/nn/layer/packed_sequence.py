@@ -220,7 +220,7 @@ def run_forwards(
         y, *states = direction(_steps(x, start, steps, n), states)
         outputs.append(y.reshape(steps * n, dims_of(y)[-1]))
     last = [states, *ended[::-1]]
-    return cat(outputs), *[cat(list(kind)) for kind in zip(*last, strict=True)]
+    return cat(outputs), *[cat(list(states_of_one)) for states_of_one in zip(*last, strict=True)]
 
 
 def run_backwards(
@@ -232,8 +232,8 @@ def run_backwards(
     for start, steps, n in reversed(list(runs(sizes))):
         if now:
             more = n - dims_of(now[0])[0]
-            first = [_begun(s, kind, n - more, n) for s, kind in zip(states, now, strict=True)]
-            now = [cat([kind, new]) for kind, new in zip(now, first, strict=True)]
+            first = [_begun(s, old, n - more, n) for s, old in zip(states, now, strict=True)]
+            now = [cat([old, new]) for old, new in zip(now, first, strict=True)]
         else:
             now = [None if s is None else s[:n] for s in states]
         y, *now = direction(_steps(x, start, steps, n), now)

@@ -109,7 +109,7 @@ class RNNBase(Layer):
         for name, shape in shapes.items():
             self.register_parameter(name + suffix, Parameter(empty(shape, **options)))
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-        self._names.append([kind + suffix if kind in shapes else "" for kind in kinds])
+        self._names.append([name + suffix if name in shapes else "" for name in kinds])
 
     def reset_parameters(self) -> None:
         """Uniform in +-1 / sqrt(hidden_size)."""
@@ -167,10 +167,10 @@ class RNNBase(Layer):
         count = self.num_layers * self._directions
         parts = [(None,) * count if s is None else several(nodes.unstacked(s)) for s in states]
         y, last = self._layers(x, parts)
-        found = [nodes.stacked(*kind) for kind in zip(*last, strict=True)]
+        states_after = [nodes.stacked(*each) for each in zip(*last, strict=True)]
         if single:
-            return nodes.narrowed(y, axis=axis), [nodes.narrowed(s, axis=1) for s in found]
-        return y, found
+            return nodes.narrowed(y, axis=axis), [nodes.narrowed(s, axis=1) for s in states_after]
+        return y, states_after
 
     def _run_packed(self, packed: PackedSequence, states: list[Any]) -> tuple[Any, list[Any]]:
         """Like `_run`, for sequences of different lengths."""
@@ -187,10 +187,10 @@ class RNNBase(Layer):
         count = self.num_layers * self._directions
         parts = [(None,) * count if s is None else several(nodes.unstacked(s)) for s in states]
         y, last = self._layers(packed.data, parts, sizes)
-        found = [nodes.stacked(*kind) for kind in zip(*last, strict=True)]
+        states_after = [nodes.stacked(*each) for each in zip(*last, strict=True)]
         if back is not None:
-            found = [index_select(s, 1, back) for s in found]
-        return packed._replace(data=y), found
+            states_after = [index_select(s, 1, back) for s in states_after]
+        return packed._replace(data=y), states_after
 
     def _packed_direction(
         self, x: Any, number: int, states: list[Any], reverse: bool, sizes: list[int]
@@ -218,7 +218,7 @@ class RNNBase(Layer):
             outputs: list[Any] = []
             for reverse in range(self._directions):
                 number = depth * self._directions + reverse
-                own = [kind[number] for kind in parts]
+                own = [part[number] for part in parts]
                 if sizes is None:
                     y, *final = self._direction(x, number, own, bool(reverse), self.batch_first)
                 else:

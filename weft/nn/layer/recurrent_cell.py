@@ -78,8 +78,8 @@ class RNNCellBase(Layer):
             input = nodes.widened(input, axis=0)
             states = [None if s is None else nodes.widened(s, axis=0) for s in states]
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        found = several(cell(input, *states, *weights, **static))
-        return tuple([nodes.narrowed(y, axis=0) for y in found]) if single else found
+        after = several(cell(input, *states, *weights, **static))
+        return tuple([nodes.narrowed(y, axis=0) for y in after]) if single else after
 
 
 class RNNCell(RNNCellBase):

@@ -71,14 +71,14 @@ class SyncBatchNorm(BatchNorm2d):
     def convert_sync_batchnorm(cls, module: Module, process_group: Group | None = None) -> Module:
         """A module with all its batch normalizations replaced; the tensors are shared."""
         if isinstance(module, BatchNorm1d | BatchNorm2d | BatchNorm3d):
-            found = cls(
+            synchronized = cls(
                 module.num_features, module.eps, module.momentum, module.affine,
                 module.track_running_stats, process_group,
             )  # fmt: skip
-            found.weight, found.bias = module.weight, module.bias
+            synchronized.weight, synchronized.bias = module.weight, module.bias
             for name in ("running_mean", "running_var", "num_batches_tracked"):
-                found.register_buffer(name, getattr(module, name))
-            return found.train(module.training)
+                synchronized.register_buffer(name, getattr(module, name))
+            return synchronized.train(module.training)
         for name, child in module.named_children():
             setattr(module, name, cls.convert_sync_batchnorm(child, process_group))
         return module

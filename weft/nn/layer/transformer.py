@@ -30,15 +30,15 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _activation(given: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
-    if not isinstance(given, str):
-        return given
-    if given not in ("relu", "gelu"):
+def _activation(activation: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
+    if not isinstance(activation, str):
+        return activation
+    if activation not in ("relu", "gelu"):
         raise ArgumentError(
-            f"transformer: expected activation 'relu', 'gelu' or a function, got {given!r}"
+            f"transformer: expected activation 'relu', 'gelu' or a function, got {activation!r}"
             f"{at_user_line()}"
         )
-    return relu if given == "relu" else gelu
+    return relu if activation == "relu" else gelu
 
 
 class _TransformerLayer(Layer):

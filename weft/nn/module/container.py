@@ -106,8 +106,8 @@ class Sequential(_Modules):
 
     def __imul__(self, times: int) -> Self:
         if not isinstance(times, int) or times < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
-            kind = ValueError if isinstance(times, int) else TypeError  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise kind(f"Sequential: expected a factor from 1, got {times!r}{at_user_line()}")
+            error = ValueError if isinstance(times, int) else TypeError  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise error(f"Sequential: expected a factor from 1, got {times!r}{at_user_line()}")
         return self.extend(list(self) * (times - 1))
 
     def insert(self, index: int, module: Module) -> Self:

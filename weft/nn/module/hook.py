@@ -118,14 +118,14 @@ def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
 
 def with_global(own: Hooks | None) -> Hooks:
     """The hooks of all modules, followed by those of one."""
-    found = Hooks()
-    for number, (kind, hook, with_kwargs, always) in list(GLOBAL.items()):
-        getattr(found, kind)[number] = hook
-        found.with_kwargs[number], found.always[number] = with_kwargs, always
+    hooks = Hooks()
+    for number, (place, hook, with_kwargs, always) in list(GLOBAL.items()):
+        getattr(hooks, place)[number] = hook
+        hooks.with_kwargs[number], hooks.always[number] = with_kwargs, always
     if own is not None:
-        for kind, entries in vars(own).items():
-            getattr(found, kind).update(entries)
-    return found
+        for place, entries in vars(own).items():
+            getattr(hooks, place).update(entries)
+    return hooks
 
 
 class Hooked(Tree):
@@ -255,9 +255,9 @@ class Hooked(Tree):
             args = gradients.inputs(args)
         output = self.forward(*args, **kwargs)
         for number, hook in list(hooks.after.items()):
-            found = self._call_after(hooks, number, hook, args, kwargs, output)
-            if found is not None:
-                output = found
+            replaced = self._call_after(hooks, number, hook, args, kwargs, output)
+            if replaced is not None:
+                output = replaced
         return output if gradients is None else gradients.outputs(output)
 
 
@@ -281,10 +281,10 @@ class Passage:
 
     def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, with their gradients tracked."""
-        found = list(args)
+        watched = list(args)
         self._inputs = len(args)
-        self._any_input = self._watch(found, self._on_inputs)
-        return tuple(found)
+        self._any_input = self._watch(watched, self._on_inputs)
+        return tuple(watched)
 
     def outputs(self, output: Any) -> Any:
         """The outputs, with their gradients tracked."""
@@ -292,18 +292,18 @@ class Passage:
         if isinstance(output, dict) and {*hooks.backward, *hooks.backward_before} <= {
             *hooks.takes_dicts
         }:
-            given: dict[Any, Any] = output
-            return dict(zip(given, self.outputs(tuple(given.values())), strict=True))
+            by_name: dict[Any, Any] = output
+            return dict(zip(by_name, self.outputs(tuple(by_name.values())), strict=True))
         several = isinstance(output, tuple | list)
-        found: list[Any] = list(output) if several else [output]  # type: ignore[arg-type]
+        watched: list[Any] = list(output) if several else [output]  # type: ignore[arg-type]
         if not several and not isinstance(output, Handle):
             text = (
                 f"{type(self._module).__name__}: for backward hooks to be called, the output "
                 f"should be a Tensor or a tuple of Tensors, got {type(output).__name__}"
             )
             warn(text)
-        self._watch(found, self._on_outputs)
-        return type(output)(found) if several else found[0]
+        self._watch(watched, self._on_outputs)
+        return type(output)(watched) if several else watched[0]
 
     def _watch(self, values: list[Any], see: Callable[[tuple[Any, ...]], Any]) -> bool:
         """Replaces tensors by copies whose gradients are passed to `see` together."""
@@ -314,8 +314,8 @@ class Passage:
 
         def seen(gs: tuple[Any, ...]) -> tuple[Any, ...]:
             known = dict(zip(places, gs, strict=True))
-            found = see(tuple([known.get(i) for i in range(count)]))
-            return tuple([found[i] for i in places])
+            grads = see(tuple([known.get(i) for i in range(count)]))
+            return tuple([grads[i] for i in places])
 
         lazies = _pass.record([values[i] for i in places], {})
         entered(around_of(lazies[0]).before, seen)
@@ -330,8 +330,8 @@ class Passage:
             self._grad_output = gs
             return gs
         for hook in list(self._hooks.backward.values()):
-            given = hook(self._module, (None,) * self._inputs, gs)
-            if given is not None and any([g is not None for g in _several(given)]):
+            replaced = hook(self._module, (None,) * self._inputs, gs)
+            if replaced is not None and any([g is not None for g in _several(replaced)]):
                 raise GradientError(
                     f"{type(self._module).__name__}: a backward hook gave a gradient where no "
                     f"input requires gradient; return None{at_user_line()}"
@@ -346,17 +346,17 @@ class Passage:
             gs = self._replaced(hook(self._module, gs, through), gs)
         return gs
 
-    def _replaced(self, given: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _replaced(self, returned: Any, before: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients that a hook returned instead, if it did."""
-        if given is None:
+        if returned is None:
             return before
-        found = _several(given)
-        if len(found) != len(before):
+        grads = _several(returned)
+        if len(grads) != len(before):
             raise GradientError(
                 f"{type(self._module).__name__}: a backward hook gave another number of gradients: "
-                f"got {len(found)}, but expected {len(before)}{at_user_line()}"
+                f"got {len(grads)}, but expected {len(before)}{at_user_line()}"
             )
-        return found
+        return grads
 
 
 def _several(x: Any) -> tuple[Any, ...]:

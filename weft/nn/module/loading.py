@@ -81,16 +81,16 @@ def _copy(_: Any, __: str, tensor: Any, value: Any) -> Callable[[], None]:
     return back
 
 
-def _uninitialize(tensor: Any, kind: type[Uninitialized], trained: bool, dtype: Any) -> None:
-    tensor.__class__ = kind
-    kind.__init__(tensor, trained, None, dtype)
+def _uninitialize(tensor: Any, cls: type[Uninitialized], trained: bool, dtype: Any) -> None:
+    tensor.__class__ = cls
+    cls.__init__(tensor, trained, None, dtype)
 
 
 def _assign(module: Any, name: str, tensor: Any, value: Any) -> Callable[[], None]:
     entries = module._parameters if isinstance(tensor, Parameter) else module._buffers
     if isinstance(tensor, Parameter) and not isinstance(value, Parameter):
-        given = value if isinstance(value, Handle) else _array(value)
-        value = Parameter(given, tensor.requires_grad)
+        data = value if isinstance(value, Handle) else _array(value)
+        value = Parameter(data, tensor.requires_grad)
     entries[name] = value
     return partial(entries.__setitem__, name, tensor)
 

@@ -117,13 +117,13 @@ class Module(Stateful, GuardedMaking):
                 understood.
         """
         check_device(kwargs.get("device"))
-        given = list(args)
-        has_device = bool(given) and (given[0] is None or is_device(given[0]))
+        rest = list(args)
+        has_device = bool(rest) and (rest[0] is None or is_device(rest[0]))
         if has_device:
-            check_device(given.pop(0))
-        target = given.pop(0) if given else kwargs.get("dtype")
+            check_device(rest.pop(0))
+        target = rest.pop(0) if rest else kwargs.get("dtype")
         not_here = bool | Tensor if has_device else bool
-        odd = [*[x for x in given if not isinstance(x, bool)], *sorted(kwargs.keys() - _TO)]
+        odd = [*[x for x in rest if not isinstance(x, bool)], *sorted(kwargs.keys() - _TO)]
         if odd or isinstance(target, not_here):
             text = f"to: expected a device, an element type or a tensor, got {[*args, *odd]}"
             raise DTypeError(text + at_user_line())
@@ -188,9 +188,9 @@ class Module(Stateful, GuardedMaking):
         """
         for tensor in self._tensors(recurse):
             with no_grad():
-                found = fn(tensor)
-            if found is not tensor:
-                tensor.data = found
+                replaced = fn(tensor)
+            if replaced is not tensor:
+                tensor.data = replaced
         return self
 
     def _tensors(self, recurse: bool = True) -> list[Any]:
@@ -231,10 +231,10 @@ def shown(name: str, extra: list[str], children: list[str]) -> str:
     return "\n".join([f"{name}(", *[f"  {line}" for line in lines], ")"])
 
 
-def _target(given: Any) -> DType:
+def _target(like: Any) -> DType:
     """The element type that an argument of `to` gives."""
-    found = as_dtype(given.dtype if isinstance(given, Tensor) else given)
-    if not (found.is_floating or found.is_complex):
-        text = f"to: expected a floating or complex element type, got {found}"
+    dtype = as_dtype(like.dtype if isinstance(like, Tensor) else like)
+    if not (dtype.is_floating or dtype.is_complex):
+        text = f"to: expected a floating or complex element type, got {dtype}"
         raise DTypeError(text + at_user_line())
-    return found
+    return dtype

@@ -123,14 +123,14 @@ class ParameterDict(Module):
         return reversed(self._keys)
 
     def __or__(self, other: Any) -> ParameterDict:
-        found = self.copy()
-        found.update(other)
-        return found
+        union = self.copy()
+        union.update(other)
+        return union
 
     def __ror__(self, other: Any) -> ParameterDict:
-        found = ParameterDict(other)
-        found.update(self)
-        return found
+        union = ParameterDict(other)
+        union.update(self)
+        return union
 
     def __ior__(self, other: Any) -> Self:
         self.update(other)
@@ -166,9 +166,9 @@ class ParameterDict(Module):
 
     def pop(self, key: str) -> Any:
         """Remove an entry and return it."""
-        found = self[key]
+        entry = self[key]
         del self[key]
-        return found
+        return entry
 
     def clear(self) -> None:
         """Remove all entries."""

@@ -39,21 +39,21 @@ def swapped(
             entries[name] = new[path]
         yield
     finally:
-        found = {path: entries.get(name) for path, (entries, name) in places.items()}
+        after = {path: entries.get(name) for path, (entries, name) in places.items()}
         for path, (entries, name) in places.items():
             if before[path] is _ABSENT:
                 entries.pop(name, None)
             else:
                 entries[name] = before[path]
         if isinstance(tensors, MutableMapping):
-            tensors.update({path: found[path] for path in tensors})
+            tensors.update({path: after[path] for path in tensors})
 
 
 def _registered(module: Any) -> Iterator[tuple[str, Place]]:
     """Where each parameter and buffer is registered, by path."""
     for prefix, each in module.named_modules(remove_duplicate=False):
-        for kind in ("_parameters", "_buffers"):
-            entries = each.__dict__[kind]
+        for registry in ("_parameters", "_buffers"):
+            entries = each.__dict__[registry]
             for name in entries:
                 yield f"{prefix}.{name}" if prefix else name, (entries, name)
 
@@ -66,9 +66,9 @@ def _place(module: Any, path: str, value: Any) -> Place:
     """
     prefix, _, name = path.rpartition(".")
     fields = module.get_submodule(prefix).__dict__
-    for kind in ("_parameters", "_buffers"):
-        if name in fields[kind]:
-            return fields[kind], name
+    for registry in ("_parameters", "_buffers"):
+        if name in fields[registry]:
+            return fields[registry], name
     if not isinstance(fields.get(name), Tensor | None):
         raise TypeError(
             f"functional_call: expected {path!r} to be a Tensor in the module, too, got "

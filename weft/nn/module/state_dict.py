@@ -79,8 +79,8 @@ class Stateful(Hooked):
         self, hook: Hook, with_module: bool = False
     ) -> RemovableHandle:
         """`register_load_state_dict_pre_hook` for a hook with or without the module as argument."""
-        given = hook if with_module else partial(_without_module, hook)
-        return self.register_load_state_dict_pre_hook(given)
+        called = hook if with_module else partial(_without_module, hook)
+        return self.register_load_state_dict_pre_hook(called)
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Call a hook before the module's own state is loaded.
@@ -120,26 +120,26 @@ class Stateful(Hooked):
             prefix: what comes before each path.
             keep_vars: give the parameters themselves; else detached tensors that share memory.
         """
-        given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
-        destination = given.get("destination", destination)
-        prefix, keep_vars = given.get("prefix", prefix), given.get("keep_vars", keep_vars)
-        found = _dict_with_metadata() if destination is None else destination
+        by_name = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
+        destination = by_name.get("destination", destination)
+        prefix, keep_vars = by_name.get("prefix", prefix), by_name.get("keep_vars", keep_vars)
+        state = _dict_with_metadata() if destination is None else destination
         local = {"version": self._version}
-        if hasattr(found, "_metadata"):
-            found._metadata[prefix[:-1]] = local
+        if hasattr(state, "_metadata"):
+            state._metadata[prefix[:-1]] = local
         hooks = self._state_hooks
         for hook in list(hooks.before_save.values()) if hooks else ():
             hook(self, prefix, keep_vars)
-        self._save_to_state_dict(found, prefix, keep_vars)
+        self._save_to_state_dict(state, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(  # type: ignore[attr-defined]
-                    destination=found, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                    destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
         for hook in list(hooks.after_save.values()) if hooks else ():
-            changed = hook(self, found, prefix, local)
-            found = found if changed is None else changed
-        return found
+            changed = hook(self, state, prefix, local)
+            state = state if changed is None else changed
+        return state
 
     def _own_state(self) -> dict[str, Any]:
         """This module's own parameters and persistent buffers, unless `None`."""
@@ -247,11 +247,11 @@ def _without_module(hook: Hook, _: Any, *rest: Any) -> None:
     hook(*rest)
 
 
-def _dict_with_metadata(given: Mapping[str, Any] | None = None) -> Any:
+def _dict_with_metadata(entries: Mapping[str, Any] | None = None) -> Any:
     """A new dict with the entries and the `_metadata` of another."""
-    found: Any = OrderedDict(given or {})
-    found._metadata = OrderedDict(getattr(given, "_metadata", None) or {})
-    return found
+    state: Any = OrderedDict(entries or {})
+    state._metadata = OrderedDict(getattr(entries, "_metadata", None) or {})
+    return state
 
 
 def _fits(model: Any, state: Mapping[str, Any]) -> bool:
@@ -297,13 +297,13 @@ def _strangers(
     state: Mapping[str, Any], prefix: str, own: Mapping[str, Any], modules: Mapping[str, Any]
 ) -> list[str]:
     """The paths below a prefix that belong neither to the module's own state nor to a submodule."""
-    found: list[str] = []
+    strangers: list[str] = []
     for key in state:
         if key.startswith(prefix):
             first, *rest = key[len(prefix) :].split(".", 1)
             if first not in (modules if rest else own):
-                found.append(key)
-    return found
+                strangers.append(key)
+    return strangers
 
 
 def _refuse(name: str, keys: IncompatibleKeys | None, errors: list[str]) -> None:

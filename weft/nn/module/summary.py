@@ -151,16 +151,16 @@ def summary(
     seen = _Outputs()
     if inputs or kwargs:
         seen.call(model, tuple(map(_tensor, inputs)), kwargs)
-    found = Summary(tuple(_rows(model, seen)), seen.leaf_bytes, depth)
+    table = Summary(tuple(_rows(model, seen)), seen.leaf_bytes, depth)
     if show:
-        Console().print(found.table())
-    return found
+        Console().print(table.table())
+    return table
 
 
-def _tensor(given: Any) -> Any:
-    if isinstance(given, tuple | list) and all(isinstance(d, int) for d in given):  # pyright: ignore[reportUnknownVariableType]
-        return zeros(tuple(given))  # pyright: ignore[reportUnknownArgumentType]
-    return given
+def _tensor(input: Any) -> Any:
+    if isinstance(input, tuple | list) and all(isinstance(d, int) for d in input):  # pyright: ignore[reportUnknownVariableType]
+        return zeros(tuple(input))  # pyright: ignore[reportUnknownArgumentType]
+    return input
 
 
 class _Outputs:
@@ -210,5 +210,5 @@ def _rows(model: Any, seen: _Outputs) -> Iterator[Row]:
                 numbers += count
                 trained += count if tensor.requires_grad else 0
         shapes = seen.shapes.get(module, ())
-        kind = type(module).__name__
-        yield Row(path, kind, shapes, numbers, trained, size, seen.bytes.get(module, 0))
+        layer = type(module).__name__
+        yield Row(path, layer, shapes, numbers, trained, size, seen.bytes.get(module, 0))

@@ -42,15 +42,15 @@ class Tree:
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__
         try:
-            found = fields["_parameters"]
-            if name in found:
-                return found[name]
-            found = fields["_modules"]
-            if name in found:
-                return found[name]
-            found = fields["_buffers"]
-            if name in found:
-                return found[name]
+            entries = fields["_parameters"]
+            if name in entries:
+                return entries[name]
+            entries = fields["_modules"]
+            if name in entries:
+                return entries[name]
+            entries = fields["_buffers"]
+            if name in entries:
+                return entries[name]
         except KeyError:
             if not name.startswith("__"):
                 raise self._not_begun(f"read {name!r}") from None
@@ -96,17 +96,17 @@ class Tree:
 
     def _forget(self, name: str) -> bool:
         """Set a registered name to `None`, if it is registered."""
-        for kind in _KINDS:
-            entries = self.__dict__.get(kind, ())
+        for registry in _KINDS:
+            entries = self.__dict__.get(registry, ())
             if name in entries:
-                self.__dict__[kind][name] = None
+                self.__dict__[registry][name] = None
                 return True
         return False
 
     def __delattr__(self, name: str) -> None:
-        for kind in _KINDS:
-            if name in self.__dict__.get(kind, ()):
-                del self.__dict__[kind][name]
+        for registry in _KINDS:
+            if name in self.__dict__.get(registry, ()):
+                del self.__dict__[registry][name]
                 self._non_persistent_buffers_set.discard(name)
                 return
         object.__delattr__(self, name)
@@ -148,9 +148,9 @@ class Tree:
         """The same as `add_module`."""
         self.add_module(name, module)
 
-    def _on_registration(self, kind: str, name: str, entry: Any) -> Any:
+    def _on_registration(self, registry: str, name: str, entry: Any) -> Any:
         """The entry, or what the global registration hooks return instead."""
-        for hook in list(ON_REGISTRATION[kind].values()) if entry is not None else ():
+        for hook in list(ON_REGISTRATION[registry].values()) if entry is not None else ():
             changed = hook(self, name, entry)
             entry = entry if changed is None else changed
         return entry
@@ -161,10 +161,10 @@ class Tree:
             f"{at_user_line()}"
         )
 
-    def _check_name(self, name: Any, kind: str, what: str) -> None:
+    def _check_name(self, name: Any, registry: str, what: str) -> None:
         """Check that the name is free, or taken by an entry of the same kind."""
         fields = self.__dict__
-        if kind not in fields:
+        if registry not in fields:
             raise self._not_begun(f"assign the {what} {name!r}")
         if not isinstance(name, str):
             raise TypeError(f"{what}: expected a name, got {name!r}{at_user_line()}")
@@ -173,18 +173,18 @@ class Tree:
                 f"{what}: expected a name that is not empty and has no dot, got {name!r}"
                 f"{at_user_line()}"
             )
-        if name in fields[kind]:
+        if name in fields[registry]:
             return
         taken = name in fields or any(name in fields[k] for k in _KINDS)
         if taken or hasattr(type(self), name):
             raise KeyError(f"{what}: the name {name!r} is taken already{at_user_line()}")
 
-    def _release(self, name: str, kind: str) -> None:
+    def _release(self, name: str, registry: str) -> None:
         """Remove other entries of this name before one of another kind is assigned."""
         fields = self.__dict__
         fields.pop(name, None)
         for other in _KINDS:
-            if other != kind and other in fields:
+            if other != registry and other in fields:
                 fields[other].pop(name, None)
 
     # -- traversal
@@ -222,13 +222,15 @@ class Tree:
         for _, module in self.named_children():
             yield module
 
-    def _named(self, kind: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Named[Any]:
+    def _named(
+        self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Named[Any]:
         seen: set[int] = set()
         walk: Any = [(prefix, self)]
         if recurse:
             walk = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         for path, module in walk:
-            for name, tensor in module.__dict__[kind].items():
+            for name, tensor in module.__dict__[registry].items():
                 if tensor is None or id(tensor) in seen:
                     continue
                 if remove_duplicate:
@@ -267,13 +269,13 @@ class Tree:
         """
         module: Any = self
         for name in filter(None, target.split(".")):
-            found = module._modules.get(name)
-            if found is None:
+            child = module._modules.get(name)
+            if child is None:
                 raise AttributeError(
                     f"get_submodule: {type(module).__name__} has no submodule {name!r} "
                     f"(of the path {target!r}){at_user_line()}"
                 )
-            module = found
+            module = child
         return module
 
     def set_submodule(self, target: str, module: Tree, strict: bool = False) -> None:
@@ -315,12 +317,12 @@ class Tree:
         """
         return swapped(self, tensors, tie_weights, strict)
 
-    def _at(self, target: str, kind: str, what: str) -> Any:
+    def _at(self, target: str, registry: str, what: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
-        found = module.__dict__[kind].get(name)
-        if found is None:
+        entry = module.__dict__[registry].get(name)
+        if entry is None:
             raise AttributeError(
                 f"get_{what}: {type(module).__name__} has no {what} {name!r}{at_user_line()}"
             )
-        return found
+        return entry

@@ -1,4 +1,4 @@
-"""Exchange of large gradients in less than their size: row-sparse ones, and ones of low rank."""
+"""Compact exchange of large gradients that are row-sparse or of low rank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.transport import collective
 from weft.transport.group import Group
 
 _NO_ROWS = np.iinfo(np.int64).max
-"""Of a dense gradient: no table is exchanged as so many rows."""
+"""The number of rows of a dense gradient: too many to be exchanged as rows."""
 
 
 class Exchanged(NamedTuple):
@@ -56,19 +56,19 @@ class Large:
         return self._agreed and bool(self._params)
 
     def exchanged(self) -> Exchanged:
-        """Those worth it; all ranks of the group call it after a backward pass."""
+        """The gradients to exchange compactly; all ranks call it after a backward pass."""
         if trace.now.depth:
             return Exchanged({}, set())
-        found: UsesByPass = {}
+        uses: UsesByPass = {}
         rows = [
-            (0, 0) if p.grad is None else self._rows(p.lazy, p.grad.lazy, found)
+            (0, 0) if p.grad is None else self._rows(p.lazy, p.grad.lazy, uses)
             for p in self._params
         ]
         if not self._agreed:
             rows = self._agree(rows)
         if not self._params:
             return Exchanged({}, set())
-        # Factors of as many rows on all ranks: each must compute the same bits.
+        # Factors with equally many rows on all ranks: each rank must compute the same bits.
         own = [(looked or _NO_ROWS, n, -n) for looked, n in rows]
         size, most = self._group.size, list(zip(self._params, self._most(own), strict=True))
         tables = {id(p): looked for p, (looked, _, _) in most if pays(p, looked * size)}
@@ -85,9 +85,9 @@ class Large:
         if not rows:
             return []
         self._agreed = True
-        kind = zlib.crc32(repr(current()).encode())
-        *most, (highest, lowest) = self._most([*rows, (kind, -kind)])
-        self._products &= highest == -lowest  # processors of other kinds may round otherwise
+        processor = zlib.crc32(repr(current()).encode())
+        *most, (highest, lowest) = self._most([*rows, (processor, -processor)])
+        self._products &= highest == -lowest  # different processors may round differently
         chosen = [any(numbers) for numbers in most]
         self._params = [p for p, c in zip(self._params, chosen, strict=True) if c]
         return [numbers for numbers, c in zip(rows, chosen, strict=True) if c]
@@ -95,10 +95,10 @@ class Large:
     def _most(self, numbers: Sequence[Sequence[int]]) -> list[list[int]]:
         """The maximum over ranks, for each number."""
         run_pending_collectives()
-        found = np.array(numbers, np.int64)
-        what = f"rows of {len(found)} gradients"
-        collective.all_reduce(self._group, found, found, "max", what)
-        return found.tolist()
+        counts = np.array(numbers, np.int64)
+        what = f"rows of {len(counts)} gradients"
+        collective.all_reduce(self._group, counts, counts, "max", what)
+        return counts.tolist()
 
-    def _rows(self, p: Lazy, g: Lazy, found: UsesByPass) -> tuple[int, int]:
-        return looked_up(p, g, found), multiplied(p, g, found) if self._products else 0
+    def _rows(self, p: Lazy, g: Lazy, uses: UsesByPass) -> tuple[int, int]:
+        return looked_up(p, g, uses), multiplied(p, g, uses) if self._products else 0

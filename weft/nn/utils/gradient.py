@@ -50,8 +50,8 @@ def get_total_norm(
         error_if_nonfinite: raise if the norm is infinite or NaN, which needs its value.
         foreach: accepted; the norm is computed in one program anyway.
     """
-    given = [tensors] if isinstance(tensors, Handle) else list(tensors)
-    total = _size_of_all(*given, p=float(norm_type)) if given else zeros(())
+    several = [tensors] if isinstance(tensors, Handle) else list(tensors)
+    total = _size_of_all(*several, p=float(norm_type)) if several else zeros(())
     _check_finite(total, error_if_nonfinite)
     return total
 
@@ -84,11 +84,11 @@ def clip_grad_norm_(
     groups = tuple([groups_of(p) for p in params])
     static = {"p": float(norm_type), "groups": groups}
     total, *scaled = _limited.record((float(max_norm), *grads), static)
-    found = wrap(total)
-    _check_finite(found, error_if_nonfinite)
+    norm = wrap(total)
+    _check_finite(norm, error_if_nonfinite)
     for g, lazy in zip(grads, scaled, strict=True):
         g.replace(lazy)
-    return found
+    return norm
 
 
 @arguments_of(clip_grad_norm_)

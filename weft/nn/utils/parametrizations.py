@@ -80,8 +80,8 @@ class _SpectralNorm(Module):
             return weight / weight.norm().clamp(min=self.eps)
         if self.training and self.steps:
             static = {"dim": self.dim, "steps": self.steps, "eps": self.eps, "right": True}
-            found = singular_vectors.record((weight, self._v), static)
-            Handle.replace_all((self._u, self._v), found)
+            vectors = singular_vectors.record((weight, self._v), static)
+            Handle.replace_all((self._u, self._v), vectors)
         return divided(weight, self._u, self._v, self.dim)
 
     def right_inverse(self, value: Any) -> Any:
@@ -116,9 +116,9 @@ def spectral_norm(
 class _Orthogonal(Module):
     """Matrices with orthonormal columns (or rows, if there are more columns than rows)."""
 
-    def __init__(self, weight: Any, kind: str, is_free: bool) -> None:
+    def __init__(self, weight: Any, orthogonal_map: str, is_free: bool) -> None:
         super().__init__()
-        self.kind = kind
+        self.orthogonal_map = orthogonal_map
         self.shape = tuple(weight.shape)
         n = max(weight.shape[-2:])
         start = eye(n, dtype=weight.dtype).expand(*weight.shape[:-2], n, n)
@@ -127,10 +127,11 @@ class _Orthogonal(Module):
     def forward(self, x: Any) -> Any:
         is_wide = x.shape[-2] < x.shape[-1]
         x = x.mT if is_wide else x
-        found = _reflected(x) if self.kind == "householder" else _turned(x, self.kind)
+        name = self.orthogonal_map
+        y = _reflected(x) if name == "householder" else _turned(x, name)
         if self.base is not None:
-            found = self.base @ found
-        return found.mT if is_wide else found
+            y = self.base @ y
+        return y.mT if is_wide else y
 
     def right_inverse(self, value: Any) -> Any:
         """The original that gives an orthogonal matrix; for another matrix, its orthogonal factor.
@@ -143,30 +144,30 @@ class _Orthogonal(Module):
             raise ArgumentError(
                 f"orthogonal: expected {show(self.shape)}, got {show(value.shape)}{at_user_line()}"
             )
-        if self.base is None and self.kind != "householder":
+        if self.base is None and self.orthogonal_map != "householder":
             raise NotImplementedError("orthogonal: use_trivialization=False takes no values")
         tall = value.mT if value.shape[-2] < value.shape[-1] else value
         if self.base is None:
-            found = _reflecting(tall)
-            return found if tall is value else found.mT
+            original = _reflecting(tall)
+            return original if tall is value else original.mT
         k = tall.shape[-1]
         q, r = qr_of(tall, "complete")
         signs = r.diagonal(dim1=-2, dim2=-1).sign()
         self.base.copy_(cat([q[..., :k] * signs[..., None, :], q[..., k:]], -1))
         start = zeros(value.shape, dtype=value.dtype)
-        if self.kind == "householder":
+        if self.orthogonal_map == "householder":
             start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return start
 
 
-def _turned(x: Any, kind: str) -> Any:
+def _turned(x: Any, orthogonal_map: str) -> Any:
     """The first columns of the rotation that is parametrized by the lower triangles of matrices."""
     n, k = x.shape[-2:]
     lower = tril(x)
     if n != k:
         lower = cat([lower, zeros((*x.shape[:-2], n, n - k), dtype=x.dtype)], -1)
     skew = lower - lower.mH
-    if kind == "matrix_exp":
+    if orthogonal_map == "matrix_exp":
         turned = matrix_exp(skew)
     else:
         one = eye(n, dtype=x.dtype)
@@ -184,10 +185,10 @@ def _reflected(x: Any) -> Any:
 
 def _reflecting(x: Any) -> Any:
     """The inverse of `_reflected`: the original that gives the orthogonal factor of matrices."""
-    found, scales = geqrf(x)
-    signs = found.diagonal(dim1=-2, dim2=-1).sign()
-    found.diagonal(dim1=-2, dim2=-1).copy_(signs * where(scales == 0, -1.0, 1.0))
-    return found
+    factors, scales = geqrf(x)
+    signs = factors.diagonal(dim1=-2, dim2=-1).sign()
+    factors.diagonal(dim1=-2, dim2=-1).copy_(signs * where(scales == 0, -1.0, 1.0))
+    return factors
 
 
 @arguments_of(weight_norm)
@@ -220,17 +221,18 @@ def orthogonal(
     if weight.ndim < 2:
         raise ShapeError(f"orthogonal: expected matrices, got rank {weight.ndim}{at_user_line()}")
     is_square = weight.shape[-2] == weight.shape[-1]
-    kind = orthogonal_map or ("matrix_exp" if is_square else "householder")
-    if kind not in _MAPS:
+    name_of_map = orthogonal_map or ("matrix_exp" if is_square else "householder")
+    if name_of_map not in _MAPS:
         raise ArgumentError(
-            f"orthogonal: expected orthogonal_map {', '.join(_MAPS)}, got {kind!r}{at_user_line()}"
+            f"orthogonal: expected orthogonal_map {', '.join(_MAPS)}, got {name_of_map!r}"
+            f"{at_user_line()}"
         )
-    if kind == "householder" and weight.is_complex():
+    if name_of_map == "householder" and weight.is_complex():
         raise ArgumentError(
             f"orthogonal: householder takes no complex numbers; orthogonal_map='matrix_exp' does"
             f"{at_user_line()}"
         )
-    made = _Orthogonal(weight, kind, use_trivialization)
+    made = _Orthogonal(weight, name_of_map, use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)
 
 

@@ -62,17 +62,17 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         with no_grad():
-            found = _started(list(self), original)
+            started = _started(list(self), original)
             self.parts = 0
-            if isinstance(found, Tensor):
-                if not unsafe and found.dtype is not original.dtype:
-                    raise _unlike("right_inverse", original, found)
-                if found is not original:
-                    original.data = found  # the same object, which an optimizer may hold
+            if isinstance(started, Tensor):
+                if not unsafe and started.dtype is not original.dtype:
+                    raise _unlike("right_inverse", original, started)
+                if started is not original:
+                    original.data = started  # the same object, which an optimizer may hold
                 self._hold("original", original)
                 return
-        self.parts = len(found)
-        for i, part in enumerate(found):
+        self.parts = len(started)
+        for i, part in enumerate(started):
             self._hold(f"original{i}", _like(original, part))
 
     def _hold(self, name: str, value: Any) -> None:
@@ -133,13 +133,13 @@ def _started(modules: list[Any], value: Any) -> Any:
     return value
 
 
-def _tensors(found: Any) -> list[Any]:
+def _tensors(result: Any) -> list[Any]:
     """The result of a `right_inverse`, as a list.
 
     Raises:
         ArgumentError: it is neither a tensor nor a sequence of tensors.
     """
-    several = list[Any](found) if isinstance(found, Sequence) else [found]
+    several = list[Any](result) if isinstance(result, Sequence) else [result]
     for each in several:
         if not isinstance(each, Tensor):
             raise ArgumentError(
@@ -197,8 +197,8 @@ def _parametrized(base: type[Module], names: tuple[str, ...]) -> type[Module]:
 
 def _made(base: type[Module], names: tuple[str, ...]) -> Module:
     """An empty module, for copies."""
-    kind = _parametrized(base, names)
-    return kind.__new__(kind)
+    cls = _parametrized(base, names)
+    return cls.__new__(cls)
 
 
 def type_before_parametrizations(module: Module) -> type[Module]:
@@ -298,15 +298,15 @@ def _check(value: Any, parametrization: Any, again: bool) -> None:
     """
     name = type(parametrization).__name__
     with no_grad():
-        found = _started([parametrization], value)
-        if again and not isinstance(found, Tensor):
+        original = _started([parametrization], value)
+        if again and not isinstance(original, Tensor):
             raise ArgumentError(
                 f"{name}: right_inverse: expected one tensor, as there is a parametrization before "
-                f"this one, got {len(found)}{at_user_line()}"
+                f"this one, got {len(original)}{at_user_line()}"
             )
-        if again and (found.shape, found.dtype) != (value.shape, value.dtype):
-            raise _unlike(f"{name}: right_inverse", value, found)
-        made = parametrization(*_tensors(found))
+        if again and (original.shape, original.dtype) != (value.shape, value.dtype):
+            raise _unlike(f"{name}: right_inverse", value, original)
+        made = parametrization(*_tensors(original))
     if not isinstance(made, Tensor):
         raise ArgumentError(f"{name}: expected a tensor, got {type(made).__name__}{at_user_line()}")
     if (made.shape, made.dtype) != (value.shape, value.dtype):

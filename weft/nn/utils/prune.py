@@ -357,7 +357,7 @@ def global_unstructured(
             f"global_unstructured: expected importance_scores by pair, got {importance_scores!r}"
             f"{at_user_line()}"
         )
-    pairs, given = list(parameters), importance_scores or {}
+    pairs, ranked = list(parameters), importance_scores or {}
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError(
@@ -370,7 +370,7 @@ def global_unstructured(
             getattr(module, f"{name}_mask", ones_like(value))
             for (module, name), value in zip(pairs, values, strict=True)
         ]
-        scores = [given.get(pair, value) for pair, value in zip(pairs, values, strict=True)]
+        scores = [ranked.get(pair, value) for pair, value in zip(pairs, values, strict=True)]
         whole = PruningContainer(method).compute_mask(
             parameters_to_vector(scores), parameters_to_vector(masks)
         )

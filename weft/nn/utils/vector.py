@@ -49,14 +49,14 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     Raises:
         ShapeError: the number of elements differs.
     """
-    given = list(parameters)
-    shapes = tuple([p.shape for p in given])
+    targets = list(parameters)
+    shapes = tuple([p.shape for p in targets])
     count = sum(map(math.prod, shapes))
     if dims_of(vec) != (count,):
         raise ShapeError(
             f"vector_to_parameters: expected a vector of {count} elements, got "
             f"{show(dims_of(vec))}{at_user_line()}"
         )
-    for parameter, lazy in zip(given, _cut.record((vec,), {"shapes": shapes}), strict=True):
+    for parameter, lazy in zip(targets, _cut.record((vec,), {"shapes": shapes}), strict=True):
         lazy.tracked = False
         parameter.replace(lazy)

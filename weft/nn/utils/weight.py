@@ -52,13 +52,13 @@ def _key(hook: _Weight) -> str:
     return f"_{type(hook).__name__.strip('_').lower()}_{hook.name}"
 
 
-def _leave(module: Module, name: str, kind: type[_Weight]) -> Any:
+def _leave(module: Module, name: str, cls: type[_Weight]) -> Any:
     """Remove a module's hook, and return it."""
-    key = _key(kind(name))
+    key = _key(cls(name))
     handle = module.__dict__.pop(key, None)
     if handle is None:
         raise ArgumentError(
-            f"{kind.__name__.strip('_')}: there is none of {name!r} in {type(module).__name__}"
+            f"{cls.__name__.strip('_')}: there is none of {name!r} in {type(module).__name__}"
             f"{at_user_line()}"
         )
     hooks = module._hooks  # pyright: ignore[reportPrivateUsage]
@@ -126,11 +126,11 @@ def divided(weight: Any, u: Any, v: Any, dim: int) -> Any:
     u, v = u.clone(), v.clone()
     if trace.now.depth:  # there, recorded values never change
         return weight / _singular_value(weight, u, v, dim=dim)
-    found = _Divided.apply(weight, u, v, dim)
+    quotient = _Divided.apply(weight, u, v, dim)
     # no backward pass will keep the vectors, so the quotient is computed now
-    if trace.now.grad_mode and not found.lazy.tracked:
-        compute([found.lazy])
-    return found
+    if trace.now.grad_mode and not quotient.lazy.tracked:
+        compute([quotient.lazy])
+    return quotient
 
 
 class _Divided(Function):
@@ -157,8 +157,8 @@ def leading(weight: Any, axis: int) -> tuple[Any, Any]:
     """The singular vectors of a weight's largest singular value, as of a matrix."""
     matrix = np.moveaxis(weight.array, axis, 0).reshape(weight.shape[axis], -1)
     u, _, v = np.linalg.svd(matrix.astype(np.float64), full_matrices=False)
-    kind = weight.dtype.numpy
-    left, right = (wrap(leaf(np.ascontiguousarray(x, kind))) for x in (u[:, 0], v[0]))
+    dtype = weight.dtype.numpy
+    left, right = (wrap(leaf(np.ascontiguousarray(x, dtype))) for x in (u[:, 0], v[0]))
     return left, right
 
 
@@ -173,10 +173,10 @@ class _SpectralNorm(_Weight):
         weight = getattr(module, f"{self.name}_orig")
         u, v = (getattr(module, f"{self.name}_{part}") for part in "uv")
         if module.training and self.steps:
-            found = singular_vectors.record(
+            vectors = singular_vectors.record(
                 (weight, u), {"dim": self.dim, "steps": self.steps, "eps": self.eps}
             )
-            Handle.replace_all((u, v), found)
+            Handle.replace_all((u, v), vectors)
         return divided(weight, u, v, self.dim)
 
 

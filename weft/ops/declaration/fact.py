@@ -1,4 +1,4 @@
-"""Facts of an operation besides its rules, for passes and kernels."""
+"""Facts of an operation other than its rules, for passes and kernels."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ class Work:
 
 @dataclass(frozen=True)
 class Again:
-    """How outputs are computed once more, in two parts with other work between them.
+    """How outputs are recomputed, in two parts with other work in between.
 
     Attributes:
-        begin: `begin(ys, xs, **attrs)` gives values; `None` where the outputs are to be kept.
-        end: `end(ys, begun, **attrs)` gives the outputs, from these values.
-        ahead: `ahead(**attrs)` says how many of those that follow begin when this one has ended.
+        begin: `begin(ys, xs, **attrs)` returns values; `None` if the outputs are to be kept.
+        end: `end(ys, begun, **attrs)` returns the outputs, from these values.
+        ahead: `ahead(**attrs)` returns how many following recomputations start when this one ends.
     """
 
     begin: Callable[..., Any]
@@ -99,27 +99,29 @@ class Facts:
     """The facts of one operation.
 
     Attributes:
-        autocast: must be said of a reduction, a composite and a kernel family, which may add up
-            many terms. Otherwise inputs take the widest type, and a single one stays.
-        linear: linear in all its floating inputs together; other inputs say where, not what.
-        cost: of an element, computed again.
-        cancels: terms are added that may cancel: errors are relative to the terms, not to the
-            result.
-        fresh: what the reference gives never shares memory with an input.
-        view: the result shows its input's memory, as in PyTorch, so it may be larger than all there
-            is.
-        keeps_rows: the gradient of its result is that of its input, rows of a table included.
-        work: of a product.
-        ordered: it does something with others, in the order of the program.
-        late: it waits for what others do meanwhile; whatever else may run goes first.
-        again: computes the outputs once more, for gradient rules that read them, so that they are
-            not kept until then.
-        runs: how often each function among its attributes runs, from the attributes; about, where
-            only the run will tell.
-        unbounded: values decide how long it runs, so it may not end.
-        batching: how it takes many examples, where it is one of these ways. Without it, elementwise
-            operations and reductions broadcast, composites go by what they are written in, and
-            others by a rule of `weft.transform.batching` or once an example.
+        autocast: required for reductions, composites and kernel families, which may sum many
+            terms. For others, inputs are converted to the widest type; a single one keeps its own.
+        linear: whether it is linear in all its floating inputs together; the other inputs are
+            indices or conditions.
+        cost: of recomputing an element.
+        cancels: whether it adds terms that may cancel, so that errors are relative to the terms and
+            not to the result.
+        fresh: whether the reference's result never shares memory with an input.
+        view: whether the result is a view of its input's memory, as in PyTorch, and so may be
+            larger than the available memory.
+        keeps_rows: whether the gradient of its result is that of its input, also if row-sparse.
+        work: the multiply-adds of a product.
+        ordered: whether it has effects outside the graph, on other ranks or in Python, so that the
+            program's order must be kept.
+        late: whether it waits for other ranks or threads, so that other work should run first.
+        again: how to recompute the outputs for gradient rules that read them, instead of keeping
+            them until then.
+        runs: how often each function among its attributes runs, given the attributes; an estimate
+            if that depends on values.
+        unbounded: whether its running time depends on values, so that it may not end.
+        batching: how it is batched, if in one of these ways. Otherwise elementwise operations and
+            reductions broadcast, composites are batched by their parts, and others by a rule of
+            `weft.transform.batching` or once per example.
     """
 
     autocast: Autocast | None = None

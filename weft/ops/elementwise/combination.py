@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from weft.ir.node import Value
-from weft.ops.declaration import Face, catalogue, constant_of
+from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import Face, catalogue, constant_of, op_of
 
 
 def _shared(x: Value, y: Value, extreme: Value) -> Value:
@@ -66,6 +67,14 @@ def squared_difference(x: Value, y: Value) -> Value:
 def safe_product(x: Value, y: Value) -> Value:
     """`x * y`, and 0 where `y` is 0, even if `x` is NaN or infinite."""
     return catalogue.select(catalogue.equal(y, 0), 0, x * y)
+
+
+def real_power(x: Value, y: Value) -> Value:
+    """`x ** y`; the gradient by `y` is 0 where `x` is negative, as in TensorFlow."""
+    if op_of(y.node) is CONSTANT or not x.dtype.is_floating:
+        return catalogue.power(x, y)
+    exponent = catalogue.select(catalogue.less(x, 0), catalogue.stop_gradient(y), y)
+    return catalogue.power(x, exponent)
 
 
 def polar(size: Value, angle: Value) -> Value:

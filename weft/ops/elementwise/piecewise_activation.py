@@ -78,6 +78,16 @@ def prelu(x: Value, slope: Value) -> Value:
     return select(greater(x, _number(0, x)), x, x * slope)
 
 
+def shifted_leaky_relu(x: Value, *, slope: float, limit: float) -> Value:
+    """`x` from a limit on, below it `slope * (x - limit)`."""
+    return select(greater_equal(x, limit), x, slope * (x - limit))
+
+
+def two_sided_prelu(x: Value, slope: Value) -> Value:
+    """`prelu` as a sum of both sides, so that its derivative at 0 is 0, as in Keras."""
+    return catalogue.relu(x) - slope * catalogue.relu(-x)
+
+
 def threshold(x: Value, limit: float, value: float) -> Value:
     """`x` above a limit, else a value."""
     return select(less_equal(x, _number(limit, x)), _number(value, x), x)  # NaN is not below

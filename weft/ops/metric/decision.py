@@ -110,6 +110,11 @@ def mean_iou(matrix: Value) -> Value:
     return safe_quotient(catalogue.sum(safe_quotient(right, union)), seen)
 
 
+def same_largest(x: Value, y: Value) -> Value:
+    """Where the largest elements of both along the last axis are in the same place."""
+    return catalogue.equal(*[catalogue.argmax(v, axis=-1) for v in (x, y)])
+
+
 def in_top_k(scores: Value, classes: Value, *, k: int, strict: bool = False) -> Value:
     """Whether fewer than `k` of the scores along the last axis rank above that of the class.
 

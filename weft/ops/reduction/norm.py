@@ -34,6 +34,21 @@ def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) 
     return _power(catalogue.sum(_power(size, ord), **how), 1 / ord)
 
 
+def stepwise_norm(
+    x: Value, *, order: float, axes: tuple[int, ...] | None, keepdims: bool
+) -> Value:  # fmt: skip
+    """The norm of positive order in single steps: its gradient at 0 is NaN, as in TensorFlow."""
+    how: dict[str, Any] = {"axes": axes, "keepdims": keepdims}
+    if order == 2:
+        return catalogue.sqrt(catalogue.sum(catalogue.square(x), **how))
+    size = catalogue.abs(x)
+    if order == 1:
+        return catalogue.sum(size, **how)
+    if order == math.inf:
+        return catalogue.max(size, **how)
+    return catalogue.power(catalogue.sum(catalogue.power(size, order), **how), 1.0 / order)
+
+
 def length_of_complex(x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
     """The 2-norm of real and imaginary parts; magnitudes have no derivative at 0."""
     rank = len(dims(x))

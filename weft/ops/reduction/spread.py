@@ -9,12 +9,26 @@ from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.reduction.norm import length_of_complex
 from weft.ops.reduction.reduce import count
+from weft.ops.shape.creation import ones_like
 
 
 @autocasting(Autocast.FLOAT32)
 def weighted_mean(x: Value, weights: Value, *, axes: tuple[int, ...]) -> Value:
     """The weighted mean over axes."""
     return catalogue.sum(x * weights, axes=axes) / catalogue.sum(weights, axes=axes)
+
+
+def mean_of_kept(x: Value, kept: Value, *, axes: tuple[int, ...]) -> Value:
+    """The mean where `kept`, which broadcasts, is 1, not 0; NaN where nothing is."""
+    return catalogue.sum(x * kept, axes=axes) / catalogue.sum(kept, axes=axes)
+
+
+def mean_of_any(x: Value, axes: tuple[int, ...] | None, keepdims: bool) -> Value:
+    """The mean; that of integers is rounded down, as in TensorFlow."""
+    if x.dtype.is_floating:
+        return catalogue.mean(x, axes=axes, keepdims=keepdims)
+    count = catalogue.sum(ones_like(x), axes=axes, keepdims=keepdims)
+    return catalogue.floor_divide(catalogue.sum(x, axes=axes, keepdims=keepdims), count)
 
 
 @autocasting(Autocast.FLOAT32)

@@ -42,14 +42,14 @@ def found_paths(patterns: Any, what: str) -> list[str]:
         DataError: a pattern matches nothing.
         DTypeError: one is not a file name.
     """
-    found: list[str] = []
+    matches: list[str] = []
     for pattern in _listed(patterns):
         name = name_of(pattern, what)
         paths = matching_files(name)
         if not paths:
             raise DataError(f"{what}: expected files that match {name!r}, found none")
-        found += paths
-    return found
+        matches += paths
+    return matches
 
 
 def matching_files(patterns: Any) -> list[str]:

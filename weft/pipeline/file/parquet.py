@@ -59,10 +59,10 @@ class Groups:
     def columns(self, group: int) -> Any:
         """A row group; safe to call from several threads."""
         with self._lock:
-            found = self._kept.get(group)
-            if found is not None:
+            cached = self._kept.get(group)
+            if cached is not None:
                 self._kept.move_to_end(group)
-                return found[0]
+                return cached[0]
         file, number = self.places[group]
         read, size = file.read(number)
         map_leaves(_protect, read)
@@ -79,10 +79,10 @@ def _protect(array: Array) -> None:
 
 
 def _refuse_other(file: ParquetFile, first: ParquetFile) -> None:
-    for name, kind in first.types.items():
+    for name, dtype in first.types.items():
         got = file.types.get(name)
-        if got != kind:
-            text = f"expected column {name!r} of type {kind} as in {first.path}, got {got}"
+        if got != dtype:
+            text = f"expected column {name!r} of type {dtype} as in {first.path}, got {got}"
             raise DataError(f"{file.path}: {text}")
 
 
@@ -144,9 +144,9 @@ class _Rows(View):
 
 def _merged(parts: Sequence[Array], places: Sequence[Array], name: str) -> Any:
     """One array with each part's rows at their places; lists must have equal lengths."""
-    found = np.empty((sum(map(len, places)), *parts[0].shape[1:]), parts[0].dtype)
+    merged = np.empty((sum(map(len, places)), *parts[0].shape[1:]), parts[0].dtype)
     for part, where in zip(parts, places, strict=True):
-        found[where] = part
-    if found.dtype == object and isinstance(found[0], np.ndarray):
-        return stack_column(found.tolist(), name)
-    return found
+        merged[where] = part
+    if merged.dtype == object and isinstance(merged[0], np.ndarray):
+        return stack_column(merged.tolist(), name)
+    return merged

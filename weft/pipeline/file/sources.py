@@ -103,7 +103,7 @@ class FileSources(Transformable):
         Args:
             record_defaults: for each column a type, if the field is required, or a default value.
         """
-        columns = [Column.of(given) for given in record_defaults]
+        columns = [Column.of(default) for default in record_defaults]
         if not isinstance(field_delim, str) or len(field_delim) != 1:  # pyright: ignore
             raise ArgumentError(
                 f"csv: expected a field_delim of one character, got {field_delim!r}"
@@ -189,13 +189,13 @@ def parquet_paths(files: Any) -> list[str]:
     Raises:
         DataError: a pattern matches nothing, or a folder has no such file.
     """
-    found: list[str] = []
+    paths: list[str] = []
     for name in found_paths(files, "parquet"):
         inside = sorted(map(str, Path(name).rglob("*.parquet")))
         if not inside and Path(name).is_dir():
             raise DataError(f"parquet: expected files *.parquet in {name}, found none")
-        found += inside or [name]
-    return found
+        paths += inside or [name]
+    return paths
 
 
 class _Holder:

@@ -22,19 +22,21 @@ class Column(NamedTuple):
     default: Any = None  # None: a field must not be empty
 
     @classmethod
-    def of(cls, given: Any) -> Column:
+    def of(cls, default: Any) -> Column:
         """From a type, for a required field, or from a default value."""
-        if given is None:
+        if default is None:
             raise DTypeError("csv: expected record_defaults of types or values, got None")
-        if isinstance(given, list | tuple | np.ndarray):
-            given = given[0] if len(given) else str
-        if isinstance(given, str | bytes):
-            return cls(np.dtype(object), given if isinstance(given, str) else given.decode())
-        if isinstance(given, bool | int | float | np.generic):
-            kind = np.asarray(given).dtype
-            return cls(np.dtype("f4" if kind == "f8" else "i4" if kind == "i8" else kind), given)
-        kind = np.dtype(getattr(given, "numpy", getattr(given, "as_numpy_dtype", given)))
-        return cls(np.dtype(object) if kind.kind in "USO" else kind)
+        if isinstance(default, list | tuple | np.ndarray):
+            default = default[0] if len(default) else str
+        if isinstance(default, str | bytes):
+            return cls(np.dtype(object), default if isinstance(default, str) else default.decode())
+        if isinstance(default, bool | int | float | np.generic):
+            dtype = np.asarray(default).dtype
+            return cls(
+                np.dtype("f4" if dtype == "f8" else "i4" if dtype == "i8" else dtype), default
+            )
+        dtype = np.dtype(getattr(default, "numpy", getattr(default, "as_numpy_dtype", default)))
+        return cls(np.dtype(object) if dtype.kind in "USO" else dtype)
 
 
 class Layout(NamedTuple):
@@ -98,14 +100,14 @@ class Rows(Reader):
         """The fields of a row that starts with this line; a quoted one may span lines."""
         fields, at, first = list[str](), 0, self.number
         while True:
-            found = (self.quoted if text[at : at + 1] == '"' else self.plain).match(text, at)
-            if found is None and self.open.fullmatch(text, at) and (line := self._line()):
+            match = (self.quoted if text[at : at + 1] == '"' else self.plain).match(text, at)
+            if match is None and self.open.fullmatch(text, at) and (line := self._line()):
                 text += line
                 continue
-            if found is None:
+            if match is None:
                 raise DataError(f"{self.lines.path}, line {first}: {self._fault(text, at)}")
-            fields.append(found[1].replace('""', '"') if found.re is self.quoted else found[0])
-            at = found.end()
+            fields.append(match[1].replace('""', '"') if match.re is self.quoted else match[0])
+            at = match.end()
             if not text.startswith(self.layout.delimiter, at):
                 return fields
             at += len(self.layout.delimiter)
@@ -170,13 +172,13 @@ def converted(text: str, column: Column, missing: str, where: str) -> Any:
         raise DataError(f"{where}: expected {column.kind}, got {text!r}") from None
 
 
-def _number(text: str, kind: str) -> Any:
+def _number(text: str, dtype_kind: str) -> Any:
     """A number by NumPy's conversion, which alone would also accept `1_000` and other digits."""
     if not text.isascii() or "_" in text:
         raise ValueError
-    if kind == "b":
+    if dtype_kind == "b":
         return _TRUTH[text.lower()] if text.lower() in _TRUTH else bool(int(text))
-    if kind == "f" and text.lstrip("+-")[:2].lower() == "0x":
+    if dtype_kind == "f" and text.lstrip("+-")[:2].lower() == "0x":
         return float.fromhex(text)
     return text
 

@@ -7,9 +7,7 @@ from typing import Any
 
 from weft import ops
 from weft.errors import GraphError, ShapeError
-from weft.ops.boundary.state import CONSTANT
-from weft.ops.declaration import op_of
-from weft.ops.elementwise.combination import floored
+from weft.ops.elementwise.combination import floored, real_power
 from weft.tf1.elementwise import declared
 from weft.tf1.elementwise.declared import *  # noqa: F403
 from weft.tf1.elementwise.declared import abs as magnitude
@@ -70,13 +68,7 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x to the power of y; for negative x, the gradient by y is 0."""
-    return binary("Pow", _power, x, y, name)
-
-
-def _power(x: Any, y: Any) -> Any:
-    if op_of(y.node) is CONSTANT or not x.dtype.is_floating:
-        return ops.power(x, y)
-    return ops.power(x, ops.select(ops.less(x, 0), ops.stop_gradient(y), y))
+    return binary("Pow", real_power, x, y, name)
 
 
 def realdiv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -291,7 +283,7 @@ OPERATORS.update(
     truediv=truediv,
     floordiv=floordiv,
     mod=_operator("FloorMod", "remainder", "mod"),
-    pow=_operator("Pow", _power, "pow"),
+    pow=_operator("Pow", real_power, "pow"),
     matmul=_operator_matmul,
     less=less,
     less_equal=less_equal,

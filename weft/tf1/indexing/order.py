@@ -9,6 +9,7 @@ from weft import ops
 from weft.errors import GraphError, nameless
 from weft.ir import dtype as types
 from weft.ir.node import Value
+from weft.ops.indexing.permutation import inverse_permutation
 from weft.ops.metric.decision import confusion
 from weft.ops.refusal import shown
 from weft.tf1.framework import dtypes
@@ -25,15 +26,7 @@ __all__ = [
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The inverse of a permutation."""
-
-    def build(p: Value) -> Value:
-        order, places = ops.sort.all(p, axis=0)
-        counted = ops.cumsum(ops.ones_like(p), axis=0, exclusive=True)
-        wrong = ops.sum(ops.cast(ops.not_equal(order, counted), dtype=dtypes.int32.ir))
-        text = "invert_permutation: expected every number from 0 to below the length"
-        return ops.check(ops.cast(places, dtype=p.dtype), wrong, text=text)
-
-    return unary("InvertPermutation", build, x, name)
+    return unary("InvertPermutation", inverse_permutation, x, name)
 
 
 def sort(

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from weft import ops
 from weft.ir.node import Value
+from weft.ops.sparse.unsorted_segment import unsorted_segments
 from weft.tf1.framework.convert import convert_to_tensor, shape_operand, static_value
 from weft.tf1.framework.dtypes import int32
 from weft.tf1.framework.dynamic_shape import dimension
@@ -66,7 +67,7 @@ def _unsorted(kind: str, reduce: str) -> Reduction:
                 if lead > 1:
                     x = ops.reshape(x, shape=[-1, *_tail(x, lead)])
                     i = ops.reshape(i, shape=(-1,))
-                return _of_any(x, i, target, reduce)
+                return unsorted_segments(x, i, target, reduce)
 
             graph = get_default_graph()
             return graph.emit(kind, [rows, ids, count], build, name=scope).outputs[0]
@@ -87,22 +88,6 @@ def _unsorted(kind: str, reduce: str) -> Reduction:
 
 def _tail(x: Value, lead: int) -> list[Any]:
     return [dimension(x, a) for a in builtins.range(lead, x.rank or lead)]
-
-
-def _of_any(x: Value, ids: Value, count: Any, reduce: str) -> Value:
-    if reduce == "sum":
-        return ops.unsorted_segment_sum(x, ids, size=count, drop=True)
-    counts = ops.greater_equal(ids, 0)
-    beside = [-1, *(1,) * ((x.rank or 1) - 1)]
-    places = ops.select(counts, ids, 0)
-    neutral = ops.identity_of(reduce, x.dtype)
-    kept = ops.select(ops.reshape(counts, shape=beside), x, neutral)
-    if reduce not in ("mean", "sqrt_n"):
-        return ops.reduce_by_ids(kept, places, count, reduce, initial=None)
-    many = ops.scatter_add(ops.full([count], 0, x.dtype), places, ops.cast(counts, dtype=x.dtype))
-    many = ops.reshape(ops.maximum(many, 1), shape=beside)
-    total = ops.reduce_by_ids(kept, places, count, "sum")
-    return total / (ops.sqrt(many) if reduce == "sqrt_n" else many)
 
 
 WORDS: Final = {

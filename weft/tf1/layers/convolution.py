@@ -42,7 +42,7 @@ class SeparableConv2D(Scoped, keras.SeparableConv2D):
 
 conv1d, conv2d, conv3d = map(layer_function, (Conv1D, Conv2D, Conv3D))
 conv2d_transpose, conv3d_transpose = (
-    layer_function(kind, left_out=("output_padding", "dilation_rate"))
-    for kind in (Conv2DTranspose, Conv3DTranspose)
+    layer_function(layer, left_out=("output_padding", "dilation_rate"))
+    for layer in (Conv2DTranspose, Conv3DTranspose)
 )
 separable_conv1d, separable_conv2d = map(layer_function, (SeparableConv1D, SeparableConv2D))

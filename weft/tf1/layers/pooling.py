@@ -18,7 +18,7 @@ __all__ = [
 
 def _pooling(name: str, rank: int) -> Callable[..., Tensor]:
     title = f"{name}Pooling{rank}D"
-    kind: Any = type(title, (Scoped, getattr(keras, title)), {"__module__": __name__})
+    cls: Any = type(title, (Scoped, getattr(keras, title)), {"__module__": __name__})
 
     def layer(
         inputs: Any,
@@ -28,7 +28,7 @@ def _pooling(name: str, rank: int) -> Callable[..., Tensor]:
         data_format: str = "channels_last",
         name: str | None = None,
     ) -> Tensor:
-        return kind(pool_size, strides, padding, data_format, _scope=name)(inputs)
+        return cls(pool_size, strides, padding, data_format, _scope=name)(inputs)
 
     layer.__name__ = layer.__qualname__ = snake(title)
     what = "greatest element" if name == "Max" else "mean"

@@ -94,11 +94,11 @@ class Scoped(Layer):
         named = self.name if self._reuse and self._scope is None else self._scope
         reuse = True if self._entered else self._reuse
         with variable_scope(named, self.name, [x], reuse=reuse) as scope:
-            self._scope, self._entered = scope, True
             check_inputs(self, x)
             if not self.built:
                 self.dtype = self.dtype or x.dtype.base_dtype
                 self.build(x.shape)
+            self._scope, self._entered = scope, True
             y = self.call(x, **self._flags)
             y = identity(x) if y is x else y
             self._regularize_activity(y)
@@ -107,9 +107,9 @@ class Scoped(Layer):
     apply = __call__
 
 
-def described(kind: type[Scoped], names: Iterable[str]) -> str:
+def described(cls: type[Scoped], names: Iterable[str]) -> str:
     """A layer's docstring, with what these arguments mean."""
-    return with_arguments(kind.__doc__, names, _Common, *kind.__mro__[1:])
+    return with_arguments(cls.__doc__, names, _Common, *cls.__mro__[1:])
 
 
 def _static(flag: Any) -> Any:
@@ -118,35 +118,35 @@ def _static(flag: Any) -> Any:
 
 
 def layer_function(
-    kind: type[Scoped], left_out: Sequence[str] = (), flags: Mapping[str, Any] | None = None,
+    cls: type[Scoped], left_out: Sequence[str] = (), flags: Mapping[str, Any] | None = None,
     ignored: Mapping[str, Any] | None = None, returns: str = "Any",
 ) -> Callable[..., Any]:  # fmt: skip
     """A layer as a function of its inputs: `conv2d` of `Conv2D`.
 
     Args:
-        kind: the layer's class.
+        cls: the class of the layer.
         left_out: arguments of the Keras layer that the function does not have.
         flags: arguments of the layer's `call`, with their defaults.
         ignored: further options that TensorFlow has, with their supported values.
         returns: the type of the outputs.
     """
     flags = flags or {}
-    signature = _signature(kind, left_out, flags, ignored is not None, returns)
-    name = snake(kind.__name__)
+    signature = _signature(cls, left_out, flags, ignored is not None, returns)
+    name = snake(cls.__name__)
 
-    def layer(*args: Any, **given: Any) -> Any:
-        bound = signature.bind(*args, **given)
+    def layer(*args: Any, **options: Any) -> Any:
+        bound = signature.bind(*args, **options)
         bound.apply_defaults()
         chosen = bound.arguments
         only(name, chosen.pop("others", {}), **ignored or {})
         inputs, scope, reuse = (chosen.pop(n) for n in ("inputs", "name", "reuse"))
         if flags:
             chosen["_flags"] = {n: chosen.pop(n) for n in flags}
-        return kind(**chosen, _scope=scope, _reuse=reuse)(inputs)
+        return cls(**chosen, _scope=scope, _reuse=reuse)(inputs)
 
     layer.__name__ = layer.__qualname__ = name
-    layer.__module__ = kind.__module__
-    layer.__doc__ = described(kind, signature.parameters)
+    layer.__module__ = cls.__module__
+    layer.__doc__ = described(cls, signature.parameters)
     layer.__signature__ = signature  # type: ignore[attr-defined]
     return layer
 
@@ -156,10 +156,10 @@ _KINDS: Final = ("initializer", "regularizer", "constraint")
 
 
 def _signature(
-    kind: type[Scoped], left_out: Sequence[str], flags: Mapping[str, Any], more: bool, returns: str
+    cls: type[Scoped], left_out: Sequence[str], flags: Mapping[str, Any], more: bool, returns: str
 ) -> inspect.Signature:
     """The Keras layer's arguments, the options of its weights by what they are, and the scope's."""
-    keras: Any = kind.__mro__[2]
+    keras: Any = cls.__mro__[2]
     weights = [[n for n in keras.weight_options if n.endswith(part)] for part in _KINDS]
     if "activation" in inspect.signature(keras).parameters:
         weights.insert(2, ["activity_regularizer"])

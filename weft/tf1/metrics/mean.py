@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.ops.metric.mean import inner_product
 from weft.tf1.elementwise.arithmetic import abs as absolute
 from weft.tf1.elementwise.arithmetic import (
     cast,
     div_no_nan,
     equal,
     less,
-    multiply,
     sqrt,
     squared_difference,
     subtract,
 )  # fmt: skip
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import float32
+from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.metrics.running import Metric, described, entered, matched, running_mean
-from weft.tf1.reduction import reduce_sum
 from weft.tf1.variable.variable_scope import variable_scope
 
 __all__ = [
@@ -155,7 +155,7 @@ def mean_cosine_distance(
         dim: the axis of the vectors.
     """
     y, p = matched(labels, predictions, float32)
-    cosine = reduce_sum(multiply(p, y), [dim], keepdims=True)
-    value, update = mean(cosine, weights, name=name or "mean_cosine_distance")
-    away = subtract(1.0, value), subtract(1.0, update)
-    return entered(*away, metrics_collections, updates_collections)
+    op = get_default_graph().emit("Sum", [p, y], inner_product, axis=dim, name="Sum")
+    cosine = mean(op.outputs[0], weights, name=name or "mean_cosine_distance")
+    away = [subtract(1.0, part) for part in cosine]
+    return entered(away[0], away[1], metrics_collections, updates_collections)

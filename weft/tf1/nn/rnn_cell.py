@@ -79,11 +79,11 @@ class RNNCell:
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """One step: the output and the next state."""
         first = self._scope is None
-        given = (scope if scope is not None else self._name) if first else self._scope
+        named = (scope if scope is not None else self._name) if first else self._scope
         reuse = self._reuse if first else True
         title = _snake(type(self).__name__)
         getter = None if self._trainable else _fixed
-        with variable_scope(given, title, reuse=reuse, custom_getter=getter) as own:
+        with variable_scope(named, title, reuse=reuse, custom_getter=getter) as own:
             if first:
                 self._scope = own
                 self._build(inputs)
@@ -121,8 +121,24 @@ def _snake(name: str) -> str:
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", inner).lower()
 
 
+class _UnitsCell(RNNCell):
+    """A cell whose output is its state."""
+
+    _units: int
+
+    @property
+    def state_size(self) -> int:
+        """The number of units."""
+        return self._units
+
+    @property
+    def output_size(self) -> int:
+        """The number of units."""
+        return self._units
+
+
 @arguments_of(RNNCell)
-class BasicRNNCell(RNNCell):
+class BasicRNNCell(_UnitsCell):
     """`output = state = activation(concat(inputs, state) @ kernel + bias)`.
 
     Args:
@@ -139,16 +155,6 @@ class BasicRNNCell(RNNCell):
         self._units = num_units
         self._activation = activation or tanh
 
-    @property
-    def state_size(self) -> int:
-        """The number of units."""
-        return self._units
-
-    @property
-    def output_size(self) -> int:
-        """The number of units."""
-        return self._units
-
     def build(self, inputs_shape: Any) -> None:
         """Create kernel and bias."""
         rows = _depth(inputs_shape) + self._units
@@ -164,7 +170,7 @@ class BasicRNNCell(RNNCell):
 
 
 @arguments_of(RNNCell)
-class GRUCell(RNNCell):
+class GRUCell(_UnitsCell):
     """A gated recurrent unit: r and u are gates, c the candidate, `u * state + (1 - u) * c`.
 
     Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder" (2014), with the reset
@@ -187,16 +193,6 @@ class GRUCell(RNNCell):
         self._units = num_units
         self._activation = activation or tanh
         self._initializers = kernel_initializer, bias_initializer
-
-    @property
-    def state_size(self) -> int:
-        """The number of units."""
-        return self._units
-
-    @property
-    def output_size(self) -> int:
-        """The number of units."""
-        return self._units
 
     def build(self, inputs_shape: Any) -> None:
         """Create kernels and biases of the gates and of the candidate."""
@@ -355,12 +351,12 @@ class MultiRNNCell(RNNCell):
         """One step."""
         sizes = [cell.state_size for cell in self._cells]
         states = state if self._tuple else split(state, sizes, 1)
-        found: list[Any] = []
+        states_after: list[Any] = []
         for i, (cell, own) in enumerate(zip(self._cells, states, strict=True)):
             with variable_scope(f"cell_{i}"):
                 inputs, new = cell(inputs, own)
-            found.append(new)
-        return inputs, tuple(found) if self._tuple else concat(found, 1)
+            states_after.append(new)
+        return inputs, tuple(states_after) if self._tuple else concat(states_after, 1)
 
 
 class _Wrapper(RNNCell):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft import ops
 from weft.documentation import arguments_of
 from weft.errors import GraphError
 from weft.ir.node import Value
+from weft.ops.optimizer import schedule
 from weft.tf1.control.dependency import group
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
@@ -94,8 +94,9 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
 # schedules
 def _decay(
-    default: str, name: str | None, rate: Any, step: Any, numbers: Sequence[Any], formula: Any
-) -> Tensor:
+    default: str, name: str | None, rate: Any, step: Any, numbers: Sequence[Any],
+    formula: Callable[..., Value], **options: Any,
+) -> Tensor:  # fmt: skip
     """A rate computed by `formula(rate, step, *numbers)`, in the type of the rate."""
     if step is None:
         raise fail(GraphError, f"{default}: expected a global_step, got None")
@@ -103,11 +104,8 @@ def _decay(
         start = convert_to_tensor(rate, name="learning_rate")
         kind = start.dtype.base_dtype
         rest = [arithmetic.cast(v, kind) for v in (step, *numbers)]
-        return get_default_graph().emit("Mul", [start, *rest], formula, name=scope).outputs[0]
-
-
-def _floored(share: Value, staircase: bool) -> Value:
-    return ops.floor(share) if staircase else share
+        graph = get_default_graph()
+        return graph.emit("Mul", [start, *rest], formula, name=scope, **options).outputs[0]
 
 
 def exponential_decay(
@@ -128,12 +126,16 @@ def exponential_decay(
         staircase: whether it falls in jumps, one after each `decay_steps`.
         name: of the operation.
     """
-
-    def formula(rate: Value, step: Value, steps: Value, factor: Value) -> Value:
-        return rate * ops.power(factor, _floored(step / steps, staircase))
-
     numbers = (decay_steps, decay_rate)
-    return _decay("ExponentialDecay", name, learning_rate, global_step, numbers, formula)
+    return _decay(
+        "ExponentialDecay",
+        name,
+        learning_rate,
+        global_step,
+        numbers,
+        schedule.exponential_decay,
+        staircase=staircase,
+    )
 
 
 @arguments_of(exponential_decay)
@@ -146,12 +148,16 @@ def inverse_time_decay(
     name: str | None = None,
 ) -> Tensor:
     """learning_rate / (1 + decay_rate * step / decay_steps)"""
-
-    def formula(rate: Value, step: Value, steps: Value, factor: Value) -> Value:
-        return rate / (1.0 + factor * _floored(step / steps, staircase))
-
     numbers = (decay_steps, decay_rate)
-    return _decay("InverseTimeDecay", name, learning_rate, global_step, numbers, formula)
+    return _decay(
+        "InverseTimeDecay",
+        name,
+        learning_rate,
+        global_step,
+        numbers,
+        schedule.inverse_time_decay,
+        staircase=staircase,
+    )
 
 
 @arguments_of(exponential_decay)
@@ -164,12 +170,16 @@ def natural_exp_decay(
     name: str | None = None,
 ) -> Tensor:
     """learning_rate * exp(-decay_rate * step / decay_steps)"""
-
-    def formula(rate: Value, step: Value, steps: Value, factor: Value) -> Value:
-        return rate * ops.exp(-factor * _floored(step / steps, staircase))
-
     numbers = (decay_steps, decay_rate)
-    return _decay("NaturalExpDecay", name, learning_rate, global_step, numbers, formula)
+    return _decay(
+        "NaturalExpDecay",
+        name,
+        learning_rate,
+        global_step,
+        numbers,
+        schedule.natural_exponential_decay,
+        staircase=staircase,
+    )
 
 
 @arguments_of(exponential_decay)
@@ -190,15 +200,16 @@ def polynomial_decay(
         power: the exponent; 1 is a straight line.
         cycle: go on after `decay_steps`, from a lower rate each time.
     """
-
-    def formula(rate: Value, step: Value, steps: Value, end: Value, degree: Value) -> Value:
-        if cycle:
-            steps = steps * ops.maximum(ops.ceil(step / steps), 1.0)
-        share = ops.minimum(step, steps) / steps
-        return (rate - end) * ops.power(1.0 - share, degree) + end
-
     numbers = (decay_steps, end_learning_rate, power)
-    return _decay("PolynomialDecay", name, learning_rate, global_step, numbers, formula)
+    return _decay(
+        "PolynomialDecay",
+        name,
+        learning_rate,
+        global_step,
+        numbers,
+        schedule.polynomial_decay,
+        cycle=cycle,
+    )
 
 
 @arguments_of(exponential_decay)
@@ -215,12 +226,8 @@ def cosine_decay(
         decay_steps: the steps of the way.
         alpha: the part of the rate that is left in the end.
     """
-
-    def formula(rate: Value, step: Value, steps: Value, least: Value) -> Value:
-        share = ops.minimum(step, steps) / steps
-        return rate * ((1.0 - least) * (0.5 * (1.0 + ops.cos(share * math.pi))) + least)
-
-    return _decay("CosineDecay", name, learning_rate, global_step, (decay_steps, alpha), formula)
+    numbers = (decay_steps, alpha)
+    return _decay("CosineDecay", name, learning_rate, global_step, numbers, schedule.cosine_decay)
 
 
 def piecewise_constant(

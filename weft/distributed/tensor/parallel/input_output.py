@@ -80,11 +80,11 @@ class PrepareModuleInput(ParallelStyle):
         """`forward` of the redistributed arguments."""
         if self._positional is not None:
             args = self._positional(args, group)
-        found = dict(kwargs)
+        moved = dict(kwargs)
         for name, source in self._source.items():
-            if name in found:
-                found[name] = redistribute(found[name], source, self._target[name], group)
-        return forward(*args, **found)
+            if name in moved:
+                moved[name] = redistribute(moved[name], source, self._target[name], group)
+        return forward(*args, **moved)
 
 
 class PrepareModuleOutput(ParallelStyle):

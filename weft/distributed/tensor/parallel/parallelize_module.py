@@ -73,9 +73,9 @@ def parallelize_module(
     named: dict[str, Any] = dict([*module.named_parameters(), *module.named_buffers()])
     make_alike("parallelize_module", named, group, src_data_rank == 0)
     for path, style in styles.items():
-        found = module.get_submodule(path)
-        style.apply(found, path, group)
-        register_state_hooks(found)
+        layer = module.get_submodule(path)
+        style.apply(layer, path, group)
+        register_state_hooks(layer)
     memory_pool.empty_cache()  # memory of whole parameters fits no later tensor
     return module
 
@@ -85,7 +85,7 @@ def _styles(module: Module, plan: Plan | None) -> dict[str, ParallelStyle]:
     if isinstance(plan, ParallelStyle):
         return {"": plan}
     paths = [path for path, _ in module.named_modules(remove_duplicate=False)]
-    found: dict[str, ParallelStyle] = {}
+    styles: dict[str, ParallelStyle] = {}
     for pattern, style in (plan or {}).items():
         meant = [path for path in paths if _fits(path, pattern)]
         if not meant:
@@ -95,8 +95,8 @@ def _styles(module: Module, plan: Plan | None) -> dict[str, ParallelStyle]:
                 f"parallelize_module: expected the path of a submodule ("
                 f"{', '.join(names[:_MOST_NAMED])}{more}), got {pattern!r}{at_user_line()}"
             )
-        found.update(dict.fromkeys(meant, style))
-    return found
+        styles.update(dict.fromkeys(meant, style))
+    return styles
 
 
 def _fits(path: str, pattern: str) -> bool:

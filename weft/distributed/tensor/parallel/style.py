@@ -54,6 +54,6 @@ class ParallelModule(Module):
 
 
 @functools.cache
-def _parallel_class(kind: type[Module]) -> type[Module]:
-    fields = {"__module__": kind.__module__, "__doc__": kind.__doc__}
-    return type(f"Parallel{kind.__name__}", (ParallelModule, kind), fields)
+def _parallel_class(original: type[Module]) -> type[Module]:
+    fields = {"__module__": original.__module__, "__doc__": original.__doc__}
+    return type(f"Parallel{original.__name__}", (ParallelModule, original), fields)

@@ -131,8 +131,8 @@ class RowwiseParallel(_WeightStyle):
             x = redistribute(x, layout or Replicate(), Replicate(), group)
             return redistribute(_looked_up(module, x, group), Partial(), to, group)
         x = redistribute(x, layout or _LAST, _LAST, group)
-        found = redistribute(linear(x, module.weight), Partial(), to, group)
-        return found if module.bias is None else found + self._bias(module.bias, found, group)
+        y = redistribute(linear(x, module.weight), Partial(), to, group)
+        return y if module.bias is None else y + self._bias(module.bias, y, group)
 
     def _bias(self, bias: Any, y: Any, group: Group) -> Any:
         """The bias to add to a rank's partial sum, so that the sum contains it once."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import weft.tf1 as tf
+from weft.ops.special.real import log_odds
 from weft.tf1.keras import losses
 from weft.tf1.keras.engine.settings import data_format_of, floatx
 
@@ -132,7 +133,7 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 
 def _logit(p: Any) -> Any:
     p = tf.clip_by_value(p, losses.EPSILON, 1.0 - losses.EPSILON)
-    return tf.log(p / (1.0 - p))
+    return tf.get_default_graph().emit("Log", [p], log_odds, name="Log").outputs[0]
 
 
 categorical_crossentropy = losses.categorical_crossentropy

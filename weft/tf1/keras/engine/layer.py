@@ -140,10 +140,10 @@ class Layer(Called):
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs for tensors; the first call creates the weights."""
         inputs = nest.tensors(inputs)
-        given = nest.tensors_in([inputs, args, kwargs])
-        graph = given[0].graph if given else tf.get_default_graph()
+        tensors = nest.tensors_in([inputs, args, kwargs])
+        graph = tensors[0].graph if tensors else tf.get_default_graph()
         if not call_context.is_inside():
-            find_history(given)
+            find_history(tensors)
         with graph.as_default(), tf.name_scope(self._scope_name()):
             check_inputs(self, inputs)
             self._build_once(inputs)
@@ -151,10 +151,10 @@ class Layer(Called):
             self._fill_in(kwargs, masks)
             with call_context.inside(self, kwargs.get("training")):
                 outputs = self.call(inputs, *args, **kwargs)
-            outputs = _distinct(outputs, given)
+            outputs = _distinct(outputs, tensors)
             self._regularize_activity(outputs)
             self._set_masks(inputs, outputs, masks)
-        if not call_context.is_inside() and any(history_of(x) for x in given):
+        if not call_context.is_inside() and any(history_of(x) for x in tensors):
             Node(self, inputs, args, kwargs, outputs)
         return outputs
 
@@ -186,9 +186,9 @@ class Layer(Called):
     def _set_masks(self, inputs: Any, outputs: Any, masks: Any) -> None:
         if not nest.tensors_in(masks) and type(self).compute_mask is Layer.compute_mask:
             return
-        found = self.compute_mask(inputs, masks)
+        own = self.compute_mask(inputs, masks)
         leaves = nest.flatten(outputs)
-        each = list(found) if isinstance(found, list | tuple) else [found]
+        each = list(own) if isinstance(own, list | tuple) else [own]
         for x, mask in zip(leaves, [*each, *[None] * len(leaves)], strict=False):
             set_mask(x, mask)
 
@@ -228,13 +228,13 @@ class Layer(Called):
             partitioner, use_resource: accepted for old programs.
         """
         del partitioner, use_resource
-        kind = tf.as_dtype(dtype or self.dtype or "float32")
-        default = "glorot_uniform" if kind.is_floating else "zeros"
+        wanted = tf.as_dtype(dtype or self.dtype or "float32")
+        default = "glorot_uniform" if wanted.is_floating else "zeros"
         make = initializers.get(default if initializer is None else initializer)
         dims = [] if shape is None else [int(d or 0) for d in tf.TensorShape(shape).as_list()]
         collections = options.get("collections")
         variable = tf.Variable(
-            lambda: initializers.filled(make, dims, kind), name=name or "variable", dtype=kind,
+            lambda: initializers.filled(make, dims, wanted), name=name or "variable", dtype=wanted,
             trainable=trainable is not False, constraint=constraints.get(constraint),
             collections=collections,
         )  # fmt: skip
@@ -285,15 +285,15 @@ class Layer(Called):
 
     def checkpoint_weights(self) -> dict[str, Any]:
         """The layer's weights by their names in weight files."""
-        found: dict[str, Any] = {}
+        named: dict[str, Any] = {}
         for variable in self.weights:
             name = base = variable.op.name.rpartition("/")[2]
             count = 0
-            while name in found:
+            while name in named:
                 count += 1
                 name = f"{base}_{count}"
-            found[name] = variable
-        return found
+            named[name] = variable
+        return named
 
 
 def nest_shapes(shape: Any, function: Callable[[Any], Any]) -> Any:

@@ -10,6 +10,7 @@ from weft.errors import ArgumentError
 from weft.host.nested import NESTED
 from weft.tf1.framework.graph import fail
 
+_SIMPLE = (type(None), int, float, str)  # most options, which are no layers
 _PLAIN = ("_inner", "inbound_nodes", "history")
 
 
@@ -43,7 +44,7 @@ class Tracked:
         return self._name
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in _PLAIN:
+        if name not in _PLAIN and not isinstance(value, _SIMPLE):
             self._track(value)
         super().__setattr__(name, value)
         if name == "trainable":  # also for sublayers, as in Keras

@@ -47,15 +47,15 @@ class _Spatial(Layer):
         return config
 
 
-def _pairs(given: Any, rank: int, what: str) -> Pairs:
+def _pairs(sizes: Any, rank: int, what: str) -> Pairs:
     """Sizes before and after each axis: from a number, one number per axis, or pairs."""
-    if isinstance(given, int):
-        return ((given, given),) * rank
-    if rank == 1 and len(given) == 2 and all(isinstance(n, int) for n in given):
-        return (tuple(given),)  # pyright: ignore[reportReturnType]
-    if len(given) != rank:
-        raise fail(ArgumentError, f"{what}: expected a number, or {rank} of them, got {given}")
-    return tuple((n, n) if isinstance(n, int) else (int(n[0]), int(n[1])) for n in given)
+    if isinstance(sizes, int):
+        return ((sizes, sizes),) * rank
+    if rank == 1 and len(sizes) == 2 and all(isinstance(n, int) for n in sizes):
+        return (tuple(sizes),)  # pyright: ignore[reportReturnType]
+    if len(sizes) != rank:
+        raise fail(ArgumentError, f"{what}: expected a number, or {rank} of them, got {sizes}")
+    return tuple((n, n) if isinstance(n, int) else (int(n[0]), int(n[1])) for n in sizes)
 
 
 class ZeroPadding(_Spatial):

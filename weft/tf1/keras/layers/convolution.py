@@ -31,10 +31,10 @@ def tuple_of(value: Any, rank: int, what: str) -> tuple[int, ...]:
     Raises:
         ArgumentError: their number is wrong, or one is below 1.
     """
-    found = (int(value),) * rank if isinstance(value, int) else tuple(int(v) for v in value)
-    if len(found) != rank or any(v < 1 for v in found):
+    numbers = (int(value),) * rank if isinstance(value, int) else tuple(int(v) for v in value)
+    if len(numbers) != rank or any(v < 1 for v in numbers):
         raise fail(ArgumentError, f"{what}: expected {rank} numbers from 1 on, got {value}")
-    return found
+    return numbers
 
 
 class Convolution(WeightedLayer):

@@ -30,13 +30,13 @@ class ConvolutionTranspose(Convolution):
         )  # fmt: skip
         self.output_padding = None
         if output_padding is not None:
-            given = output_padding
-            many = (given,) * self.rank if isinstance(given, int) else tuple(given)
+            single = isinstance(output_padding, int)
+            many = (output_padding,) * self.rank if single else tuple(output_padding)
             if any(p >= s for p, s in zip(many, self.strides, strict=True)):
                 raise fail(
                     ArgumentError,
                     f"{self.name}: expected output_padding below the strides {self.strides}, got "
-                    f"{given}",
+                    f"{output_padding}",
                 )
             self.output_padding = many
         if any(d != 1 for d in self.dilation_rate):

@@ -60,8 +60,8 @@ class Merge(Layer):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Steps that no input masks."""
-        given = [m for m in nest.flatten(mask) if m is not None]
-        return reduce(tf.logical_and, given) if given else None
+        masks = [m for m in nest.flatten(mask) if m is not None]
+        return reduce(tf.logical_and, masks) if masks else None
 
 
 def _ranked(x: Any, rank: int) -> Any:
@@ -172,8 +172,8 @@ class Dot(Merge):
         self.axes, self.normalize = axes, normalize
 
     def _pair(self, ranks: Sequence[int]) -> list[int]:
-        given = [self.axes, self.axes] if isinstance(self.axes, int) else list(self.axes)
-        return [a % r for a, r in zip(given, ranks, strict=True)]
+        axes = [self.axes, self.axes] if isinstance(self.axes, int) else list(self.axes)
+        return [a % r for a, r in zip(axes, ranks, strict=True)]
 
     def check(self, shapes: list[Any]) -> None:
         """Check that the axes have equal sizes."""
@@ -203,8 +203,8 @@ def batch_dot(x: Any, y: Any, axes: Any = None) -> Any:
     ranks = (x.shape.ndims, y.shape.ndims)
     if axes is None:
         axes = (ranks[0] - 1, max(ranks[1] - 2, 1))
-    given = (axes, axes) if isinstance(axes, int) else axes
-    a, b = (axis % rank for axis, rank in zip(given, ranks, strict=True))
+    pair = (axes, axes) if isinstance(axes, int) else axes
+    a, b = (axis % rank for axis, rank in zip(pair, ranks, strict=True))
     x = tf.transpose(x, [*[i for i in range(ranks[0]) if i != a], a])
     y = tf.transpose(y, [0, b, *[i for i in range(1, ranks[1]) if i != b]])
     left, right = _outer(x, slice(1, -1)), _outer(y, slice(2, None))
@@ -250,12 +250,12 @@ def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
     return Dot(axes, normalize, **options)(inputs)
 
 
-def _layer(kind: Any) -> Callable[..., Any]:
+def _layer(cls: Any) -> Callable[..., Any]:
     def function(inputs: Any, **options: Any) -> Any:
-        return kind(**options)(inputs)
+        return cls(**options)(inputs)
 
-    function.__name__ = function.__qualname__ = kind.__name__.lower()
-    function.__doc__ = with_arguments(kind.__doc__, ["inputs", "options"], concatenate)
+    function.__name__ = function.__qualname__ = cls.__name__.lower()
+    function.__doc__ = with_arguments(cls.__doc__, ["inputs", "options"], concatenate)
     return function
 
 

@@ -77,14 +77,14 @@ class RNN(Layer):
 
     def _held(self, name: str, shape: Sequence[int]) -> Any:
         """A variable for a state, which is not a weight."""
-        kind = self.dtype or "float32"
-        found = tf.Variable(
-            lambda: tf.zeros(shape, kind), trainable=False, name=name, dtype=kind,
+        dtype = self.dtype or "float32"
+        state = tf.Variable(
+            lambda: tf.zeros(shape, dtype), trainable=False, name=name, dtype=dtype,
             collections=[tf.GraphKeys.LOCAL_VARIABLES],
         )  # fmt: skip
-        graph_state().variables.append(found)
-        self._seen_weights.add(id(found))  # not to be tracked
-        return found
+        graph_state().variables.append(state)
+        self._seen_weights.add(id(state))  # not to be tracked
+        return state
 
     def call(
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
@@ -114,16 +114,16 @@ class RNN(Layer):
         known = getattr(self.cell, "_call_arguments", ())
         return {"training": training} if "training" in known else {}
 
-    def _first_states(self, steps: Any, given: Any) -> list[Any]:
-        found = nest.flatten(given)
-        if found:
-            if len(found) != len(self._sizes):
+    def _first_states(self, steps: Any, initial_state: Any) -> list[Any]:
+        states = nest.flatten(initial_state)
+        if states:
+            if len(states) != len(self._sizes):
                 raise fail(
                     ArgumentError,
                     f"{self.name}: expected {len(self._sizes)} states as initial_state, got "
-                    f"{len(found)}",
+                    f"{len(states)}",
                 )
-            return [tf.convert_to_tensor(s) for s in found]
+            return [tf.convert_to_tensor(s) for s in states]
         if self.stateful:
             return [s.value() for s in self.states]
         known = steps.shape.as_list()[1]
@@ -136,10 +136,10 @@ class RNN(Layer):
     ) -> tuple[Any, Any, list[Any]]:
         """The last output, the outputs of all steps or `None`, and the last states."""
         count = len(first)
-        rows, kind = tf.shape(first[0])[0], first[0].dtype.base_dtype
+        rows, dtype = tf.shape(first[0])[0], first[0].dtype.base_dtype
         known = first[0].shape.as_list()[0]
         size = getattr(self.cell, "output_size", None) or self._sizes[0]
-        zeros = tf.zeros([rows if known is None else known, size], kind)
+        zeros = tf.zeros([rows if known is None else known, size], dtype)
 
         def step(held: list[Any], now: list[Any]) -> tuple[list[Any], list[Any]]:
             y, new = self.cell.call(now[0], held[:count], **options)
@@ -155,8 +155,8 @@ class RNN(Layer):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The inputs' mask, if the outputs have steps."""
-        given = nest.flatten(mask)
-        own = given[0] if given and self.return_sequences else None
+        masks = nest.flatten(mask)
+        own = masks[0] if masks and self.return_sequences else None
         return [own, *[None] * len(self._sizes)] if self.return_state else own
 
     def reset_states(self, states: Any = None) -> None:
@@ -169,8 +169,8 @@ class RNN(Layer):
             raise fail(
                 StateError, f"{self.name}.reset_states: expected a stateful layer that is built"
             )
-        given = nest.flatten(states)
-        arrays = given or [np.zeros(s.shape.as_list()) for s in self.states]
+        leaves = nest.flatten(states)
+        arrays = leaves or [np.zeros(s.shape.as_list()) for s in self.states]
         with self._graph_of_name.as_default():
             sessions.assign_values(list(zip(self.states, arrays, strict=True)))
 

@@ -36,9 +36,9 @@ __all__ = ["deserialize", "serialize"]
 
 def _layers_in(module: ModuleType) -> dict[str, Any]:
     return {
-        kind.__name__: kind
-        for name, kind in vars(module).items()
-        if isinstance(kind, type) and issubclass(kind, Layer) and not name.startswith("_")
+        cls.__name__: cls
+        for name, cls in vars(module).items()
+        if isinstance(cls, type) and issubclass(cls, Layer) and not name.startswith("_")
     }
 
 
@@ -65,17 +65,17 @@ class _Common:
     """
 
 
-def _document(kind: Any) -> None:
+def _document(cls: Any) -> None:
     """Describe a layer's arguments: its own, then those of base classes or of a cell."""
-    base = getattr(kind, "cell_class", kind)
+    base = getattr(cls, "cell_class", cls)
     weights = list(getattr(base, "weight_options", ()))
-    own = [n for n in inspect.signature(kind).parameters if n != "options"]
-    passed = [*arguments_of(kind, Layer), *arguments_of(base, Layer)]
-    unused: Any = getattr(kind, "_unconfigured", ())
+    own = [n for n in inspect.signature(cls).parameters if n != "options"]
+    passed = [*arguments_of(cls, Layer), *arguments_of(base, Layer)]
+    unused: Any = getattr(cls, "_unconfigured", ())
     names = [n for n in dict.fromkeys([*own, *passed]) if n in own or n not in unused]
-    bases = [c for c in (*kind.__mro__[1:], *base.__mro__) if c is not Layer]
+    bases = [c for c in (*cls.__mro__[1:], *base.__mro__) if c is not Layer]
     sources = (described_weights(weights), *bases, _Common, Layer)
-    kind.__doc__ = with_arguments(kind.__doc__, [*names, *weights, "options"], *sources)
+    cls.__doc__ = with_arguments(cls.__doc__, [*names, *weights, "options"], *sources)
 
 
 for _layer in dict.fromkeys(LAYERS.values()):

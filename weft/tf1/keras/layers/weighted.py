@@ -46,8 +46,8 @@ class WeightedLayer(Layer):
     def __init__(self, options: dict[str, Any]) -> None:
         own = {n: options.pop(n, default) for n, default in self.weight_options.items()}
         super().__init__(**options)
-        for name, given in own.items():
-            setattr(self, name, _GET[name.rpartition("_")[2]](given))
+        for name, option in own.items():
+            setattr(self, name, _GET[name.rpartition("_")[2]](option))
 
     @staticmethod
     def of(*weights: str, kinds: Sequence[str] = tuple(_GET)) -> dict[str, Any]:
@@ -62,8 +62,8 @@ class WeightedLayer(Layer):
     def weight(self, name: str, shape: Any, option: str | None = None, **others: Any) -> Any:
         """Create a weight with the options of its name, or of another name."""
         chosen = option or name
-        given = {k: getattr(self, f"{chosen}_{k}", None) for k in _GET}
-        return self.add_weight(name, shape, **given, **others)
+        options = {k: getattr(self, f"{chosen}_{k}", None) for k in _GET}
+        return self.add_weight(name, shape, **options, **others)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

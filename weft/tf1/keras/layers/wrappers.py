@@ -48,9 +48,9 @@ class TimeDistributed(Wrapper):
         y = self.layer(flat)
         rest, later = y.shape.as_list()[1:], tf.shape(y)
         behind = [later[i + 1] if n is None else n for i, n in enumerate(rest)]
-        found = tf.reshape(y, [-1 if dims[1] is not None else sizes[0], sizes[1], *behind])
-        found.set_shape([dims[0], dims[1], *rest])
-        return found
+        outputs = tf.reshape(y, [-1 if dims[1] is not None else sizes[0], sizes[1], *behind])
+        outputs.set_shape([dims[0], dims[1], *rest])
+        return outputs
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The inputs' mask."""
@@ -99,8 +99,8 @@ class Bidirectional(Wrapper):
         self.input_spec = layer.input_spec
 
     def _children(self) -> list[Any]:
-        found = self.__dict__
-        return [found[n] for n in ("forward_layer", "backward_layer") if n in found]
+        own = self.__dict__
+        return [own[n] for n in ("forward_layer", "backward_layer") if n in own]
 
     def call(
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
@@ -138,8 +138,8 @@ class Bidirectional(Wrapper):
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The inputs' mask, if the outputs have steps."""
-        given = nest.flatten(mask)
-        own = given[0] if given and self.return_sequences else None
+        masks = nest.flatten(mask)
+        own = masks[0] if masks and self.return_sequences else None
         return [own, own] if self.merge_mode is None else own
 
     def reset_states(self, states: Any = None) -> None:

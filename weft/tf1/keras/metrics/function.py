@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import weft.tf1 as tf
+from weft.ops.metric import decision
 
 __all__ = [
     "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy",
@@ -40,8 +41,9 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Any:
 
 def categorical_accuracy(y_true: Any, y_pred: Any) -> Any:
     """Whether the largest prediction is that of the class, for one-hot targets."""
-    p = tf.convert_to_tensor(y_pred)
-    return _hits(tf.equal(tf.argmax(y_true, axis=-1), tf.argmax(p, axis=-1)), p)
+    t, p = tf.convert_to_tensor(y_true), tf.convert_to_tensor(y_pred)
+    op = tf.get_default_graph().emit("Equal", [t, p], decision.same_largest, name="Equal")
+    return _hits(op.outputs[0], p)
 
 
 def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Any:

@@ -58,10 +58,10 @@ def described(value: Any) -> Any:
 
 
 @functools.cache
-def arguments_of(kind: type, root: type = object) -> tuple[str, ...]:
+def arguments_of(cls: type, root: type = object) -> tuple[str, ...]:
     """The names of a constructor's arguments, first those that go to base classes below `root`."""
     names: list[str] = []
-    for base in kind.__mro__[: kind.__mro__.index(root)]:
+    for base in cls.__mro__[: cls.__mro__.index(root)]:
         if "__init__" in vars(base):
             _, *own = inspect.signature(vars(base)["__init__"]).parameters.values()
             named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -69,6 +69,12 @@ def arguments_of(kind: type, root: type = object) -> tuple[str, ...]:
             if inspect.Parameter.VAR_KEYWORD not in [p.kind for p in own]:
                 break
     return tuple(dict.fromkeys(names))
+
+
+def table_of(namespace: Mapping[str, Any], *others: str) -> dict[str, Any]:
+    """What a module offers by name in configurations: all of `__all__` but `others`."""
+    apart = {"deserialize", "get", "serialize", *others}
+    return {n: namespace[n] for n in namespace["__all__"] if n not in apart}
 
 
 def found(

@@ -1,0 +1,45 @@
+"""The items of a kernel, and the chunks that they are launched in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from weft.codegen.builder import Builder, Reg
+from weft.codegen.contraction.emit import smaller
+from weft.codegen.contraction.tile import ceil_div
+
+CHUNKS: Final = 64
+"""Maximum number of chunks: even shares for any number of threads up to 16."""
+
+
+@contextmanager
+def items_of(b: Builder, count: Reg | int, group: Reg | int) -> Iterator[Reg]:
+    """Loops over the items of this call, of `count` in all: `group` of them are a chunk."""
+    first = b.mul(b.params[1], group)
+    with b.loop(first, smaller(b, b.mul(b.params[2], group), count)) as loop:
+        yield loop.index
+
+
+@dataclass(frozen=True)
+class Items:
+    """Items of work, of which a chunk has `group`."""
+
+    count: int
+    group: int
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return ceil_div(self.count, self.group)
+
+    def loop(self, b: Builder) -> AbstractContextManager[Reg]:
+        """Loops over the items of this call."""
+        return items_of(b, self.count, self.group)
+
+
+def shared(count: int, chunks: int = CHUNKS) -> Items:
+    """Items in up to so many chunks of the same size."""
+    return Items(count, ceil_div(count, chunks))
