@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 import weft.tf1 as tf
+from weft.ops.optimizer.rule import averaged
+from weft.ops.special.real import log_odds
 from weft.tf1.keras import losses
 from weft.tf1.keras.engine.settings import data_format_of, floatx
 
@@ -132,7 +134,7 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 
 def _logit(p: Any) -> Any:
     p = tf.clip_by_value(p, losses.EPSILON, 1.0 - losses.EPSILON)
-    return tf.log(p / (1.0 - p))
+    return tf.get_default_graph().emit("Log", [p], log_odds, name="Log").outputs[0]
 
 
 categorical_crossentropy = losses.categorical_crossentropy
@@ -281,7 +283,7 @@ def gradients(loss: Any, variables: Sequence[Any]) -> list[Any]:
 
 def moving_average_update(x: Any, value: Any, momentum: float) -> Any:
     """The operation that moves a variable towards a value."""
-    return tf.assign(x, x * momentum + value * (1.0 - momentum))
+    return tf.assign(x, averaged(x, value, 1.0 - momentum, momentum))
 
 
 def print_tensor(x: Any, message: str = "") -> Any:
