@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ def axis_array(axes: tuple[int, ...], axis: Any) -> Any:
     return axes[0] if np.ndim(static_value(axis)) == 0 else axes
 
 
-def _reduction(kind: str, build: Any, doc: str) -> Callable[..., Tensor]:
+def _reduction(kind: str, build: Any, doc: str):
     def function(
         input_tensor: Any,
         axis: Any = None,
