@@ -74,7 +74,7 @@ def fractional_max_pool2d(
         output_size: the output's spatial sizes; or `output_ratio`.
         output_ratio: the output's sizes relative to the input's, below 1.
         return_indices: also return the indices of the maxima.
-        _random_samples: numbers in [0, 1), (N, C, 2), that choose the windows; a surplus is
+        _random_samples: numbers in [0, 1), (N, C, spatial dimensions), that choose the windows; a surplus is
             ignored.
     """
     return fractional_max_pool(

@@ -25,6 +25,7 @@ def _number(value: float, like: Value) -> Value:
 # Smooth ones
 
 
+@Face(torch="", tf1="Softsign nn.softsign")
 def softsign(x: Value) -> Value:
     """`x / (1 + |x|)`."""
     return x / (catalogue.abs(x) + 1)
