@@ -20,7 +20,7 @@ from weft.tf1.framework.convert import (
     static_value,
 )  # fmt: skip
 from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -176,11 +176,10 @@ def norm(
     with name_scope(name, "norm", [tensor]):
         x = convert_to_tensor(tensor)
 
-        op = get_default_graph().emit(
+        return emit(
             "Squeeze", [x], stepwise_norm, order=float(order), axes=axes, keepdims=keep,
             name="Squeeze",
         )  # fmt: skip
-        return op.outputs[0]
 
 
 # arguments of extremes

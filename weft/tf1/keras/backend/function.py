@@ -11,6 +11,7 @@ import numpy as np
 import weft.tf1 as tf
 from weft.ops.optimizer.rule import averaged
 from weft.ops.special.real import log_odds
+from weft.tf1.framework.graph import emit
 from weft.tf1.keras import losses
 from weft.tf1.keras.engine.settings import data_format_of, floatx
 
@@ -134,7 +135,7 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 
 def _logit(p: Any) -> Any:
     p = tf.clip_by_value(p, losses.EPSILON, 1.0 - losses.EPSILON)
-    return tf.get_default_graph().emit("Log", [p], log_odds, name="Log").outputs[0]
+    return emit("Log", [p], log_odds, name="Log")
 
 
 categorical_crossentropy = losses.categorical_crossentropy
