@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from weft.codegen.builder import Builder, Reg, constant, element, integer, kernel_builder, vector
+from weft.codegen.chunk import Items, worth
 from weft.codegen.contraction.emit import larger, read, smaller, subtract, write
-from weft.codegen.family.emit import Part, chunks_of, compute_dtype
+from weft.codegen.family.emit import Part, compute_dtype
 from weft.codegen.family.pooling import (
     Block,
     Carried,
@@ -30,7 +31,7 @@ from weft.ir.node import Node
 from weft.passes.group import Group
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
-Over = Callable[[Builder, Pool, int, Block], None]
+Over = Callable[[Builder, Pool, Items, Block], None]
 
 
 def launch(
@@ -42,16 +43,15 @@ def launch(
 ) -> Launch:
     """One kernel over windows or pixels; `args` end with the output."""
     dims = pool.output if over is over_windows else pool.image
-    rows = pool.images * math.prod(dims[:-1])
-    work = dims[-1] * pool.channels
-    per_chunk, chunks = chunks_of(rows, work * (pool.places if over is over_windows else 1))
+    work = dims[-1] * pool.channels * (pool.places if over is over_windows else 1)
+    rows = worth(pool.images * math.prod(dims[:-1]), work)
     f = kernel_builder()
     pointers = [f.argument(i) for i in range(len(args))]
-    over(f, pool, per_chunk, block(f, pointers))
+    over(f, pool, rows, block(f, pointers))
     kernel = Kernel(f"{name}_{pool.name}", f.module())
     size = pool.dtype.size
     touched = (pool.pixels + pool.images * math.prod(pool.image)) * pool.channels * size
-    return Launch(kernel, args, (len(args) - 1,), chunks, bytes=float(touched))
+    return Launch(kernel, args, (len(args) - 1,), rows.chunks, bytes=float(touched))
 
 
 def load(f: Builder, pool: Pool, base: Reg, at: Reg, part: Part) -> Reg:
