@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,9 +24,8 @@ from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
-    "arg_max", "arg_min", "argmax", "argmin", "count_nonzero", "norm",
-    "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_sum",
+    "arg_max", "arg_min", "argmax", "argmin", "count_nonzero", "norm", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
 ]  # fmt: skip
 
 
@@ -54,7 +52,7 @@ def axis_array(axes: tuple[int, ...], axis: Any) -> Any:
     return axes[0] if np.ndim(static_value(axis)) == 0 else axes
 
 
-def _reduction(kind: str, build: Any, doc: str) -> Callable[..., Tensor]:
+def _reduction(kind: str, build: Any, doc: str):
     def function(
         input_tensor: Any,
         axis: Any = None,

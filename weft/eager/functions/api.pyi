@@ -60,6 +60,7 @@ from weft.eager.functions.elementwise.activation import elu as elu
 from weft.eager.functions.elementwise.activation import gelu as gelu
 from weft.eager.functions.elementwise.activation import hardshrink as hardshrink
 from weft.eager.functions.elementwise.activation import leaky_relu as leaky_relu
+from weft.eager.functions.elementwise.activation import relu6 as relu6
 from weft.eager.functions.elementwise.binary import add as add
 from weft.eager.functions.elementwise.binary import allclose as allclose
 from weft.eager.functions.elementwise.binary import divide as div
@@ -191,7 +192,6 @@ from weft.eager.functions.elementwise.declared import tan as tan
 from weft.eager.functions.elementwise.declared import tanh as tanh
 from weft.eager.functions.elementwise.declared import trunc as trunc
 from weft.eager.functions.elementwise.declared import xlogy as xlogy
-from weft.eager.functions.elementwise.from_op import relu6 as relu6
 from weft.eager.functions.elementwise.integer import frexp as frexp
 from weft.eager.functions.elementwise.integer import gcd as gcd
 from weft.eager.functions.elementwise.integer import lcm as lcm

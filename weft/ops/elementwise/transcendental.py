@@ -103,7 +103,7 @@ softplus = elementwise(
     vjp=lambda g, y, x: (g * sigmoid(x),),
     fast=lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), facts=IN_FLOAT32,
     face=Face("`log(1 + exp(x))`, a smooth `relu`.", "[0.0, 20.0] -> [ 0.6931, 20.0000]",
-              wide=float32),
+              tf1="Softplus nn.softplus", wide=float32),
 )  # fmt: skip
 
 # Roots

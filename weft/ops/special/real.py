@@ -371,6 +371,11 @@ def rad2deg(x: Value) -> Value:
     return x * (180 / math.pi)
 
 
+def log_odds(x: Value) -> Value:
+    """`log(x / (1 - x))` in single steps, for probabilities that are clipped already."""
+    return log(x / (1.0 - x))
+
+
 @Face(torch="logit_", special="logit")
 def logit(x: Value, epsilon: float | None = None) -> Value:
     """`log(x / (1 - x))`, the inverse of `sigmoid`; `epsilon` clips `x` to [epsilon, 1 - epsilon].

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from weft.errors import ArgumentError
 from weft.ops.metric import curve as curves
@@ -40,7 +40,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _named(metric: Callable[..., Metric], name: str, text: str) -> Callable[..., Metric]:
+F = TypeVar("F", bound=Callable[..., Metric])
+
+
+def _named(metric: F, name: str, text: str) -> F:
     metric.__name__ = metric.__qualname__ = name
     metric.__doc__ = text
     return described(metric)
@@ -52,7 +55,7 @@ def _running_count(cell: str, y: Tensor, p: Tensor, weights: Any, name: str) -> 
     return running_sum(hits.outputs[0], weights, name)
 
 
-def _count(name: str) -> Callable[..., Metric]:
+def _count(name: str):
     title = name
 
     def metric(
@@ -73,7 +76,7 @@ true_negatives = _count("true_negatives")
 false_negatives = _count("false_negatives")
 
 
-def _ratio(title: str, other: str, text: str) -> Callable[..., Metric]:
+def _ratio(title: str, other: str, text: str):
     """True positives among them and the `other` count."""
 
     def metric(
@@ -110,7 +113,7 @@ def _counts_at(
     return [Metric(total.value(), assign_add(total, new)) for total, new in pairs]
 
 
-def _count_at(name: str) -> Callable[..., Metric]:
+def _count_at(name: str):
     title = name
 
     def metric(
@@ -131,7 +134,7 @@ true_negatives_at_thresholds = _count_at("true_negatives")
 false_negatives_at_thresholds = _count_at("false_negatives")
 
 
-def _ratio_at(title: str, other: str) -> Callable[..., Metric]:
+def _ratio_at(title: str, other: str):
     def metric(
         labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
         metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
@@ -190,9 +193,7 @@ def auc(
         return applied(curves.padded_area, counts, *kept, curve=curve, method=summation_method)
 
 
-def _opposite(
-    title: str, first: tuple[str, str], second: tuple[str, str], last: bool
-) -> Callable[..., Metric]:
+def _opposite(title: str, first: tuple[str, str], second: tuple[str, str], last: bool):
     """The rate of `first` where that of `second` is nearest to `wanted`."""
 
     def metric(

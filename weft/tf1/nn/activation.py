@@ -11,6 +11,7 @@ from weft.ops.loss.classification import binary_cross_entropy_with_logits
 from weft.ops.loss.regression import poisson_nll_loss
 from weft.tf1.control.dependency import stop_gradient
 from weft.tf1.elementwise import arithmetic
+from weft.tf1.elementwise.declared import elu, relu, relu6, selu, softplus, softsign, swish
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     convert_to_tensor,
@@ -33,26 +34,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def relu(features: Any, name: str | None = None) -> Tensor:
-    """max(x, 0)"""
-    return unary("Relu", "relu", features, name)
-
-
-def relu6(features: Any, name: str | None = None) -> Tensor:
-    """min(max(x, 0), 6)"""
-    return unary("Relu6", "relu6", features, name)
-
-
-def elu(features: Any, name: str | None = None) -> Tensor:
-    """x where positive, else exp(x) - 1"""
-    return unary("Elu", "elu", features, name)
-
-
-def selu(features: Any, name: str | None = None) -> Tensor:
-    """The self-normalizing exponential unit (Klambauer et al., 2017)."""
-    return unary("Selu", "selu", features, name)
-
-
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """x where positive, else alpha * x"""
     slope = static_value(alpha)
@@ -69,21 +50,6 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     with name_scope(name, "CRelu", [features]):
         x = convert_to_tensor(features)
         return relu(arrangement.concat([x, -x], axis))
-
-
-def swish(features: Any, name: str | None = None) -> Tensor:
-    """x * sigmoid(x)"""
-    return unary("swish", "silu", features, name, "swish")
-
-
-def softplus(features: Any, name: str | None = None) -> Tensor:
-    """log(1 + exp(x))"""
-    return unary("Softplus", "softplus", features, name)
-
-
-def softsign(features: Any, name: str | None = None) -> Tensor:
-    """x / (1 + abs(x))"""
-    return unary("Softsign", ops.softsign, features, name)
 
 
 def softmax(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["celu", "elu", "gelu", "hardshrink", "leaky_relu", "relu6"]
 
 relu6 = written(of_one("relu6", floats=True))
+relu6.__module__ = __name__
 
 leaky_relu_of: Final = with_attributes("leaky_relu")
 elu_of: Final = with_attributes("elu")

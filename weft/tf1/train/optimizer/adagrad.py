@@ -37,7 +37,7 @@ class AdagradOptimizer(Optimizer):
                 f"initial_accumulator_value: expected > 0, got {initial_accumulator_value}"
             )
         super().__init__(use_locking, name)
-        self._given = {"learning_rate": learning_rate}
+        self._keep(learning_rate=learning_rate)
         self._fresh = {"accumulator": initializer.constant_initializer(initial_accumulator_value)}
 
     def _update_of(self, var: Variable) -> Update:

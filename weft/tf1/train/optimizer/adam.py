@@ -39,15 +39,17 @@ class AdamOptimizer(Optimizer):
         name: str = "Adam",
     ) -> None:
         super().__init__(use_locking, name)
-        self._given = {
-            "learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon,
-        }  # fmt: skip
+        self._keep(lr=learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon)
         self._fresh = {"m": None, "v": None}
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        rates = super()._hyperparameters()
+        return {"learning_rate": rates.pop("lr"), **rates}
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         first = min(var_list, key=lambda v: v.name)
         for name, beta in _POWERS.items():
-            value = self._given[beta]
+            value = self._hyperparameters()[beta]
             self.extra(name, value() if callable(value) else value, first)
         super()._create_slots(var_list)
 

@@ -40,7 +40,7 @@ class Optimizer:
     """Base class. A subclass gives its hyperparameters and slots, and names its rule's operation.
 
     Args:
-        use_locking: accepted as in TensorFlow; updates are never interleaved.
+        use_locking: accepted as in TensorFlow; has no effect.
         name: of the operations' scope, and of the slots.
     """
 
@@ -62,7 +62,7 @@ class Optimizer:
             raise GraphError("Optimizer: expected a name")
         self._name = name
         self._use_locking = use_locking
-        self._given: dict[str, Any] = {}
+        self._kept: tuple[str, ...] = ()
         self._fresh: dict[str, Any] = {}
         self._slots: dict[str, dict[Any, Variable]] = {}
         self._extra: dict[tuple[str, Any], Variable] = {}
@@ -71,7 +71,12 @@ class Optimizer:
     # what a subclass defines
     def _hyperparameters(self) -> dict[str, Any]:
         """Names and values (numbers, tensors or functions) of the hyperparameters."""
-        return self._given
+        return {name: vars(self)[f"_{name}"] for name in self._kept}
+
+    def _keep(self, **rates: Any) -> None:
+        """Keep hyperparameters, as attributes with TensorFlow's names, such as `_momentum`."""
+        self._kept = tuple(rates)
+        vars(self).update({f"_{name}": rate for name, rate in rates.items()})
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         """Create the slot variables: those whose initializers `_fresh` has."""

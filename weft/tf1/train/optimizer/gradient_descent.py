@@ -26,7 +26,7 @@ class GradientDescentOptimizer(Optimizer):
         self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
     ) -> None:
         super().__init__(use_locking, name)
-        self._given = {"learning_rate": learning_rate}
+        self._keep(learning_rate=learning_rate)
 
     def _apply(self, grad: Any, var: Variable) -> Operation:
         if isinstance(grad, IndexedSlices):

@@ -33,13 +33,13 @@ class MomentumOptimizer(Optimizer):
         use_nesterov: bool = False,
     ) -> None:
         super().__init__(use_locking, name)
-        self._given = {"learning_rate": learning_rate, "momentum": momentum}
+        self._keep(learning_rate=learning_rate, momentum=momentum)
         self._fresh = {"momentum": None}
-        self._nesterov = use_nesterov
+        self._use_nesterov = use_nesterov
 
     def _update_of(self, var: Variable) -> Update:
         def update(g: Value, w: Value, a: Value, rate: Value, momentum: Value) -> tuple[Value, ...]:
-            looks = self._nesterov
+            looks = self._use_nesterov
             moved = sgd(w, g, a, lr=rate, momentum=momentum, nesterov=looks, rate_first=True)
             return moved.values
 

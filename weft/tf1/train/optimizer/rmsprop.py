@@ -37,10 +37,9 @@ class RMSPropOptimizer(Optimizer):
         name: str = "RMSProp",
     ) -> None:
         super().__init__(use_locking, name)
-        self._given = {
-            "learning_rate": learning_rate, "decay": decay, "momentum": momentum,
-            "epsilon": epsilon,
-        }  # fmt: skip
+        rates = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum}
+        self._keep(**rates, epsilon=epsilon)
+        self._centered = centered
         means = {"rms": initializer.ones_initializer(), **({"mg": None} if centered else {})}
         self._fresh = {**means, "momentum": None}
         self._kind = "ApplyCenteredRMSProp" if centered else "ApplyRMSProp"
@@ -50,7 +49,7 @@ class RMSPropOptimizer(Optimizer):
             *slots, rate, decay, momentum, epsilon = rest
             return rmsprop(
                 w, g, *slots, lr=rate, rest=1.0 - decay, eps=epsilon, momentum=momentum,
-                centered="mg" in self._fresh, rate_first=True, inside=True, reciprocal=True,
+                centered=self._centered, rate_first=True, inside=True, reciprocal=True,
             ).values  # fmt: skip
 
         return update
