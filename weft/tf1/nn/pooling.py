@@ -18,17 +18,9 @@ __all__ = ["avg_pool", "avg_pool3d", "max_pool", "max_pool3d", "pool"]
 
 
 def _pool(
-    kind: str,
-    op: str,
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    spatial: int,
-    data_format: str | None,
-    name: str | None,
-    default: str | None = None,
-) -> Tensor:
+    kind: str, op: str, value: Any, ksize: Any, strides: Any, padding: Any, spatial: int,
+    data_format: str | None, name: str | None, default: str | None = None,
+) -> Tensor:  # fmt: skip
     first = channels_first(kind, data_format, spatial)
     window = spatial_part(kind, "window", ksize, spatial, first)
     steps = window if strides is None else spatial_part(kind, "strides", strides, spatial, first)
