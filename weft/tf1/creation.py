@@ -22,7 +22,7 @@ from weft.tf1.framework.convert import (
 )  # fmt: skip
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.host import HostPlaceholder, string
 from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Tensor
@@ -62,12 +62,11 @@ def one_hot(
             return _one_hot_of_tensors(where_, int(known), on_value, off_value, axis, dtype, scope)
         given = next((v.dtype for v in (on, off) if v is not None), np.dtype(np.float32))
         kind = as_dtype(given if dtype is None else dtype)
-        op = get_default_graph().emit(
+        return emit(
             "OneHot", [where_], "one_hot", depth=int(known), on=1 if on is None else on.item(),
             off=0 if off is None else off.item(), axis=-1 if axis is None else axis,
             dtype=kind.ir, name=scope,
         )  # fmt: skip
-    return op.outputs[0]
 
 
 def _one_hot_of_tensors(
@@ -87,8 +86,7 @@ def _one_hot_of_tensors(
         )
         return ops.stop_gradient(ops.select(hits, *[ops.reshape(end, shape=()) for end in ends]))
 
-    graph = get_default_graph()
-    return graph.emit("OneHot", [where_, *values], build, name=scope).outputs[0]
+    return emit("OneHot", [where_, *values], build, name=scope)
 
 
 def range(
@@ -112,7 +110,7 @@ def range(
         def build(*_: Any) -> Value:
             return ops.arange(start=values[0], stop=values[1], step=values[2], dtype=kind.ir)
 
-        return get_default_graph().emit("Range", tensors, build, name=scope).outputs[0]
+        return emit("Range", tensors, build, name=scope)
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
@@ -131,7 +129,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
             inner = x + line * ((y - x) / (count - 1))
             return ops.select(ops.equal(line, count - 1), y, inner)
 
-        return get_default_graph().emit("LinSpace", [a, b], build, name=scope).outputs[0]
+        return emit("LinSpace", [a, b], build, name=scope)
 
 
 lin_space = linspace
@@ -146,13 +144,12 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
         def build(_: Value, v: Value) -> Value:
             return ops.broadcast_to(v, shape=target)
 
-        return get_default_graph().emit("Fill", [shape_, number], build, name=scope).outputs[0]
+        return emit("Fill", [shape_, number], build, name=scope)
 
 
 def _filled(shape: Any, dtype: Any, name: str | None, number: int, default: str) -> Tensor:
     kind = as_dtype(dtype).base_dtype
     with name_scope(name, default, [shape] if is_tensor(shape) else []) as scope:
-        graph = get_default_graph()
         numbers = not is_tensor(shape) and not (
             isinstance(shape, list | tuple) and any(is_tensor(d) for d in shape)
         )
@@ -160,14 +157,10 @@ def _filled(shape: Any, dtype: Any, name: str | None, number: int, default: str)
             dims = tuple([int(plain(d)) for d in TensorShape(shape).as_list()])  # pyright: ignore[reportArgumentType]
             if np.prod(dims, dtype=np.int64) < LARGE:
                 return emit_constant(np.full(dims, number, kind.ir.numpy), scope)
-            return graph.emit(
-                "Fill", (), ops.full, shape=dims, value=number, dtype=kind.ir, name=scope
-            ).outputs[0]
+            return emit("Fill", (), ops.full, shape=dims, value=number, dtype=kind.ir, name=scope)
         shape_, target = shape_operand(shape, "shape")
         build = first_inputs(0, ops.full)
-        return graph.emit(
-            "Fill", [shape_], build, shape=target, value=number, dtype=kind.ir, name=scope
-        ).outputs[0]
+        return emit("Fill", [shape_], build, shape=target, value=number, dtype=kind.ir, name=scope)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
@@ -190,7 +183,7 @@ def _filled_like(tensor: Any, dtype: Any, name: str | None, number: int, default
             return found if found.dtype is kind.ir else ops.cast(found, dtype=kind.ir)
 
         op = "ZerosLike" if number == 0 else "Fill"
-        return get_default_graph().emit(op, [x], build, name=scope).outputs[0]
+        return emit(op, [x], build, name=scope)
 
 
 def zeros_like(
@@ -231,7 +224,7 @@ def eye(
             matrix = ops.eye(rows, columns, kind)
             return ops.broadcast_to(matrix, shape=(*lead, rows, columns)) if lead else matrix
 
-        return get_default_graph().emit("MatrixDiagV3", (), build, name="diag").outputs[0]
+        return emit("MatrixDiagV3", (), build, name="diag")
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
@@ -255,11 +248,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
             line = ops.reshape(values[which], shape=tuple(spread))
             return ops.broadcast_to(line, shape=[sizes[i] for i in order])
 
-        graph = get_default_graph()
-        return [
-            graph.emit("Mul", lines, build, which=i, name="mul").outputs[0]
-            for i in builtins.range(count)
-        ]
+        return [emit("Mul", lines, build, which=i, name="mul") for i in builtins.range(count)]
 
 
 def sequence_mask(
@@ -280,7 +269,7 @@ def sequence_mask(
             line = ops.arange(start=0, stop=stop, step=1, dtype=n.dtype)
             return ops.less(line, ops.expand_dims(n, axis=-1))
 
-        found = get_default_graph().emit("Less", [sizes, *limits], build, name="Less").outputs[0]
+        found = emit("Less", [sizes, *limits], build, name="Less")
         kind = as_dtype(dtype)
         return found if kind is dtypes.bool_ else unary("Cast", "cast", found, None, dtype=kind.ir)
 
@@ -298,11 +287,10 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     if kind.name.endswith("_ref"):
         raise fail(DTypeError, f"placeholder: expected a plain type, got {kind.name}")
     dims = as_shape(shape).as_dims()
-    op = get_default_graph().emit(
+    return emit(
         "Placeholder", (), "placeholder", dtype=kind.ir, shape=dims, name=name or "Placeholder",
         attrs={"dtype": kind, "shape": as_shape(shape)},
     )  # fmt: skip
-    return op.outputs[0]
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
@@ -335,4 +323,4 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         def build(x: Value) -> Value:
             return graph.narrow(x, dims.as_dims())
 
-        return graph.emit("PlaceholderWithDefault", [tensor], build, name=scope).outputs[0]
+        return emit("PlaceholderWithDefault", [tensor], build, name=scope)

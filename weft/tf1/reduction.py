@@ -23,7 +23,7 @@ from weft.tf1.framework.convert import (
     static_value,
 )  # fmt: skip
 from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -43,10 +43,9 @@ def _reduce(kind: str, build: Any, x: Any, axis: Any, keepdims: Any, name: str |
         if axes is not None:
             emit_constant(np.array(axis_array(axes, axis), np.int32), "reduction_indices")
         keep = bool(keepdims)
-        op = get_default_graph().emit(
+        return emit(
             kind, [tensor], build, axes=axes, keepdims=keep, name=scope, attrs={"keep_dims": keep}
         )
-    return op.outputs[0]
 
 
 def _reduce_without_constant(
@@ -55,10 +54,7 @@ def _reduce_without_constant(
     with name_scope(name, default, [x]) as scope:
         tensor = convert_to_tensor(x, name="input_tensor")
         axes = static_axes(axis, default)
-        op = get_default_graph().emit(
-            kind, [tensor], build, axes=axes, keepdims=bool(keep), name=scope
-        )
-    return op.outputs[0]
+        return emit(kind, [tensor], build, axes=axes, keepdims=bool(keep), name=scope)
 
 
 def axis_array(axes: tuple[int, ...], axis: Any) -> Any:
@@ -170,11 +166,10 @@ def norm(
     with name_scope(name, "norm", [tensor]):
         x = convert_to_tensor(tensor)
 
-        op = get_default_graph().emit(
+        return emit(
             "Squeeze", [x], stepwise_norm, order=float(order), axes=axes, keepdims=keep,
             name="Squeeze",
         )  # fmt: skip
-        return op.outputs[0]
 
 
 # arguments of extremes
@@ -190,10 +185,7 @@ def _arg(title: str, kind: str, what: str):
             along = 0 if chosen is None else static_axis(chosen, kind)
             emit_constant(np.array(along, np.int32), "dimension")
             wanted = as_dtype(output_type).ir
-            op = get_default_graph().emit(
-                kind, [tensor], lambda v: _as_index(title, v, along, wanted), name=scope
-            )
-        return op.outputs[0]
+            return emit(kind, [tensor], lambda v: _as_index(title, v, along, wanted), name=scope)
 
     return index
 

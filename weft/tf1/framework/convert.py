@@ -15,7 +15,7 @@ from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Op, op_of
 from weft.ops.declaration.memory_check import check_table
 from weft.tf1.framework.dtypes import DType, as_dtype, int32
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.host import HostConstant, HostValue, is_text, string
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
@@ -89,10 +89,9 @@ def _packed(items: Sequence[Any], wanted: DType | None, name: str | None) -> Ten
     like = wanted or next(t for t in map(_dtype_of, items) if t is not None)
     with name_scope(name, "packed", [v for v in items if is_tensor(v)]) as scope:
         tensors = [convert_to_tensor(v, like, name=str(i)) for i, v in enumerate(items)]
-        op = get_default_graph().emit(
+        return emit(
             "Pack", tensors, "stack", axis=0, name=scope, attrs={"N": len(tensors), "axis": 0}
         )
-    return op.outputs[0]
 
 
 def _dtype_of(value: Any) -> DType | None:
@@ -147,12 +146,8 @@ def constant(
 
 def emit_constant(array: Array, name: str) -> Tensor:
     """A constant operation in the default graph."""
-    graph = get_default_graph()
     kind = as_dtype(array.dtype)
-    op = graph.emit(
-        "Const", (), "constant", array, name=name, attrs={"value": array, "dtype": kind}
-    )
-    return op.outputs[0]
+    return emit("Const", (), "constant", array, name=name, attrs={"value": array, "dtype": kind})
 
 
 def _filled(array: Array, shape: tuple[Any, ...], verify: bool) -> Array:
@@ -290,8 +285,7 @@ def unary(
     """An operation with one input."""
     with name_scope(name, default or kind, [x]) as scope:
         tensor = convert_to_tensor(x, name="x")
-        graph = get_default_graph()
-        return graph.emit(kind, [tensor], build, name=scope, attrs=attrs, **options).outputs[0]
+        return emit(kind, [tensor], build, name=scope, attrs=attrs, **options)
 
 
 def binary(
@@ -306,8 +300,7 @@ def binary(
     """An operation with two inputs of one type; a plain value takes the other's type."""
     with name_scope(name, default or kind, [x, y]) as scope:
         a, b = same_type(kind, x, y)
-        graph = get_default_graph()
-        return graph.emit(kind, [a, b], build, name=scope, **options).outputs[0]
+        return emit(kind, [a, b], build, name=scope, **options)
 
 
 @functools.cache

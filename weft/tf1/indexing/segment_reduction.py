@@ -12,7 +12,7 @@ from weft.ops.sparse.unsorted_segment import unsorted_segments
 from weft.tf1.framework.convert import convert_to_tensor, shape_operand, static_value
 from weft.tf1.framework.dtypes import int32
 from weft.tf1.framework.dynamic_shape import dimension
-from weft.tf1.framework.graph import get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -35,7 +35,7 @@ def _sorted(kind: str, reduce: str) -> Reduction:
                 count: Any = _count(i) if known is None else int(known.max(initial=-1)) + 1
                 return ops.reduce_by_ids(x, i, count, reduce, is_sorted=True)
 
-            return get_default_graph().emit(kind, [rows, ids], build, name=scope).outputs[0]
+            return emit(kind, [rows, ids], build, name=scope)
 
     function.__doc__ = f"""Row i is the {WORDS[reduce]} of the rows of `data` whose id is i.
 
@@ -69,8 +69,7 @@ def _unsorted(kind: str, reduce: str) -> Reduction:
                     i = ops.reshape(i, shape=(-1,))
                 return unsorted_segments(x, i, target, reduce)
 
-            graph = get_default_graph()
-            return graph.emit(kind, [rows, ids, count], build, name=scope).outputs[0]
+            return emit(kind, [rows, ids, count], build, name=scope)
 
     function.__doc__ = f"""Row i is the {WORDS[reduce]} of the rows of `data` whose id is i.
 

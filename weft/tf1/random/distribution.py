@@ -18,7 +18,7 @@ from weft.ir.node import Value
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, shape_operand, static_value
 from weft.tf1.framework.dtypes import DType, as_dtype
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -65,14 +65,13 @@ def draw(kind: str, shape: Any, seed: int | None, name: str, make: Draw) -> Tens
     """A random operation: `make` gets a counter, the stream's key, and the shape."""
     key = key_of(seed)
     tensor, dims = shape if isinstance(shape, Dims) else Dims(*shape_operand(shape, "shape"))
-    graph = get_default_graph()
     stream = stream_name(name, seed)
     attrs = {"seed": seed, "key": key}
 
     def build(_: Value) -> Value:
         return make(ops.counter(key=stream), key, dims)
 
-    return graph.emit(kind, [tensor], build, name=name, attrs=attrs).outputs[0]
+    return emit(kind, [tensor], build, name=name, attrs=attrs)
 
 
 UNSEEDED = "unseeded streams"
@@ -140,9 +139,8 @@ def _random_int(
 
 
 def _scaled(unit: Tensor, scale: Any, offset: Any, scope: str) -> Tensor:
-    graph = get_default_graph()
-    product = graph.emit("Mul", [unit, scale], "multiply", name="mul").outputs[0]
-    return graph.emit("AddV2", [product, offset], "add", name=scope).outputs[0]
+    product = emit("Mul", [unit, scale], "multiply", name="mul")
+    return emit("AddV2", [product, offset], "add", name=scope)
 
 
 def _normal(title: str, op: str, function: Any, doc: str):
@@ -186,8 +184,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
             order = ops.random_permutation(ops.counter(key=stream), key, rows)
             return ops.gather(x, order, axis=0)
 
-        graph = get_default_graph()
-        return graph.emit("RandomShuffle", [tensor], build, name=scope).outputs[0]
+        return emit("RandomShuffle", [tensor], build, name=scope)
 
 
 def multinomial(
@@ -207,8 +204,7 @@ def multinomial(
             found = ops.categorical(ops.counter(key=stream), key, x, int(num_samples))
             return found if found.dtype is kind else ops.cast(found, dtype=kind)
 
-        graph = get_default_graph()
-        return graph.emit("Multinomial", [tensor], build, name="Multinomial").outputs[0]
+        return emit("Multinomial", [tensor], build, name="Multinomial")
 
 
 def categorical(

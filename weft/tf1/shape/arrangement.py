@@ -26,7 +26,7 @@ from weft.tf1.framework.convert import (
 )  # fmt: skip
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
@@ -48,8 +48,7 @@ def shape(
         dims = tensor.shape
         if optimize and dims.is_fully_defined():
             return emit_constant(np.array(dims.as_list(), kind.ir.numpy), scope)
-        graph = get_default_graph()
-        return graph.emit("Shape", [tensor], "shape_of", dtype=kind.ir, name=scope).outputs[0]
+        return emit("Shape", [tensor], "shape_of", dtype=kind.ir, name=scope)
 
 
 def size(
@@ -62,8 +61,7 @@ def size(
         count = tensor.shape.num_elements()
         if optimize and count is not None:
             return emit_constant(np.array(count, kind.ir.numpy), scope)
-        graph = get_default_graph()
-        return graph.emit("Size", [tensor], "size_of", dtype=kind.ir, name=scope).outputs[0]
+        return emit("Size", [tensor], "size_of", dtype=kind.ir, name=scope)
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
@@ -72,7 +70,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
         tensor = convert_to_tensor(input, name="input")
         if tensor.shape.ndims is not None:
             return emit_constant(np.array(tensor.shape.ndims, np.int32), scope)
-        return get_default_graph().emit("Rank", [tensor], "rank_of", name=scope).outputs[0]
+        return emit("Rank", [tensor], "rank_of", name=scope)
 
 
 def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None):
@@ -90,9 +88,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "Reshape", [tensor, shape]) as scope:
         x = convert_to_tensor(tensor, name="tensor")
         dims, target = shape_operand(shape, "shape")
-        graph = get_default_graph()
-        op = graph.emit("Reshape", [x, dims], first_inputs(1, "reshape"), shape=target, name=scope)
-    return op.outputs[0]
+        return emit("Reshape", [x, dims], first_inputs(1, "reshape"), shape=target, name=scope)
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
@@ -104,8 +100,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         tensor = convert_to_tensor(input, name="input")
         at = static_axis(chosen, "expand_dims")
         emit_constant(np.array(at, np.int32), "dim")
-        graph = get_default_graph()
-        return graph.emit("ExpandDims", [tensor], "expand_dims", axis=at, name=scope).outputs[0]
+        return emit("ExpandDims", [tensor], "expand_dims", axis=at, name=scope)
 
 
 def squeeze(
@@ -125,8 +120,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
         order = static_axes(perm, "transpose")
         if order is not None:
             emit_constant(np.array(order, np.int32), "perm")
-        graph = get_default_graph()
-        return graph.emit("Transpose", [tensor], "transpose", perm=order, name=scope).outputs[0]
+        return emit("Transpose", [tensor], "transpose", perm=order, name=scope)
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
@@ -136,10 +130,9 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         along = static_axis(axis, "concat")
         tensors = convert_n_to_tensor(items, name="values")
         emit_constant(np.array(along, np.int32), "axis")
-        graph = get_default_graph()
         if len(tensors) == 1:
-            return graph.emit("Identity", tensors, "identity", name=scope).outputs[0]
-        return graph.emit("ConcatV2", tensors, "concatenate", axis=along, name=scope).outputs[0]
+            return emit("Identity", tensors, "identity", name=scope)
+        return emit("ConcatV2", tensors, "concatenate", axis=along, name=scope)
 
 
 def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
@@ -149,9 +142,7 @@ def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
             return constant(values, name=name)
     with name_scope(name, "stack", [v for v in values if is_tensor(v)]) as scope:
         tensors = convert_n_to_tensor(values, name="values")
-        graph = get_default_graph()
-        op = graph.emit("Pack", tensors, "stack", axis=axis, name=scope, attrs={"axis": axis})
-    return op.outputs[0]
+        return emit("Pack", tensors, "stack", axis=axis, name=scope, attrs={"axis": axis})
 
 
 pack = stack
@@ -209,10 +200,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "Tile", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
         count, reps = shape_operand(multiples, "multiples")
-        graph = get_default_graph()
-        return graph.emit(
-            "Tile", [tensor, count], first_inputs(1, "tile"), reps=reps, name=scope
-        ).outputs[0]
+        return emit("Tile", [tensor, count], first_inputs(1, "tile"), reps=reps, name=scope)
 
 
 def pad(
@@ -285,9 +273,8 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "BroadcastTo", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
         dims, target = shape_operand(shape, "shape")
-        graph = get_default_graph()
         build = first_inputs(1, "broadcast_to")
-        return graph.emit("BroadcastTo", [tensor, dims], build, shape=target, name=scope).outputs[0]
+        return emit("BroadcastTo", [tensor, dims], build, shape=target, name=scope)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
