@@ -110,10 +110,9 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y for floating types, x // y for integers."""
     with name_scope(name, "div", [x, y]) as scope:
         a, b = same_type("div", x, y)
-        graph = get_default_graph()
         if a.dtype.is_floating:
-            return graph.emit("RealDiv", [a, b], "divide", name=scope).outputs[0]
-        return graph.emit("FloorDiv", [a, b], floored, name=scope).outputs[0]
+            return emit("RealDiv", [a, b], "divide", name=scope)
+        return emit("FloorDiv", [a, b], floored, name=scope)
 
 
 def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:

@@ -42,10 +42,7 @@ def _clip(t: Any, clip_norm: Any, axes: Any, name: str | None, default: str, ave
         x = convert_to_tensor(t, name="t")
         limit = convert_to_tensor(clip_norm, x.dtype.base_dtype, name="clip_norm")
         along = static_axes(axes, default)
-        op = get_default_graph().emit(
-            "Identity", [x, limit], scaled_to, axes=along, average=average, name=scope
-        )
-    return op.outputs[0]
+        return emit("Identity", [x, limit], scaled_to, axes=along, average=average, name=scope)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:

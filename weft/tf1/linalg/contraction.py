@@ -35,6 +35,5 @@ def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
         def build(*values: Any) -> Any:
             return ops.einsum(equation, *values)
 
-        graph = get_default_graph()
         attrs = {"equation": equation}
-        return graph.emit("Einsum", tensors, build, name="Einsum", attrs=attrs).outputs[0]
+        return emit("Einsum", tensors, build, name="Einsum", attrs=attrs)

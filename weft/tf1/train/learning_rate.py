@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft import ops
-from weft.documentation import arguments_of
+from weft.documentation import arguments_of, named, with_arguments
 from weft.errors import GraphError
 from weft.ir.node import Value
 from weft.ops.optimizer import schedule
@@ -108,78 +109,43 @@ def _decay(
         return emit("Mul", [start, *rest], formula, name=scope, **options)
 
 
-def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down.
+def _falling(title: str, formula: Callable[..., Value], meaning: str):
+    """A schedule by whose formula the rate falls by `decay_rate` within `decay_steps`."""
 
-    Args:
-        learning_rate: the rate of the first step.
-        global_step: the number of steps so far.
-        decay_steps: the steps after which the decay is `decay_rate`.
-        decay_rate: how much the rate falls.
-        staircase: whether it falls in jumps, one after each `decay_steps`.
-        name: of the operation.
-    """
-    numbers = (decay_steps, decay_rate)
-    return _decay(
-        "ExponentialDecay",
-        name,
-        learning_rate,
-        global_step,
-        numbers,
-        schedule.exponential_decay,
-        staircase=staircase,
-    )
+    def falling(
+        learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
+        staircase: bool = False, name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        """The rate of a step.
+
+        Args:
+            learning_rate: the rate of the first step.
+            global_step: the number of steps so far.
+            decay_steps: the steps after which the decay is `decay_rate`.
+            decay_rate: how much the rate falls.
+            staircase: whether it falls in jumps, one after each `decay_steps`.
+            name: of the operation.
+        """
+        numbers = (decay_steps, decay_rate)
+        node = title.title().replace("_", "")
+        return _decay(node, name, learning_rate, global_step, numbers, formula, staircase=staircase)
+
+    arguments = inspect.signature(falling).parameters
+    return named(title, with_arguments(meaning, arguments, falling))(falling)
 
 
-@arguments_of(exponential_decay)
-def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """learning_rate / (1 + decay_rate * step / decay_steps)"""
-    numbers = (decay_steps, decay_rate)
-    return _decay(
-        "InverseTimeDecay",
-        name,
-        learning_rate,
-        global_step,
-        numbers,
-        schedule.inverse_time_decay,
-        staircase=staircase,
-    )
-
-
-@arguments_of(exponential_decay)
-def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """learning_rate * exp(-decay_rate * step / decay_steps)"""
-    numbers = (decay_steps, decay_rate)
-    return _decay(
-        "NaturalExpDecay",
-        name,
-        learning_rate,
-        global_step,
-        numbers,
-        schedule.natural_exponential_decay,
-        staircase=staircase,
-    )
+exponential_decay = _falling(
+    "exponential_decay", schedule.exponential_decay,
+    "learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down.",
+)  # fmt: skip
+inverse_time_decay = _falling(
+    "inverse_time_decay", schedule.inverse_time_decay,
+    "learning_rate / (1 + decay_rate * step / decay_steps)",
+)  # fmt: skip
+natural_exp_decay = _falling(
+    "natural_exp_decay", schedule.natural_exponential_decay,
+    "learning_rate * exp(-decay_rate * step / decay_steps)",
+)  # fmt: skip
 
 
 @arguments_of(exponential_decay)
@@ -202,14 +168,9 @@ def polynomial_decay(
     """
     numbers = (decay_steps, end_learning_rate, power)
     return _decay(
-        "PolynomialDecay",
-        name,
-        learning_rate,
-        global_step,
-        numbers,
-        schedule.polynomial_decay,
+        "PolynomialDecay", name, learning_rate, global_step, numbers, schedule.polynomial_decay,
         cycle=cycle,
-    )
+    )  # fmt: skip
 
 
 @arguments_of(exponential_decay)
