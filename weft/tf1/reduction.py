@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from weft.tf1.framework.convert import (
     static_value,
 )  # fmt: skip
 from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -58,24 +60,6 @@ def _reduce_without_constant(
 def axis_array(axes: tuple[int, ...], axis: Any) -> Any:
     """Axes in TensorFlow's form: a scalar if one was given as such."""
     return axes[0] if np.ndim(static_value(axis)) == 0 else axes
-
-
-def _reduction(kind: str, build: Any, doc: str):
-    def function(
-        input_tensor: Any,
-        axis: Any = None,
-        keepdims: bool | None = None,
-        name: str | None = None,
-        reduction_indices: Any = None,
-        keep_dims: bool | None = None,
-    ) -> Tensor:
-        chosen = _either("axis", axis, "reduction_indices", reduction_indices)
-        keep = _either("keepdims", keepdims, "keep_dims", keep_dims)
-        return _reduce(kind, build, input_tensor, chosen, keep, name)
-
-    function.__doc__ = f"{doc} over `axis` (all by default), kept as 1 with `keepdims`."
-    function.__name__ = function.__qualname__ = "reduce_" + kind.lower()
-    return function
 
 
 def _either(new: str, value: Any, old: str, old_value: Any) -> Any:

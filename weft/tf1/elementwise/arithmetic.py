@@ -34,7 +34,7 @@ from weft.tf1.framework.convert import (
     unary,
 )  # fmt: skip
 from weft.tf1.framework.dtypes import DType, as_dtype
-from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 

@@ -12,7 +12,7 @@ from weft.ops.reduction.total_norm import norm_of, scaled_to, share_of
 from weft.tf1.control.dependency import identity
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.convert import convert_to_tensor, static_axes
-from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Tensor
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft import ops
 from weft.tf1.framework.convert import convert_n_to_tensor, same_type
-from weft.tf1.framework.graph import emit, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = ["einsum", "tensordot"]
