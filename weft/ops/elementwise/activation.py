@@ -102,8 +102,7 @@ silu = elementwise(
     reference=lambda x: x * np.exp(-np.logaddexp(0, -x)), vjp=_silu_vjp,
     rtol=4e-6, specials=(0.0, -0.0, 1.0, -50.0, np.inf, np.nan),
     fast=lambda x: x / (1 + np.exp(-x)),
-    face=Face("`x * sigmoid(x)`.", "[-1.0, 2.0] -> [-0.2689,  1.7616]",
-              tf1="swish nn.swish"),
+    face=Face("`x * sigmoid(x)`.", "[-1.0, 2.0] -> [-0.2689,  1.7616]", tf1="swish nn.swish"),
 )  # fmt: skip
 
 
