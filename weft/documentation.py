@@ -90,3 +90,25 @@ def arguments_of(*sources: Any) -> Callable[[F], F]:
         return thing
 
     return described
+
+
+def named(name: str, doc: str | None, module: str | None = None) -> Callable[[F], F]:
+    """A decorator for functions that are made in a function: their names and docstrings.
+
+    Args:
+        name: the name.
+        doc: the docstring.
+        module: the name of the module, if it is another than that of the code.
+
+    >>> twice = named("twice", "Two times a number.")(lambda x: 2 * x)
+    >>> twice.__name__, twice.__doc__
+    ('twice', 'Two times a number.')
+    """
+
+    def renamed(function: F) -> F:
+        function.__name__ = function.__qualname__ = name
+        function.__doc__ = doc
+        function.__module__ = module or function.__module__
+        return function
+
+    return renamed

@@ -36,6 +36,8 @@ def test_names_are_completed(name):
         ("wf.cumsum(", "cumsum(x: Any, dim: Any=None"),
         ("wf.func.vmap(", "vmap(fun: Function, in_axes: Any=0"),
         ("wf.nn.functional.relu(", "relu(input: Any, inplace: bool=False) -> Any"),
+        ("wf.nn.GLU(", "GLU(dim: int=-1)"),
+        ("wf.nn.MaxPool2d(", "MaxPool2d(kernel_size: Any, stride: Any=None"),
         ("dist.fsdp.fully_shard(", "fully_shard(module"),
     ],
 )

@@ -1,5 +1,8 @@
 """Elementwise functions: arithmetic, exponentials, trigonometry, comparison, logic, bits."""
 
+# pyright: reportReturnType=false
+# Functions of tensors return arrays for arrays, which type checkers do not see.
+
 from __future__ import annotations
 
 import builtins
@@ -36,8 +39,7 @@ isposinf: Final = of_one(unary.isposinf)
 def round(x: Any, /, decimals: int = 0) -> ndarray:
     """Round to a number of decimals; halves round to even."""
     x = array_like(x)
-    found: Any = unary.round(x, decimals=decimals)
-    return found
+    return unary.round(x, decimals=decimals)
 
 
 def rint(x: Any, /) -> ndarray:
@@ -76,14 +78,12 @@ _imag: Final = operation("imag")
 
 def real(x: Any, /) -> ndarray:
     """The real parts; real numbers are returned as they are."""
-    found: Any = _real(array_like(x))
-    return found
+    return _real(array_like(x))
 
 
 def imag(x: Any, /) -> ndarray:
     """The imaginary parts; 0 for real numbers."""
-    found: Any = _imag(array_like(x))
-    return found
+    return _imag(array_like(x))
 
 
 def angle(z: Any, deg: bool = False) -> ndarray:
@@ -146,8 +146,7 @@ def reciprocal(x: Any, /) -> ndarray:
     given = array_like(x)
     if not given.lazy.type.dtype.is_integer:
         return _reciprocal(given)
-    found: Any = binary.divide(1, given, rounding_mode="trunc")
-    return found
+    return binary.divide(1, given, rounding_mode="trunc")
 
 
 _reciprocal: Final = of_one(plain.reciprocal)
@@ -176,8 +175,7 @@ def clip(
     low, high = _limit(low, x.dtype, -1), _limit(high, x.dtype, 1)
     if low is None and high is None:
         return declared.positive(x)
-    found: Any = selection.clamp(x, low, high)
-    return found
+    return selection.clamp(x, low, high)
 
 
 def _limit(x: Any, dtype: DType, side: int) -> Any:

@@ -1,5 +1,8 @@
 """Array manipulation: reshape, permute, join, split, repeat, flip, pad."""
 
+# pyright: reportReturnType=false
+# Functions of tensors return arrays for arrays, which type checkers do not see.
+
 from __future__ import annotations
 
 import operator
@@ -151,8 +154,7 @@ def permute_dims(x: Any, /, axes: Any) -> ndarray:
     Raises:
         ShapeError: `axes` is no permutation of all axes.
     """
-    found: Any = permutation.permute(array_like(x), tuple(axes))
-    return found
+    return permutation.permute(array_like(x), tuple(axes))
 
 
 def transpose(a: Any, axes: Any = None) -> ndarray:
@@ -167,8 +169,7 @@ def matrix_transpose(x: Any, /) -> ndarray:
     Raises:
         ShapeError: a rank below 2.
     """
-    found: Any = shaping.matrix_transpose(array_like(x))
-    return found
+    return shaping.matrix_transpose(array_like(x))
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> ndarray:
@@ -176,14 +177,12 @@ def moveaxis(x: Any, source: Any, destination: Any) -> ndarray:
     x = array_like(x)
     if not x.ndim and (source != () or destination != ()):
         raise OutOfRangeError(f"moveaxis: a scalar has no axis {source}{at_user_line()}")
-    found: Any = permutation.moveaxis(x, source, destination)
-    return found
+    return permutation.moveaxis(x, source, destination)
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> ndarray:
     """Swap two axes."""
-    found: Any = permutation.swapaxes(array_like(a), axis1, axis2)
-    return found
+    return permutation.swapaxes(array_like(a), axis1, axis2)
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> ndarray:
@@ -202,14 +201,12 @@ def broadcast_to(x: Any, /, shape: Any) -> ndarray:
     Raises:
         ShapeError: it does not broadcast to the shape.
     """
-    found: Any = shaping.broadcast_to(array_like(x), shape)
-    return found
+    return shaping.broadcast_to(array_like(x), shape)
 
 
 def broadcast_arrays(*arrays: Any) -> list[ndarray]:
     """All arrays broadcast to their common shape."""
-    found: Any = movement.broadcast_tensors(*[array_like(x) for x in arrays])
-    return list(found)
+    return list(movement.broadcast_tensors(*[array_like(x) for x in arrays]))
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
@@ -229,8 +226,7 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> ndarray:
     given = alike(*_listed("concat", arrays))
     if axis is None:
         given, axis = [ravel(x) for x in given], 0
-    found: Any = joining.cat(given, axis)
-    return found
+    return joining.cat(given, axis)
 
 
 concatenate = concat
@@ -243,20 +239,17 @@ def _listed(name: str, arrays: Any) -> list[Any]:
 
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> ndarray:
     """Stack arrays of one shape along a new axis."""
-    found: Any = joining.stack(alike(*_listed("stack", arrays)), axis)
-    return found
+    return joining.stack(alike(*_listed("stack", arrays)), axis)
 
 
 def hstack(tup: Sequence[Any]) -> ndarray:
     """Concatenate along the second axis; vectors along their only axis."""
-    found: Any = joining.hstack(alike(*_listed("hstack", tup)))
-    return found
+    return joining.hstack(alike(*_listed("hstack", tup)))
 
 
 def vstack(tup: Sequence[Any]) -> ndarray:
     """Stack vertically, along the first axis."""
-    found: Any = joining.vstack(alike(*_listed("vstack", tup)))
-    return found
+    return joining.vstack(alike(*_listed("vstack", tup)))
 
 
 row_stack = vstack
@@ -264,14 +257,12 @@ row_stack = vstack
 
 def dstack(tup: Sequence[Any]) -> ndarray:
     """Stack along the third axis."""
-    found: Any = joining.dstack(alike(*_listed("dstack", tup)))
-    return found
+    return joining.dstack(alike(*_listed("dstack", tup)))
 
 
 def column_stack(tup: Sequence[Any]) -> ndarray:
     """Stack vectors as columns of a matrix."""
-    found: Any = joining.column_stack(alike(*_listed("column_stack", tup)))
-    return found
+    return joining.column_stack(alike(*_listed("column_stack", tup)))
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> ndarray:
@@ -286,16 +277,14 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[ndarray, ...]:
     """The slices at each index of an axis, which is removed."""
     x = array_like(x)
     axis_within("unstack", axis, x.ndim)
-    found: Any = splitting.unbind(x, axis)
-    return found
+    return splitting.unbind(x, axis)
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
     """Split along an axis, at indices or into parts whose sizes differ by at most 1."""
     given = indices_or_sections
     cuts = given if isinstance(given, int | Handle) else [int(i) for i in given]
-    found: Any = splitting.tensor_split(array_like(ary), cuts, axis)
-    return list(found)
+    return list(splitting.tensor_split(array_like(ary), cuts, axis))
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
@@ -335,8 +324,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[ndarray]:
 def tile(x: Any, /, reps: Any) -> ndarray:
     """The array repeated along each axis."""
     times = (reps,) if isinstance(reps, int) else tuple(reps)
-    found: Any = movement.tile(array_like(x), times)
-    return found
+    return movement.tile(array_like(x), times)
 
 
 def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> ndarray:
@@ -346,8 +334,7 @@ def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> ndarray:
         repeats = np.asarray(repeats).tolist()
     if isinstance(repeats, list | tuple) and len(repeats) == 1:
         repeats = repeats[0]
-    found: Any = movement.repeat_interleave(x, repeats, axis)
-    return found
+    return movement.repeat_interleave(x, repeats, axis)
 
 
 def flip(x: Any, /, axis: Any = None) -> ndarray:
@@ -355,8 +342,7 @@ def flip(x: Any, /, axis: Any = None) -> ndarray:
     x = array_like(x)
     if axis == () or not x.ndim:
         return x.clone()
-    found: Any = movement.flip(x, axis=axis) if axis is not None else movement.flip(x)
-    return found
+    return movement.flip(x, axis=axis) if axis is not None else movement.flip(x)
 
 
 def fliplr(m: Any) -> ndarray:
@@ -378,14 +364,12 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> ndarray:
         along *= len(by)
     if along is None:
         by = (sum(by),)
-    found: Any = movement.roll(x, by, along) if x.size else x.clone()
-    return found
+    return movement.roll(x, by, along) if x.size else x.clone()
 
 
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> ndarray:
     """Rotate by `k` quarter turns, from the first axis to the second."""
-    found: Any = movement.rot90(array_like(m), k, axes)
-    return found
+    return movement.rot90(array_like(m), k, axes)
 
 
 # Padding
@@ -433,23 +417,19 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
 
 def diag(v: Any, k: int = 0) -> ndarray:
     """A diagonal of a matrix; for a vector, the matrix with this diagonal."""
-    found: Any = diagonal_of_tensors.diag(array_like(v), k)
-    return found
+    return diagonal_of_tensors.diag(array_like(v), k)
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray:
     """The diagonal elements `i, i + offset` of two axes, as the last axis."""
-    found: Any = permutation.diagonal(array_like(a), operator.index(offset), axis1, axis2)
-    return found
+    return permutation.diagonal(array_like(a), operator.index(offset), axis1, axis2)
 
 
 def make_diagonal(D: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ndarray:
     """Vectors along the last axis as diagonals of matrices in two axes."""
-    found: Any = diagonal_of_tensors.diag_embed(array_like(D), offset, axis1, axis2)
-    return found
+    return diagonal_of_tensors.diag_embed(array_like(D), offset, axis1, axis2)
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> ndarray:
     """The Vandermonde matrix of a vector, highest power first unless `increasing`."""
-    found: Any = diagonal_of_tensors.vander(array_like(x), N, increasing)
-    return found
+    return diagonal_of_tensors.vander(array_like(x), N, increasing)

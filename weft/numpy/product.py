@@ -1,5 +1,8 @@
 """Matmul, dot products and their relatives."""
 
+# pyright: reportReturnType=false
+# Functions of tensors return arrays for arrays, which type checkers do not see.
+
 from __future__ import annotations
 
 import operator
@@ -33,8 +36,7 @@ def matmul(x1: Any, x2: Any, /) -> ndarray:
     Raises:
         ShapeError: a scalar, or inner dimensions that differ.
     """
-    found: Any = product.matmul(*alike(x1, x2))
-    return found
+    return product.matmul(*alike(x1, x2))
 
 
 def dot(a: Any, b: Any) -> ndarray:
@@ -75,20 +77,17 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
             f"vecdot: expected vectors of one length, got {x.shape[a]} and {y.shape[b]}"
             f"{at_user_line()}"
         )
-    found: Any = product.vecdot(moveaxis(x, a, -1), moveaxis(y, b, -1))
-    return found
+    return product.vecdot(moveaxis(x, a, -1), moveaxis(y, b, -1))
 
 
 def outer(x1: Any, x2: Any, /) -> ndarray:
     """The outer product of two flattened arrays."""
-    found: Any = product.outer(*[ravel(x) for x in alike(x1, x2)])
-    return found
+    return product.outer(*[ravel(x) for x in alike(x1, x2)])
 
 
 def kron(a: Any, b: Any) -> ndarray:
     """The Kronecker product."""
-    found: Any = product.kron(*alike(a, b))
-    return found
+    return product.kron(*alike(a, b))
 
 
 def cross(
@@ -159,5 +158,4 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
 
 def block_diag(*arrays: Any) -> ndarray:
     """A block-diagonal matrix."""
-    found: Any = joining.block_diag(*alike(*arrays))
-    return found
+    return joining.block_diag(*alike(*arrays))

@@ -1,5 +1,8 @@
 """Searching: argmax, sorting, selection, indexing, sets."""
 
+# pyright: reportReturnType=false
+# Functions of tensors return arrays for arrays, which type checkers do not see.
+
 from __future__ import annotations
 
 import math
@@ -168,15 +171,13 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> ndarray:
     x, places = array_like(x), whole("take", indices)
     if axis is None and x.ndim == 1:
         axis = 0
-    found: Any = gather.take(x, typed(places, int64), axis)
-    return found
+    return gather.take(x, typed(places, int64), axis)
 
 
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> ndarray:
     """The elements at `indices` along an axis, position by position on the others."""
     places = typed(whole("take_along_axis", indices), int64)
-    found: Any = gather.take_along_axis(array_like(x), places, axis)
-    return found
+    return gather.take_along_axis(array_like(x), places, axis)
 
 
 def whole(name: str, indices: Any) -> Any:
@@ -201,14 +202,12 @@ def nonzero(x: Any, /) -> tuple[ndarray, ...]:
 
 def argwhere(a: Any) -> ndarray:
     """The indices of nonzero elements: a row for each."""
-    found: Any = gather.argwhere(array_like(a))
-    return found
+    return gather.argwhere(array_like(a))
 
 
 def flatnonzero(a: Any) -> ndarray:
     """The row-major positions of nonzero elements."""
-    found: Any = gather.flatnonzero(array_like(a))
-    return found
+    return gather.flatnonzero(array_like(a))
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[ndarray, ...]:
@@ -288,13 +287,11 @@ def unique(
 
 def isin(element: Any, test_elements: Any, *, invert: bool = False) -> ndarray:
     """Whether each element is among `test_elements`."""
-    found: Any = counting.isin(array_like(element), array_like(test_elements), invert=invert)
-    return found
+    return counting.isin(array_like(element), array_like(test_elements), invert=invert)
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> ndarray:
     """How often each integer from 0 on occurs, or the sum of its weights."""
-    found: Any = counting.bincount(
+    return counting.bincount(
         array_like(x), None if weights is None else array_like(weights), minlength
     )
-    return found

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from weft.numpy.array import ndarray
 
 __all__ = [
-    "all", "amax", "amin", "any", "average", "count_nonzero",
-    "max", "mean", "median", "min",
+    "all", "amax", "amin", "any", "average", "count_nonzero", "max", "mean", "median", "min",
     "nanmean", "nansum", "percentile", "prod", "ptp", "quantile", "std", "sum", "var",
 ]  # fmt: skip
 

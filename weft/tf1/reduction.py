@@ -25,9 +25,8 @@ from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
-    "arg_max", "arg_min", "argmax", "argmin", "count_nonzero", "norm",
-    "reduce_all", "reduce_any", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_sum",
+    "arg_max", "arg_min", "argmax", "argmin", "count_nonzero", "norm", "reduce_all", "reduce_any",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
 ]  # fmt: skip
 
 

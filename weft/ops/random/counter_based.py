@@ -24,14 +24,9 @@ from weft.ops.declaration.rule import attribute_shape, whole_shape
 from weft.ops.special.error_function import erfinv
 
 __all__ = [
-    "bernoulli",
-    "categorical",
-    "random_integers",
-    "random_normal",
-    "random_permutation",
-    "random_uniform",
-    "truncated_normal",
-]
+    "bernoulli", "categorical", "random_integers", "random_normal", "random_permutation",
+    "random_uniform", "truncated_normal",
+]  # fmt: skip
 
 # Multipliers and key increments of Philox4x32, from the paper.
 MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)

@@ -10,21 +10,8 @@ from weft.errors import DTypeError
 from weft.ir import dtype as ir
 
 __all__ = [
-    "DType",
-    "as_dtype",
-    "bfloat16",
-    "double",
-    "float16",
-    "float32",
-    "float64",
-    "half",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint32",
-    "uint64",
+    "DType", "as_dtype", "bfloat16", "double", "float16", "float32", "float64", "half", "int8",
+    "int16", "int32", "int64", "uint8", "uint32", "uint64",
 ]  # fmt: skip
 
 

@@ -48,55 +48,17 @@ class FloatTensor(metaclass=_Typed):
     dtype = types.float32
 
 
-class DoubleTensor(metaclass=_Typed):
-    """Tensors of float64."""
-
-    dtype = types.float64
-
-
-class HalfTensor(metaclass=_Typed):
-    """Tensors of float16."""
-
-    dtype = types.float16
+def _typed(dtype: DType, name: str) -> _Typed:
+    members = {"dtype": dtype, "__doc__": f"Tensors of {dtype}.", "__module__": __name__}
+    return _Typed(name, (), members)
 
 
-class BFloat16Tensor(metaclass=_Typed):
-    """Tensors of bfloat16."""
-
-    dtype = types.bfloat16
-
-
-class LongTensor(metaclass=_Typed):
-    """Tensors of int64."""
-
-    dtype = types.int64
-
-
-class IntTensor(metaclass=_Typed):
-    """Tensors of int32."""
-
-    dtype = types.int32
-
-
-class ShortTensor(metaclass=_Typed):
-    """Tensors of int16."""
-
-    dtype = types.int16
-
-
-class CharTensor(metaclass=_Typed):
-    """Tensors of int8."""
-
-    dtype = types.int8
-
-
-class ByteTensor(metaclass=_Typed):
-    """Tensors of uint8."""
-
-    dtype = types.uint8
-
-
-class BoolTensor(metaclass=_Typed):
-    """Tensors of bool."""
-
-    dtype = types.bool_
+DoubleTensor = _typed(types.float64, "DoubleTensor")
+HalfTensor = _typed(types.float16, "HalfTensor")
+BFloat16Tensor = _typed(types.bfloat16, "BFloat16Tensor")
+LongTensor = _typed(types.int64, "LongTensor")
+IntTensor = _typed(types.int32, "IntTensor")
+ShortTensor = _typed(types.int16, "ShortTensor")
+CharTensor = _typed(types.int8, "CharTensor")
+ByteTensor = _typed(types.uint8, "ByteTensor")
+BoolTensor = _typed(types.bool_, "BoolTensor")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.eager.functions.elementwise.binary import maximum, minimum
 from weft.eager.record.lazy import Lazy
-from weft.eager.tensor.argument import axes_of, axis_of, either, kept
+from weft.eager.tensor.argument import axes_of, axis_of, either
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import OutOfRangeError, ShapeError
@@ -18,7 +18,7 @@ from weft.ops.reduction import order_statistic
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
-from weft.eager.functions.reduction.reduce import rank_of, reduced
+from weft.eager.functions.reduction.reduce import by_dim, rank_of, reduced
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min"]
 
@@ -117,38 +117,26 @@ def _of_ordered(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
     return wrap(cast(y.lazy, types.bool_), y) if lazy.type.dtype is types.bool_ else y
 
 
-def amax(
-    x: Any,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool | None = None,
-) -> Tensor:
+@by_dim
+def amax(x: Any, dim: Any, keepdim: bool) -> Tensor:
     """The largest element over `dim`; equal elements share the gradient.
 
     Raises:
         OutOfRangeError: `dim` has no elements.
         ShapeError: there are none at all, and no `dim` is given.
     """
-    return _of_ordered("max", x, either("amax", dim, axis), kept("amax", keepdim, keepdims))
+    return _of_ordered("max", x, dim, keepdim)
 
 
-def amin(
-    x: Any,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool | None = None,
-) -> Tensor:
+@by_dim
+def amin(x: Any, dim: Any, keepdim: bool) -> Tensor:
     """The smallest element over `dim`; equal elements share the gradient.
 
     Raises:
         OutOfRangeError: `dim` has no elements.
         ShapeError: there are none at all, and no `dim` is given.
     """
-    return _of_ordered("min", x, either("amin", dim, axis), kept("amin", keepdim, keepdims))
+    return _of_ordered("min", x, dim, keepdim)
 
 
 def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Range:
@@ -167,33 +155,21 @@ def _arg(largest: bool, x: Any, dim: Any, keepdim: bool) -> Tensor:
     return _place.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest)
 
 
-def argmax(
-    x: Any,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool | None = None,
-) -> Tensor:
+@by_dim
+def argmax(x: Any, dim: Any, keepdim: bool) -> Tensor:
     """The index of the largest element along `dim`; without it, in the flattened tensor.
 
     Raises:
         ShapeError: no elements.
     """
-    return _arg(True, x, either("argmax", dim, axis), kept("argmax", keepdim, keepdims))
+    return _arg(True, x, dim, keepdim)
 
 
-def argmin(
-    x: Any,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool | None = None,
-) -> Tensor:
+@by_dim
+def argmin(x: Any, dim: Any, keepdim: bool) -> Tensor:
     """The index of the smallest element along `dim`; without it, in the flattened tensor.
 
     Raises:
         ShapeError: no elements.
     """
-    return _arg(False, x, either("argmin", dim, axis), kept("argmin", keepdim, keepdims))
+    return _arg(False, x, dim, keepdim)

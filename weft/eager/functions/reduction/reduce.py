@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
+from weft.documentation import named
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.argument import axes_of, axis_of, either, kept
 from weft.eager.tensor.dispatch import cast, converted, kind_of, lazy_of, record, recorded, wrap
@@ -59,6 +61,20 @@ def counted(x: Any, dtype: Any = None) -> Lazy:
 def truths(x: Any) -> Tensor:
     """Whether each element differs from 0."""
     return wrap(cast(lazy_of(x), types.bool_), kind_of(x))
+
+
+def by_dim(function: Callable[[Any, Any, bool], Tensor]):
+    """A reduction that also takes `axis` and `keepdims`, NumPy's names of its arguments."""
+    name = function.__name__
+
+    @named(name, function.__doc__, function.__module__)
+    def reduction(
+        x: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None,
+        keepdims: bool | None = None,
+    ) -> Tensor:  # fmt: skip
+        return function(x, either(name, dim, axis), kept(name, keepdim, keepdims))
+
+    return reduction
 
 
 # Sums
@@ -230,28 +246,16 @@ def _truth(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
     return found.to(types.uint8) if bytes_ else found
 
 
-def any(
-    x: Any,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool | None = None,
-) -> Tensor:
+@by_dim
+def any(x: Any, dim: Any, keepdim: bool) -> Tensor:
     """Whether any element is not 0."""
-    return _truth("any", x, either("any", dim, axis), kept("any", keepdim, keepdims))
+    return _truth("any", x, dim, keepdim)
 
 
-def all(
-    x: Any,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool | None = None,
-) -> Tensor:
+@by_dim
+def all(x: Any, dim: Any, keepdim: bool) -> Tensor:
     """Whether all elements are not 0."""
-    return _truth("all", x, either("all", dim, axis), kept("all", keepdim, keepdims))
+    return _truth("all", x, dim, keepdim)
 
 
 def count_nonzero(
@@ -274,21 +278,13 @@ def count_nonzero(
 _logsumexp_of_complex = recorded(exponential_sum.logsumexp_of_complex)
 
 
-def logsumexp(
-    x: Any,
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: bool | None = None,
-) -> Tensor:
+@by_dim
+def logsumexp(x: Any, dim: Any, keepdim: bool) -> Tensor:
     """`log(sum(exp(x)))` over `dim`, without overflow."""
-    keep = kept("logsumexp", keepdim, keepdims)
-    dims = either("logsumexp", dim, axis)
     if lazy_of(x).type.dtype.is_complex:
-        axes = axes_of("logsumexp", dims, rank_of(lazy_of(x)))
-        return _logsumexp_of_complex.on(kind_of(x), x, axes=axes, keepdims=keep)
-    return reduced(REGISTRY["logsumexp"], floating(x), x, dims, keep)
+        axes = axes_of("logsumexp", dim, rank_of(lazy_of(x)))
+        return _logsumexp_of_complex.on(kind_of(x), x, axes=axes, keepdims=keepdim)
+    return reduced(REGISTRY["logsumexp"], floating(x), x, dim, keepdim)
 
 
 def softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Tensor:

@@ -29,14 +29,8 @@ if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
 __all__ = [
-    "bincount",
-    "bucketize",
-    "histc",
-    "isin",
-    "searchsorted",
-    "unique",
-    "unique_consecutive",
-]
+    "bincount", "bucketize", "histc", "isin", "searchsorted", "unique", "unique_consecutive",
+]  # fmt: skip
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import weft.tf1 as tf
+from weft.ops.optimizer.rule import averaged
 from weft.ops.special.real import log_odds
 from weft.tf1.keras import losses
 from weft.tf1.keras.engine.settings import data_format_of, floatx
@@ -282,7 +283,7 @@ def gradients(loss: Any, variables: Sequence[Any]) -> list[Any]:
 
 def moving_average_update(x: Any, value: Any, momentum: float) -> Any:
     """The operation that moves a variable towards a value."""
-    return tf.assign(x, x * momentum + value * (1.0 - momentum))
+    return tf.assign(x, averaged(x, value, 1.0 - momentum, momentum))
 
 
 def print_tensor(x: Any, message: str = "") -> Any:

@@ -17,9 +17,8 @@ from weft.tf1.keras.engine.settings import floatx
 
 __all__ = [
     "backend", "batch_get_value", "batch_set_value", "clear_session", "count_params", "eval",
-    "function",
-    "get_uid", "get_value", "is_keras_tensor", "learning_phase_scope", "placeholder", "reset_uids",
-    "set_value", "update", "update_add", "update_sub", "variable",
+    "function", "get_uid", "get_value", "is_keras_tensor", "learning_phase_scope", "placeholder",
+    "reset_uids", "set_value", "update", "update_add", "update_sub", "variable",
 ]  # fmt: skip
 
 _uids: Counter[str] = Counter()
