@@ -23,7 +23,7 @@ from weft.tf1.framework.convert import (
 )  # fmt: skip
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.host import HostPlaceholder, string
 from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Tensor
@@ -88,8 +88,7 @@ def _one_hot_of_tensors(
         )
         return ops.stop_gradient(ops.select(hits, *[ops.reshape(end, shape=()) for end in ends]))
 
-    graph = get_default_graph()
-    return graph.emit("OneHot", [where_, *values], build, name=scope).outputs[0]
+    return emit("OneHot", [where_, *values], build, name=scope)
 
 
 def range(
@@ -113,7 +112,7 @@ def range(
         def build(*_: Any) -> Value:
             return ops.arange(start=values[0], stop=values[1], step=values[2], dtype=kind.ir)
 
-        return get_default_graph().emit("Range", tensors, build, name=scope).outputs[0]
+        return emit("Range", tensors, build, name=scope)
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
@@ -125,8 +124,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
             raise fail(GraphError, f"linspace: expected num >= 1 that is known now, got {num!r}")
         count = int(known)
 
-        graph = get_default_graph()
-        return graph.emit("LinSpace", [a, b], evenly_spaced, name=scope, count=count).outputs[0]
+        return emit("LinSpace", [a, b], evenly_spaced, name=scope, count=count)
 
 
 lin_space = linspace
@@ -141,7 +139,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
         def build(_: Value, v: Value) -> Value:
             return ops.broadcast_to(v, shape=target)
 
-        return get_default_graph().emit("Fill", [shape_, number], build, name=scope).outputs[0]
+        return emit("Fill", [shape_, number], build, name=scope)
 
 
 def _filled(shape: Any, dtype: Any, name: str | None, number: int, default: str) -> Tensor:
@@ -185,7 +183,7 @@ def _filled_like(tensor: Any, dtype: Any, name: str | None, number: int, default
             return found if found.dtype is kind.ir else ops.cast(found, dtype=kind.ir)
 
         op = "ZerosLike" if number == 0 else "Fill"
-        return get_default_graph().emit(op, [x], build, name=scope).outputs[0]
+        return emit(op, [x], build, name=scope)
 
 
 def zeros_like(
@@ -226,7 +224,7 @@ def eye(
             matrix = ops.eye(rows, columns, kind)
             return ops.broadcast_to(matrix, shape=(*lead, rows, columns)) if lead else matrix
 
-        return get_default_graph().emit("MatrixDiagV3", (), build, name="diag").outputs[0]
+        return emit("MatrixDiagV3", (), build, name="diag")
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
@@ -250,11 +248,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
             line = ops.reshape(values[which], shape=tuple(spread))
             return ops.broadcast_to(line, shape=[sizes[i] for i in order])
 
-        graph = get_default_graph()
-        return [
-            graph.emit("Mul", lines, build, which=i, name="mul").outputs[0]
-            for i in builtins.range(count)
-        ]
+        return [emit("Mul", lines, build, which=i, name="mul") for i in builtins.range(count)]
 
 
 def sequence_mask(
@@ -268,10 +262,10 @@ def sequence_mask(
         if maxlen is not None and known is None:
             limits = [convert_to_tensor(maxlen, name="maxlen")]
 
-        found = get_default_graph().emit(
+        found = emit(
             "Less", [sizes, *limits], length_mask, name="Less",
             most=None if known is None else int(known),
-        ).outputs[0]  # fmt: skip
+        )  # fmt: skip
         kind = as_dtype(dtype)
         return found if kind is dtypes.bool_ else unary("Cast", "cast", found, None, dtype=kind.ir)
 
@@ -289,11 +283,10 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     if kind.name.endswith("_ref"):
         raise fail(DTypeError, f"placeholder: expected a plain type, got {kind.name}")
     dims = as_shape(shape).as_dims()
-    op = get_default_graph().emit(
+    return emit(
         "Placeholder", (), "placeholder", dtype=kind.ir, shape=dims, name=name or "Placeholder",
         attrs={"dtype": kind, "shape": as_shape(shape)},
     )  # fmt: skip
-    return op.outputs[0]
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:

@@ -13,7 +13,7 @@ from weft.ops.loss.reduction import weighted
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.nn import activation
 from weft.tf1.shape import arrangement
@@ -54,8 +54,7 @@ def compute_weighted_loss(
             scale = arithmetic.cast(scale, tensor.dtype)
         _require_weights(scale, tensor)
         kind, name = ("Mul", "Mul") if reduction == Reduction.NONE else ("DivNoNan", "value")
-        graph = get_default_graph()
-        loss = graph.emit(kind, [tensor, scale], weighted, reduction, name=name).outputs[0]
+        loss = emit(kind, [tensor, scale], weighted, reduction, name=name)
         add_loss(loss, loss_collection)
     return loss
 
@@ -128,7 +127,7 @@ def _elementwise(
         t = arithmetic.to_float(convert_to_tensor(first))
         if not x.shape.is_compatible_with(t.shape):
             raise fail(ShapeError, f"{default}: expected labels of shape {x.shape}, got {t.shape}")
-        found = get_default_graph().emit("Mul", [x, t], build, name="losses").outputs[0]
+        found = emit("Mul", [x, t], build, name="losses")
         return compute_weighted_loss(found, weights, prefix, collection, reduction)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from weft.tf1.framework.convert import (
     static_value,
 )  # fmt: skip
 from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -53,7 +52,7 @@ def axis_array(axes: tuple[int, ...], axis: Any) -> Any:
     return axes[0] if np.ndim(static_value(axis)) == 0 else axes
 
 
-def _reduction(kind: str, build: Any, doc: str) -> Callable[..., Tensor]:
+def _reduction(kind: str, build: Any, doc: str):
     def function(
         input_tensor: Any,
         axis: Any = None,
@@ -177,11 +176,10 @@ def norm(
     with name_scope(name, "norm", [tensor]):
         x = convert_to_tensor(tensor)
 
-        op = get_default_graph().emit(
+        return emit(
             "Squeeze", [x], stepwise_norm, order=float(order), axes=axes, keepdims=keep,
             name="Squeeze",
         )  # fmt: skip
-        return op.outputs[0]
 
 
 # arguments of extremes

@@ -19,7 +19,7 @@ from weft.tf1.control.region import Join, Region, inside, of_any_shape
 from weft.tf1.elementwise.arithmetic import add_n, cast
 from weft.tf1.framework.convert import constant, convert_to_tensor
 from weft.tf1.framework.dtypes import int32
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.structure import flatten, outline, pack
 from weft.tf1.framework.tensor import Operation, Tensor
 
@@ -164,7 +164,7 @@ def _checked(index: Tensor, wrong: Tensor, text: str) -> Tensor:
     def build(x: Value, count: Value) -> Value:
         return ops.check(x, ops.maximum(count, 0), text=text)
 
-    return get_default_graph().emit("Assert", [index, wrong], build, name="Assert").outputs[0]
+    return emit("Assert", [index, wrong], build, name="Assert")
 
 
 def _switch(

@@ -15,7 +15,7 @@ from weft.ir.shape import Shape
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import dimension
-from weft.tf1.framework.graph import get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
 
 __all__ = ["Print", "numpy_function", "py_func"]
@@ -173,7 +173,7 @@ def _passed_through(
             x, *more, function=function, dtypes=(x.dtype,), shapes=(x.shape,), gradient=_first_only
         )
 
-    return get_default_graph().emit(kind, [tensor, *data], build, name=scope).outputs[0]
+    return emit(kind, [tensor, *data], build, name=scope)
 
 
 def _first_only(g: Any, y: Any, x: Any, *more: Any) -> tuple[Any, ...]:

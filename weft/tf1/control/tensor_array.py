@@ -13,7 +13,7 @@ from weft.tf1.creation import zeros
 from weft.tf1.elementwise.arithmetic import maximum
 from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
 from weft.tf1.framework.dtypes import as_dtype, int32
-from weft.tf1.framework.graph import fail, get_default_graph
+from weft.tf1.framework.graph import emit, fail, get_default_graph
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.indexing.slicing import gather
@@ -311,7 +311,7 @@ def _elements_of(whole: Tensor) -> Tensor:
     if whole.shape.ndims is None:
         return whole
     kind = "TensorArrayScatterV3"
-    found = get_default_graph().emit(kind, [whole], _unchanged, name=kind).outputs[0]
+    found = emit(kind, [whole], _unchanged, name=kind)
     found.set_shape(whole.shape)
     return found
 

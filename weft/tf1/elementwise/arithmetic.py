@@ -34,7 +34,7 @@ from weft.tf1.framework.convert import (
     unary,
 )  # fmt: skip
 from weft.tf1.framework.dtypes import DType, as_dtype
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 
@@ -94,7 +94,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         wider = _DIVISION_TYPES.get(a.dtype.base_dtype.name)
         if wider is not None:
             a, b = cast(a, wider), cast(b, wider)
-        return get_default_graph().emit("RealDiv", [a, b], "divide", name=scope).outputs[0]
+        return emit("RealDiv", [a, b], "divide", name=scope)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -125,8 +125,7 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
         tensors = convert_n_to_tensor(values, name="inputs")
         for other in tensors[1:]:
             _require_same_shape("AddN", tensors[0], other)
-        graph = get_default_graph()
-        return graph.emit("AddN", tensors, "add_n", name=scope).outputs[0]
+        return emit("AddN", tensors, "add_n", name=scope)
 
 
 def accumulate_n(
@@ -161,8 +160,7 @@ def unsorted_rows(slices: IndexedSlices) -> Tensor:
         return ops.scatter_add(ops.full(shape, 0, values.dtype), indices, values)
 
     inputs = [slices.values, slices.indices, slices.dense_shape]
-    graph = get_default_graph()
-    return graph.emit("UnsortedSegmentSum", inputs, build, name="UnsortedSegmentSum").outputs[0]  # pyright: ignore[reportArgumentType]
+    return emit("UnsortedSegmentSum", inputs, build, name="UnsortedSegmentSum")  # pyright: ignore[reportArgumentType]
 
 
 # element types
@@ -181,8 +179,7 @@ def _cast(x: Any, wanted: DType, name: str | None, default: str) -> Tensor:
         tensor = convert_to_tensor(x, name="x")
         if tensor.dtype.base_dtype is wanted:
             return tensor
-        graph = get_default_graph()
-        return graph.emit("Cast", [tensor], "cast", dtype=wanted.ir, name=scope).outputs[0]
+        return emit("Cast", [tensor], "cast", dtype=wanted.ir, name=scope)
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
@@ -190,7 +187,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     return cast(value, dtype, name or "saturate_cast")
 
 
-def _caster(wanted: DType, default: str) -> Function:
+def _caster(wanted: DType, default: str):
     def function(x: Any, name: str = default) -> Tensor:
         return cast(x, wanted, name=name)
 
@@ -244,12 +241,10 @@ def matmul(
 
 
 def _matmul(kind: str, x: Tensor, w: Tensor, flags: dict[str, bool], scope: str) -> Tensor:
-    graph = get_default_graph()
-    op = graph.emit(
+    return emit(
         kind, [x, w], "matmul", name=scope, attrs=flags,
         transpose_x=flags["transpose_a"], transpose_y=flags["transpose_b"],
     )  # fmt: skip
-    return op.outputs[0]
 
 
 def _operator_matmul(a: Any, b: Any) -> Tensor:

@@ -12,7 +12,7 @@ from weft.ops.reduction.total_norm import norm_of, scaled_to, share_of
 from weft.tf1.control.dependency import identity
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.convert import convert_to_tensor, static_axes
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Tensor
 
@@ -31,8 +31,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         low = convert_to_tensor(clip_value_min, x.dtype.base_dtype)
         high = convert_to_tensor(clip_value_max, x.dtype.base_dtype)
         smaller = arithmetic.minimum(x, high)
-        graph = get_default_graph()
-        return graph.emit("Maximum", [smaller, low], "maximum", name=scope).outputs[0]
+        return emit("Maximum", [smaller, low], "maximum", name=scope)
 
 
 def _clip(t: Any, clip_norm: Any, axes: Any, name: str | None, default: str, average: bool) -> Any:
@@ -70,7 +69,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
             found = norm_of(values, 2, ((),) * len(values))
             return ops.cast(found, dtype=values[0].dtype)
 
-        return get_default_graph().emit("Sqrt", tensors, build, name="global_norm").outputs[0]
+        return emit("Sqrt", tensors, build, name="global_norm")
 
 
 def _require_list(kind: str, t_list: Any) -> None:
@@ -90,7 +89,7 @@ def clip_by_global_norm(
     norm = global_norm(t_list, name) if use_norm is None else convert_to_tensor(use_norm)
     with name_scope(name, "clip_by_global_norm", [t for t in t_list if t is not None]):
         limit = convert_to_tensor(clip_norm, norm.dtype.base_dtype)
-        scale = get_default_graph().emit("Mul", [norm, limit], share_of, name="mul").outputs[0]
+        scale = emit("Mul", [norm, limit], share_of, name="mul")
         clipped = [_times(t, scale, i) for i, t in enumerate(t_list)]
     return clipped, norm
 

@@ -16,7 +16,7 @@ from weft.tf1.framework.convert import (
     static_axis,
     unary,
 )
-from weft.tf1.framework.graph import get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 
@@ -44,8 +44,7 @@ def built(source: Any) -> Any:
             at = static_axis(axis, kind)
             emit_constant(np.array(at, np.int32), "axis")
             flags: dict[str, Any] = {"exclusive": exclusive, "reverse": reverse}
-            op = get_default_graph().emit(kind, [tensor], build, axis=at, name=scope, **flags)
-            return op.outputs[0]
+            return emit(kind, [tensor], build, axis=at, name=scope, **flags)
 
     function = single if arity(source) == 1 else double
     place, _, first = own.names("tf1")[0].rpartition(".")

@@ -15,7 +15,7 @@ from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Op, op_of
 from weft.ops.declaration.memory_check import check_table
 from weft.tf1.framework.dtypes import DType, as_dtype, int32
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.host import HostConstant, HostValue, is_text, string
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
@@ -290,8 +290,7 @@ def unary(
     """An operation with one input."""
     with name_scope(name, default or kind, [x]) as scope:
         tensor = convert_to_tensor(x, name="x")
-        graph = get_default_graph()
-        return graph.emit(kind, [tensor], build, name=scope, attrs=attrs, **options).outputs[0]
+        return emit(kind, [tensor], build, name=scope, attrs=attrs, **options)
 
 
 def binary(
@@ -306,8 +305,7 @@ def binary(
     """An operation with two inputs of one type; a plain value takes the other's type."""
     with name_scope(name, default or kind, [x, y]) as scope:
         a, b = same_type(kind, x, y)
-        graph = get_default_graph()
-        return graph.emit(kind, [a, b], build, name=scope, **options).outputs[0]
+        return emit(kind, [a, b], build, name=scope, **options)
 
 
 @functools.cache

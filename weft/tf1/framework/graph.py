@@ -448,6 +448,13 @@ def get_collection_ref(key: str) -> list[Any]:
     return get_default_graph().get_collection_ref(key)
 
 
+def emit(
+    kind: str, inputs: Sequence[Tensor], build: Build, *args: Any, name: str, **options: Any
+) -> Tensor:
+    """The first output of an operation that is added to the default graph; see `Graph.emit`."""
+    return get_default_graph().emit(kind, inputs, build, *args, name=name, **options).outputs[0]
+
+
 @contextlib.contextmanager
 def name_scope(
     name: str | None, default_name: str | None = None, values: Iterable[Any] = ()

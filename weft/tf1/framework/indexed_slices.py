@@ -8,7 +8,7 @@ from weft.errors import DTypeError
 from weft.ir.node import Value
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.tf1.framework.dtypes import DType
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
 
 __all__ = ["IndexedSlices", "IndexedSlicesValue"]
@@ -84,8 +84,7 @@ class IndexedSlices:
             return RowSparse(indices, values, shape).dense()
 
         with name_scope(name, "IndexedSlices", given) as scope:
-            graph = get_default_graph()
-            return graph.emit("UnsortedSegmentSum", given, build, name=scope).outputs[0]
+            return emit("UnsortedSegmentSum", given, build, name=scope)
 
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self._indices}, values={self._values})"

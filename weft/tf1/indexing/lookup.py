@@ -12,7 +12,7 @@ from weft.tf1 import reduction
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, require_kind, static_value
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = ["embedding_lookup", "in_top_k", "top_k"]
@@ -36,8 +36,7 @@ def embedding_lookup(
         table = convert_to_tensor(tables[0], name="params")
         where = convert_to_tensor(ids, name="ids")
         require_kind("embedding_lookup", where, lambda d: d.is_integer, "integer ids")
-        graph = get_default_graph()
-        found = graph.emit("Identity", [table, where], "gather", name="Identity").outputs[0]
+        found = emit("Identity", [table, where], "gather", name="Identity")
         if max_norm is None:
             return found
         axes = list(range(where.shape.ndims or 0, table.shape.ndims or 1))
@@ -82,5 +81,4 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
         scores = convert_to_tensor(predictions, dtypes.float32)
         where = convert_to_tensor(targets)
 
-        graph = get_default_graph()
-        return graph.emit("InTopKV2", [scores, where], ranked, name="InTopKV2", k=k).outputs[0]
+        return emit("InTopKV2", [scores, where], ranked, name="InTopKV2", k=k)

@@ -16,7 +16,7 @@ from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, unary
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import dimension
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -93,7 +93,7 @@ def confusion_matrix(
                 total = ops.check(total, wrong, text=text)
             return ops.reshape(total, shape=(num_classes, num_classes))
 
-        return get_default_graph().emit("Sum", [*classes, *scale], build, name="Sum").outputs[0]
+        return emit("Sum", [*classes, *scale], build, name="Sum")
 
 
 # images

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
 from typing import Any, Final
 
 from weft import ops
@@ -12,7 +11,7 @@ from weft.ops.sparse.unsorted_segment import unsorted_segments
 from weft.tf1.framework.convert import convert_to_tensor, shape_operand, static_value
 from weft.tf1.framework.dtypes import int32
 from weft.tf1.framework.dynamic_shape import dimension
-from weft.tf1.framework.graph import get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -21,10 +20,8 @@ __all__ = [
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum",
 ]  # fmt: skip
 
-Reduction = Callable[..., Tensor]
 
-
-def _sorted(kind: str, reduce: str) -> Reduction:
+def _sorted(kind: str, reduce: str):
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         known = static_value(segment_ids)
         with name_scope(name, kind, [data, segment_ids]) as scope:
@@ -35,7 +32,7 @@ def _sorted(kind: str, reduce: str) -> Reduction:
                 count: Any = _count(i) if known is None else int(known.max(initial=-1)) + 1
                 return ops.reduce_by_ids(x, i, count, reduce, is_sorted=True)
 
-            return get_default_graph().emit(kind, [rows, ids], build, name=scope).outputs[0]
+            return emit(kind, [rows, ids], build, name=scope)
 
     function.__doc__ = f"""Row i is the {WORDS[reduce]} of the rows of `data` whose id is i.
 
@@ -55,7 +52,7 @@ def _count(ids: Value) -> Value:
     return ops.cast(ops.max(last), dtype=int32.ir) + 1
 
 
-def _unsorted(kind: str, reduce: str) -> Reduction:
+def _unsorted(kind: str, reduce: str):
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
         with name_scope(name, kind, [data, segment_ids]) as scope:
             rows = convert_to_tensor(data, name="data")
@@ -69,8 +66,7 @@ def _unsorted(kind: str, reduce: str) -> Reduction:
                     i = ops.reshape(i, shape=(-1,))
                 return unsorted_segments(x, i, target, reduce)
 
-            graph = get_default_graph()
-            return graph.emit(kind, [rows, ids, count], build, name=scope).outputs[0]
+            return emit(kind, [rows, ids, count], build, name=scope)
 
     function.__doc__ = f"""Row i is the {WORDS[reduce]} of the rows of `data` whose id is i.
 

@@ -21,7 +21,7 @@ from weft.tf1.framework.convert import (
     static_value,
 )  # fmt: skip
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 
 __all__ = ["gather", "gather_nd", "newaxis", "scatter_nd", "slice", "strided_slice", "where"]
@@ -210,11 +210,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
     with name_scope(name, "GatherNd", [params, indices]) as scope:
         tensor = convert_to_tensor(params, name="params")
         where = convert_to_tensor(indices, name="indices")
-        return (
-            get_default_graph()
-            .emit("GatherNd", [tensor, where], "gather_nd", name=scope)
-            .outputs[0]
-        )
+        return emit("GatherNd", [tensor, where], "gather_nd", name=scope)
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -243,7 +239,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     with name_scope(name, "Select", [condition, x, y]) as scope:
         flags = convert_to_tensor(condition, name="condition", dtype=dtypes.bool_)
         a, b = same_type("where", x, y)
-        return get_default_graph().emit("Select", [flags, a, b], _select, name=scope).outputs[0]
+        return emit("Select", [flags, a, b], _select, name=scope)
 
 
 def _select(condition: Value, x: Value, y: Value) -> Value:

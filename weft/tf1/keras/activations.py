@@ -8,7 +8,7 @@ from typing import Any, Final
 import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.ops.elementwise.piecewise_activation import shifted_leaky_relu
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import emit, fail
 from weft.tf1.keras.storage.serialization import found, serialize, table_of
 
 __all__ = [
@@ -41,7 +41,7 @@ def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: 
         y = tf.nn.relu(x)
     else:
         slopes = partial(shifted_leaky_relu, slope=float(alpha), limit=float(threshold))
-        y = tf.get_default_graph().emit("Select", [x], slopes, name="Select").outputs[0]
+        y = emit("Select", [x], slopes, name="Select")
     return y if max_value is None else tf.minimum(y, float(max_value))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import weft.tf1 as tf
 from weft.ops.reduction.norm import norms_between
+from weft.tf1.framework.graph import emit
 from weft.tf1.keras.storage.serialization import found, serialize, table_of
 
 __all__ = [
@@ -38,8 +39,7 @@ def _between(w: Any, axis: Any, low: float, high: float, rate: float = 1.0) -> A
     axes = tuple(axis) if isinstance(axis, list | tuple) else axis
     limits = {"low": float(low), "high": float(high), "rate": float(rate)}
     build = partial(norms_between, axes=axes, **limits)
-    graph = tf.get_default_graph()
-    return graph.emit("Mul", [tf.convert_to_tensor(w)], build, name="constrained").outputs[0]
+    return emit("Mul", [tf.convert_to_tensor(w)], build, name="constrained")
 
 
 class MaxNorm(Constraint):

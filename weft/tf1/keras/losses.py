@@ -10,7 +10,7 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ops.loss import classification, regression
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import emit, fail
 from weft.tf1.keras.engine.graph_state import snake
 from weft.tf1.keras.storage.serialization import found, serialize, table_of
 
@@ -45,7 +45,7 @@ def _clipped(probabilities: Any) -> Any:
 
 def _by(formula: Callable[..., Value], p: Any, t: Any) -> Any:
     """A formula on graph values, applied to predictions and targets."""
-    return tf.get_default_graph().emit("Mul", [p, t], formula, name="losses").outputs[0]
+    return emit("Mul", [p, t], formula, name="losses")
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft import ops
 from weft.tf1.framework.convert import convert_n_to_tensor, same_type
-from weft.tf1.framework.graph import get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = ["einsum", "tensordot"]
@@ -20,7 +20,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         def build(u: Any, v: Any) -> Any:
             return ops.tensordot(u, v, axes)
 
-        return get_default_graph().emit("MatMul", [x, y], build, name="MatMul").outputs[0]
+        return emit("MatMul", [x, y], build, name="MatMul")
 
 
 def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:

@@ -10,7 +10,7 @@ from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, same_type, static_value, unary
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.option import only
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.shape.arrangement import transpose
@@ -92,7 +92,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", **others:
             mask = ops.eye(rows, columns, dtypes.bool_.ir)
             return ops.select(mask, ops.expand_dims(v, axis=-1), m)
 
-        return get_default_graph().emit("MatrixSetDiagV3", [x, d], build, name=scope).outputs[0]
+        return emit("MatrixSetDiagV3", [x, d], build, name=scope)
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:

@@ -12,7 +12,7 @@ from weft.errors import NotDifferentiableError, ShapeError
 from weft.ir.node import Value
 from weft.tf1.framework.convert import convert_to_tensor, same_type
 from weft.tf1.framework.dynamic_shape import dimension
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = ["cholesky", "matrix_determinant", "matrix_inverse", "matrix_solve"]
@@ -84,7 +84,7 @@ def _emit(kind: str, x: Any, name: str | None, build: Callable[[Value], Value]) 
     with name_scope(name, kind, [x]) as scope:
         tensor = convert_to_tensor(x, name="input")
         _require_square(kind, tensor)
-        return get_default_graph().emit(kind, [tensor], build, name=scope).outputs[0]
+        return emit(kind, [tensor], build, name=scope)
 
 
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -123,4 +123,4 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
         def build(m: Value, r: Value) -> Value:
             return _solve(_transposed(m) if adjoint else m, r)
 
-        return get_default_graph().emit("MatrixSolve", [a, b], build, name=scope).outputs[0]
+        return emit("MatrixSolve", [a, b], build, name=scope)

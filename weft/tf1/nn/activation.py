@@ -21,7 +21,7 @@ from weft.tf1.framework.convert import (
     static_value,
     unary,
 )  # fmt: skip
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.shape import arrangement
 
@@ -122,7 +122,7 @@ def _cross_entropy(labels: Any, logits: Any, axis: int | None, name: str | None,
             return ops.softmax_cross_entropy(v, t)
 
         # TensorFlow reshapes three times here; programs see the last one's name
-        return get_default_graph().emit("Reshape", [x, target], build, name="Reshape_2").outputs[0]
+        return emit("Reshape", [x, target], build, name="Reshape_2")
 
 
 def _require_fitting(kind: str, labels: Tensor, logits: Tensor) -> None:
@@ -144,8 +144,7 @@ def sparse_softmax_cross_entropy_with_logits(
         x = convert_to_tensor(logits)
         require_kind("sparse_softmax_cross_entropy_with_logits", target,
                      lambda d: d.is_integer, "integer labels")  # fmt: skip
-        graph = get_default_graph()
-        return graph.emit(kind, [x, target], "sparse_softmax_cross_entropy", name=kind).outputs[0]
+        return emit(kind, [x, target], "sparse_softmax_cross_entropy", name=kind)
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -158,8 +157,7 @@ def sigmoid_cross_entropy_with_logits(
         target = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
         require_type("sigmoid_cross_entropy_with_logits", "labels", target, x.dtype)
         _require_fitting("sigmoid_cross_entropy_with_logits", target, x)
-        graph = get_default_graph()
-        return graph.emit("AddV2", [x, target], "sigmoid_cross_entropy", name=scope).outputs[0]
+        return emit("AddV2", [x, target], "sigmoid_cross_entropy", name=scope)
 
 
 def weighted_cross_entropy_with_logits(
@@ -180,8 +178,7 @@ def weighted_cross_entropy_with_logits(
         def build(v: Value, t: Value, q: Value) -> Value:
             return binary_cross_entropy_with_logits(v, t, None, q, reduction="none")
 
-        graph = get_default_graph()
-        return graph.emit("AddV2", [x, target, weight], build, name=scope).outputs[0]
+        return emit("AddV2", [x, target, weight], build, name=scope)
 
 
 def log_poisson_loss(
@@ -200,7 +197,7 @@ def log_poisson_loss(
                 v, target, log_input=True, full=compute_full_loss, eps=0.0, reduction="none"
             )
 
-        return get_default_graph().emit("Sub", [x, t], build, name="sub").outputs[0]
+        return emit("Sub", [x, t], build, name="sub")
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
@@ -243,7 +240,7 @@ def bias_add(
                     w = ops.expand_dims(w, axis=-1)
             return v + w
 
-        return get_default_graph().emit("BiasAdd", [x, b], build, name=scope).outputs[0]
+        return emit("BiasAdd", [x, b], build, name=scope)
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
@@ -254,4 +251,4 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         def build(v: Value) -> Value:
             return ops.mean(ops.cast(ops.equal(v, 0), dtype=dtypes.float32.ir))
 
-        return get_default_graph().emit("Identity", [x], build, name="fraction").outputs[0]
+        return emit("Identity", [x], build, name="fraction")

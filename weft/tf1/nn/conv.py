@@ -13,7 +13,7 @@ from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ops.refusal import shown
 from weft.tf1.framework.convert import convert_to_tensor, require_type, shape_operand
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -124,9 +124,7 @@ def _convolve(
         )
 
     attrs = {"strides": strides, "padding": padding, "data_format": data_format}
-    return (
-        get_default_graph().emit(kind, [image, weights], build, name=scope, attrs=attrs).outputs[0]
-    )
+    return emit(kind, [image, weights], build, name=scope, attrs=attrs)
 
 
 def _groups(x: Value, w: Value, first: bool) -> int:
@@ -254,7 +252,7 @@ def _transposed(
             dims = [target[0], *[target[i] for i in range(2, spatial + 2)], target[1]]
         return out_of_last(ops.conv_grad_input(in_last(g, first), w, shape=dims, **options), first)
 
-    return get_default_graph().emit(kind, [image, weights], build, name=scope).outputs[0]
+    return emit(kind, [image, weights], build, name=scope)
 
 
 def conv2d_transpose(
@@ -316,7 +314,7 @@ def _depthwise(
         flat = ops.reshape(k, shape=[dims[0], dims[1], 1, dims[2] * dims[3]])  # pyright: ignore
         return out_of_last(ops.conv(in_last(v, first), flat, **options), first)
 
-    return get_default_graph().emit(kind, [image, weights], build, name=name).outputs[0]
+    return emit(kind, [image, weights], build, name=name)
 
 
 def depthwise_conv2d(

@@ -25,7 +25,7 @@ from weft.tf1.elementwise.arithmetic import cast, equal, logical_and, not_equal
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dynamic_shape import dimension
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.known_ahead import follows_from_feeds
 from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Tensor
@@ -128,7 +128,7 @@ def _checked(x: Tensor, fits: Tensor, text: str) -> Tensor:
         wrong = ops.sum(ops.cast(ops.logical_not(fits), dtype="int32"), axes=None)
         return ops.check(x, wrong, text=f"ctc_loss: {text}")
 
-    return get_default_graph().emit("Assert", [x, fits], build, name="Assert").outputs[0]
+    return emit("Assert", [x, fits], build, name="Assert")
 
 
 def _log_likelihood(logs: Tensor, rows: Tensor, steps: Tensor, lengths: Tensor) -> Tensor:
@@ -136,7 +136,7 @@ def _log_likelihood(logs: Tensor, rows: Tensor, steps: Tensor, lengths: Tensor) 
         return ops.ctc_log_likelihood(logs, *others, blank=dimension(logs, 2) - 1)
 
     inputs = [logs, rows, steps, lengths]
-    return get_default_graph().emit("CTCLoss", inputs, build, name="CTCLoss").outputs[0]
+    return emit("CTCLoss", inputs, build, name="CTCLoss")
 
 
 def ctc_greedy_decoder(

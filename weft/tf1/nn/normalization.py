@@ -22,7 +22,7 @@ from weft.tf1.framework.convert import (
     static_value,
     unary,
 )
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.random import distribution
 from weft.tf1.shape import arrangement
@@ -57,11 +57,8 @@ def moments(
     with name_scope(name, "moments", [x]):
         tensor = convert_to_tensor(x, name="x")
         along = static_axes(axes, "moments")
-        graph = get_default_graph()
         first, second = (
-            graph.emit("Squeeze", [tensor], op, axes=along, keepdims=keep, name="Squeeze").outputs[
-                0
-            ]
+            emit("Squeeze", [tensor], op, axes=along, keepdims=keep, name="Squeeze")
             for op in ("mean", "variance")
         )
     return first, second
@@ -215,8 +212,7 @@ def dropout(
             kept = ops.less(u, ops.cast(k, dtype=u.dtype) if k.dtype is not u.dtype else k)
             return ops.select(kept, v / k, 0)
 
-        graph = get_default_graph()
-        return graph.emit("SelectV2", [tensor, uniform, keep], build, name="SelectV2").outputs[0]
+        return emit("SelectV2", [tensor, uniform, keep], build, name="SelectV2")
 
 
 def _drawn(tensor: Tensor) -> Any:

@@ -9,7 +9,7 @@ from weft import ops
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.nn.conv import channels_first, in_last, out_of_last, padding_of, spatial_part
 
@@ -46,7 +46,7 @@ def _pool(
         def build(x: Value) -> Value:
             return out_of_last(pooled(in_last(x, first), **options), first)
 
-        return get_default_graph().emit(kind, [image], build, name=scope).outputs[0]
+        return emit(kind, [image], build, name=scope)
 
 
 def max_pool(

@@ -12,7 +12,7 @@ from weft.tf1.control.dependency import stop_gradient
 from weft.tf1.elementwise.arithmetic import cast
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, require_kind
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.lookup import embedding_lookup
 from weft.tf1.random.candidate import log_uniform_candidate_sampler, true_matrix
@@ -127,7 +127,7 @@ def _loss(
             return loss(*sampled_logits(v, *others, remove_hits=bool(remove)))
 
         given = [x, truth, sampled, *rows, true_count, sampled_count]
-        return get_default_graph().emit("Reshape", given, build, name=scope).outputs[0]
+        return emit("Reshape", given, build, name=scope)
 
 
 def _three(kind: str, values: Any) -> tuple[Tensor, Tensor, Tensor]:

@@ -17,7 +17,7 @@ from weft.ir.node import Value
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, shape_operand, static_value
 from weft.tf1.framework.dtypes import DType, as_dtype
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -198,8 +198,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
             order = ops.random_permutation(ops.counter(key=stream), key, rows)
             return ops.gather(x, order, axis=0)
 
-        graph = get_default_graph()
-        return graph.emit("RandomShuffle", [tensor], build, name=scope).outputs[0]
+        return emit("RandomShuffle", [tensor], build, name=scope)
 
 
 def multinomial(
@@ -219,8 +218,7 @@ def multinomial(
             found = ops.categorical(ops.counter(key=stream), key, x, int(num_samples))
             return found if found.dtype is kind else ops.cast(found, dtype=kind)
 
-        graph = get_default_graph()
-        return graph.emit("Multinomial", [tensor], build, name="Multinomial").outputs[0]
+        return emit("Multinomial", [tensor], build, name="Multinomial")
 
 
 def categorical(

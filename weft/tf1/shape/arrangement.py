@@ -26,7 +26,7 @@ from weft.tf1.framework.convert import (
 )  # fmt: skip
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
@@ -48,8 +48,7 @@ def shape(
         dims = tensor.shape
         if optimize and dims.is_fully_defined():
             return emit_constant(np.array(dims.as_list(), kind.ir.numpy), scope)
-        graph = get_default_graph()
-        return graph.emit("Shape", [tensor], "shape_of", dtype=kind.ir, name=scope).outputs[0]
+        return emit("Shape", [tensor], "shape_of", dtype=kind.ir, name=scope)
 
 
 def size(
@@ -62,8 +61,7 @@ def size(
         count = tensor.shape.num_elements()
         if optimize and count is not None:
             return emit_constant(np.array(count, kind.ir.numpy), scope)
-        graph = get_default_graph()
-        return graph.emit("Size", [tensor], "size_of", dtype=kind.ir, name=scope).outputs[0]
+        return emit("Size", [tensor], "size_of", dtype=kind.ir, name=scope)
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
@@ -72,7 +70,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
         tensor = convert_to_tensor(input, name="input")
         if tensor.shape.ndims is not None:
             return emit_constant(np.array(tensor.shape.ndims, np.int32), scope)
-        return get_default_graph().emit("Rank", [tensor], "rank_of", name=scope).outputs[0]
+        return emit("Rank", [tensor], "rank_of", name=scope)
 
 
 def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None):
@@ -104,8 +102,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         tensor = convert_to_tensor(input, name="input")
         at = static_axis(chosen, "expand_dims")
         emit_constant(np.array(at, np.int32), "dim")
-        graph = get_default_graph()
-        return graph.emit("ExpandDims", [tensor], "expand_dims", axis=at, name=scope).outputs[0]
+        return emit("ExpandDims", [tensor], "expand_dims", axis=at, name=scope)
 
 
 def squeeze(
@@ -125,8 +122,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
         order = static_axes(perm, "transpose")
         if order is not None:
             emit_constant(np.array(order, np.int32), "perm")
-        graph = get_default_graph()
-        return graph.emit("Transpose", [tensor], "transpose", perm=order, name=scope).outputs[0]
+        return emit("Transpose", [tensor], "transpose", perm=order, name=scope)
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
@@ -209,10 +205,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "Tile", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
         count, reps = shape_operand(multiples, "multiples")
-        graph = get_default_graph()
-        return graph.emit(
-            "Tile", [tensor, count], first_inputs(1, "tile"), reps=reps, name=scope
-        ).outputs[0]
+        return emit("Tile", [tensor, count], first_inputs(1, "tile"), reps=reps, name=scope)
 
 
 def pad(

@@ -18,6 +18,7 @@ from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import (
     Graph,
     control_dependencies,
+    emit,
     fail,
     get_default_graph,
     name_scope,
@@ -104,8 +105,7 @@ def _decay(
         start = convert_to_tensor(rate, name="learning_rate")
         kind = start.dtype.base_dtype
         rest = [arithmetic.cast(v, kind) for v in (step, *numbers)]
-        graph = get_default_graph()
-        return graph.emit("Mul", [start, *rest], formula, name=scope, **options).outputs[0]
+        return emit("Mul", [start, *rest], formula, name=scope, **options)
 
 
 def exponential_decay(
@@ -259,8 +259,7 @@ def piecewise_constant(
                 found = ops.select(ops.less_equal(s, edge), level, found)
             return found
 
-        graph = get_default_graph()
-        return graph.emit("Case", [step, *limits, *numbers], build, name=scope).outputs[0]
+        return emit("Case", [step, *limits, *numbers], build, name=scope)
 
 
 piecewise_constant_decay = piecewise_constant

@@ -15,7 +15,7 @@ from weft.tf1 import creation
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import as_array, constant
 from weft.tf1.framework.dtypes import DType, as_dtype
-from weft.tf1.framework.graph import fail, get_default_graph
+from weft.tf1.framework.graph import emit, fail
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.random import distribution as random_ops
 
@@ -100,10 +100,9 @@ class Constant(Initializer):
         if np.ndim(self.value) == 0 and not check:
             number = as_array(self.value, kind)
             dims = tuple(int(d) for d in shape)
-            op = get_default_graph().emit(
+            return emit(
                 "Const", (), ops.full, shape=dims, value=number, dtype=kind.ir, name="Const"
             )
-            return op.outputs[0]
         return constant(self.value, kind, shape, verify_shape=bool(check))
 
 
@@ -252,7 +251,7 @@ class Orthogonal(Initializer):
             q = ops.transpose(found, perm=(1, 0)) if rows < columns else found
             return ops.reshape(q, shape=tuple(dims)) * self.gain
 
-        return get_default_graph().emit("Mul", [normal], build, name="mul").outputs[0]
+        return emit("Mul", [normal], build, name="mul")
 
 
 def _orthonormal(x: Any) -> Any:

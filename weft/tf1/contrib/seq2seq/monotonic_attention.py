@@ -20,7 +20,7 @@ from weft.tf1.elementwise.clip import clip_by_value
 from weft.tf1.elementwise.declared import cumprod, cumsum
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import float32, int32
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.layers.dense import Dense
 from weft.tf1.random.distribution import random_normal
@@ -43,11 +43,10 @@ def safe_cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool =
         tensor = convert_to_tensor(x, name="x")
         tiny = float(np.finfo(tensor.dtype.base_dtype.as_numpy_dtype).tiny)
         inputs = [clip_by_value(tensor, tiny, 1.0)]
-        op = get_default_graph().emit(
+        return emit(
             "Exp", inputs, product_of_logarithms, axis=axis, exclusive=exclusive, reverse=reverse,
             name="Exp",
         )  # fmt: skip
-        return op.outputs[0]
 
 
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 import weft.tf1 as tf
 from weft.ops.optimizer.rule import averaged
 from weft.ops.special.real import log_odds
+from weft.tf1.framework.graph import emit
 from weft.tf1.keras import losses
 from weft.tf1.keras.engine.settings import data_format_of, floatx
 
@@ -41,7 +42,7 @@ transpose, tile, gather, stack, reverse = tf.transpose, tf.tile, tf.gather, tf.s
 cumsum, cumprod, name_scope, is_tensor = tf.cumsum, tf.cumprod, tf.name_scope, tf.is_tensor
 
 
-def _reduction(name: str) -> Callable[..., Any]:
+def _reduction(name: str):
     operation = getattr(tf, f"reduce_{name}")
 
     def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -134,7 +135,7 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 
 def _logit(p: Any) -> Any:
     p = tf.clip_by_value(p, losses.EPSILON, 1.0 - losses.EPSILON)
-    return tf.get_default_graph().emit("Log", [p], log_odds, name="Log").outputs[0]
+    return emit("Log", [p], log_odds, name="Log")
 
 
 categorical_crossentropy = losses.categorical_crossentropy

@@ -7,7 +7,7 @@ from typing import Any
 import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.ops.elementwise.piecewise_activation import two_sided_prelu
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import emit, fail
 from weft.tf1.keras import activations
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.layers.weighted import WeightedLayer
@@ -136,5 +136,4 @@ class PReLU(WeightedLayer):
     def call(self, inputs: Any) -> Any:
         """The outputs."""
         sides = [tf.convert_to_tensor(x) for x in (inputs, self.alpha)]
-        graph = tf.get_default_graph()
-        return graph.emit("Sub", sides, two_sided_prelu, name="sub").outputs[0]
+        return emit("Sub", sides, two_sided_prelu, name="sub")

@@ -22,6 +22,7 @@ from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import (
     control_dependencies,
+    emit,
     fail,
     get_collection,
     get_default_graph,
@@ -206,11 +207,7 @@ class Optimizer:
         kind = var.dtype.base_dtype
         if tensor.dtype.base_dtype is kind:
             return tensor
-        return (
-            get_default_graph()
-            .emit("Cast", [tensor], "cast", dtype=kind.ir, name="Cast")
-            .outputs[0]
-        )
+        return emit("Cast", [tensor], "cast", dtype=kind.ir, name="Cast")
 
     def _update(self, grad: Any, var: Variable) -> Operation:
         with name_scope("update_" + var.op.name.replace("/", "_")):
