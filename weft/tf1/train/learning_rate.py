@@ -108,15 +108,26 @@ def _decay(
         return emit("Mul", [start, *rest], formula, name=scope, **options)
 
 
-def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down.
+def _by_rate(
+    name: str, default: str, formula: Callable[..., Value], text: str
+) -> Callable[..., Tensor]:  # fmt: skip
+    """A schedule whose rate falls by `decay_rate` in each of `decay_steps`."""
+
+    def decay(
+        learning_rate: Any,
+        global_step: Any,
+        decay_steps: Any,
+        decay_rate: Any,
+        staircase: bool = False,
+        name: str | None = None,
+    ) -> Tensor:
+        numbers = (decay_steps, decay_rate)
+        return _decay(
+            default, name, learning_rate, global_step, numbers, formula, staircase=staircase
+        )
+
+    decay.__name__ = decay.__qualname__ = name
+    decay.__doc__ = f"""{text}
 
     Args:
         learning_rate: the rate of the first step.
@@ -126,60 +137,21 @@ def exponential_decay(
         staircase: whether it falls in jumps, one after each `decay_steps`.
         name: of the operation.
     """
-    numbers = (decay_steps, decay_rate)
-    return _decay(
-        "ExponentialDecay",
-        name,
-        learning_rate,
-        global_step,
-        numbers,
-        schedule.exponential_decay,
-        staircase=staircase,
-    )
+    return decay
 
 
-@arguments_of(exponential_decay)
-def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """learning_rate / (1 + decay_rate * step / decay_steps)"""
-    numbers = (decay_steps, decay_rate)
-    return _decay(
-        "InverseTimeDecay",
-        name,
-        learning_rate,
-        global_step,
-        numbers,
-        schedule.inverse_time_decay,
-        staircase=staircase,
-    )
-
-
-@arguments_of(exponential_decay)
-def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """learning_rate * exp(-decay_rate * step / decay_steps)"""
-    numbers = (decay_steps, decay_rate)
-    return _decay(
-        "NaturalExpDecay",
-        name,
-        learning_rate,
-        global_step,
-        numbers,
-        schedule.natural_exponential_decay,
-        staircase=staircase,
-    )
+exponential_decay = _by_rate(
+    "exponential_decay", "ExponentialDecay", schedule.exponential_decay,
+    "learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down.",
+)  # fmt: skip
+inverse_time_decay = _by_rate(
+    "inverse_time_decay", "InverseTimeDecay", schedule.inverse_time_decay,
+    "learning_rate / (1 + decay_rate * step / decay_steps)",
+)  # fmt: skip
+natural_exp_decay = _by_rate(
+    "natural_exp_decay", "NaturalExpDecay", schedule.natural_exponential_decay,
+    "learning_rate * exp(-decay_rate * step / decay_steps)",
+)  # fmt: skip
 
 
 @arguments_of(exponential_decay)
@@ -202,14 +174,9 @@ def polynomial_decay(
     """
     numbers = (decay_steps, end_learning_rate, power)
     return _decay(
-        "PolynomialDecay",
-        name,
-        learning_rate,
-        global_step,
-        numbers,
-        schedule.polynomial_decay,
+        "PolynomialDecay", name, learning_rate, global_step, numbers, schedule.polynomial_decay,
         cycle=cycle,
-    )
+    )  # fmt: skip
 
 
 @arguments_of(exponential_decay)
