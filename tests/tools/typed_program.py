@@ -56,6 +56,7 @@ def graphs() -> None:
     y: tf.Tensor = tf.math.exp(tf.mul(x, 2.0))
     with tf.Session() as session:
         session.run([y, *tf.tuple([y])])
+    assert_type(tf.reduce_sum(y, axis=[1], keepdims=True), tf.Tensor)
     print(tf.train.AdamOptimizer, tf.nn.relu, tf.summary.scalar, tf.linalg.det, tf.random.normal)
     print(tf.keras.layers.Dense, tf.keras.Model, tf.data.Dataset, tf.contrib.seq2seq.Decoder)
 

@@ -63,12 +63,11 @@ def one_hot(
             return _one_hot_of_tensors(where_, int(known), on_value, off_value, axis, dtype, scope)
         given = next((v.dtype for v in (on, off) if v is not None), np.dtype(np.float32))
         kind = as_dtype(given if dtype is None else dtype)
-        op = get_default_graph().emit(
+        return emit(
             "OneHot", [where_], "one_hot", depth=int(known), on=1 if on is None else on.item(),
             off=0 if off is None else off.item(), axis=-1 if axis is None else axis,
             dtype=kind.ir, name=scope,
         )  # fmt: skip
-    return op.outputs[0]
 
 
 def _one_hot_of_tensors(
@@ -145,7 +144,6 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 def _filled(shape: Any, dtype: Any, name: str | None, number: int, default: str) -> Tensor:
     kind = as_dtype(dtype).base_dtype
     with name_scope(name, default, [shape] if is_tensor(shape) else []) as scope:
-        graph = get_default_graph()
         numbers = not is_tensor(shape) and not (
             isinstance(shape, list | tuple) and any(is_tensor(d) for d in shape)
         )
@@ -153,14 +151,10 @@ def _filled(shape: Any, dtype: Any, name: str | None, number: int, default: str)
             dims = tuple([int(plain(d)) for d in TensorShape(shape).as_list()])  # pyright: ignore[reportArgumentType]
             if np.prod(dims, dtype=np.int64) < LARGE:
                 return emit_constant(np.full(dims, number, kind.ir.numpy), scope)
-            return graph.emit(
-                "Fill", (), ops.full, shape=dims, value=number, dtype=kind.ir, name=scope
-            ).outputs[0]
+            return emit("Fill", (), ops.full, shape=dims, value=number, dtype=kind.ir, name=scope)
         shape_, target = shape_operand(shape, "shape")
         build = first_inputs(0, ops.full)
-        return graph.emit(
-            "Fill", [shape_], build, shape=target, value=number, dtype=kind.ir, name=scope
-        ).outputs[0]
+        return emit("Fill", [shape_], build, shape=target, value=number, dtype=kind.ir, name=scope)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
@@ -319,4 +313,4 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         def build(x: Value) -> Value:
             return graph.narrow(x, dims.as_dims())
 
-        return graph.emit("PlaceholderWithDefault", [tensor], build, name=scope).outputs[0]
+        return emit("PlaceholderWithDefault", [tensor], build, name=scope)

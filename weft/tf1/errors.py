@@ -41,6 +41,10 @@ class OpError(errors.WeftError):
 
     error_code = UNKNOWN
 
+    def __init_subclass__(cls, code: int | None = None) -> None:
+        super().__init_subclass__()
+        cls.error_code = cls.error_code if code is None else code
+
     def __init__(self, node_def: object, op: Operation | None, message: str) -> None:
         super().__init__(message)
         self.node_def = node_def
@@ -48,94 +52,64 @@ class OpError(errors.WeftError):
         self.message = message
 
 
-class CancelledError(OpError):
+class CancelledError(OpError, code=CANCELLED):
     """The run was cancelled."""
 
-    error_code = CANCELLED
 
-
-class UnknownError(OpError, errors.UserOpError):
+class UnknownError(OpError, errors.UserOpError, code=UNKNOWN):
     """An unclassified failure, such as a Python exception in a user-defined operation."""
 
-    error_code = UNKNOWN
 
-
-class InvalidArgumentError(OpError, errors.FeedError):
+class InvalidArgumentError(OpError, errors.FeedError, code=INVALID_ARGUMENT):
     """An invalid value for an operation: a missing or misshapen feed, shapes that differ."""
 
-    error_code = INVALID_ARGUMENT
 
-
-class DeadlineExceededError(OpError):
+class DeadlineExceededError(OpError, code=DEADLINE_EXCEEDED):
     """A deadline passed."""
 
-    error_code = DEADLINE_EXCEEDED
 
-
-class NotFoundError(OpError, errors.GraphError):
+class NotFoundError(OpError, errors.GraphError, code=NOT_FOUND):
     """Something that was requested does not exist."""
 
-    error_code = NOT_FOUND
 
-
-class AlreadyExistsError(OpError):
+class AlreadyExistsError(OpError, code=ALREADY_EXISTS):
     """Something that was to be created already exists."""
 
-    error_code = ALREADY_EXISTS
 
-
-class PermissionDeniedError(OpError):
+class PermissionDeniedError(OpError, code=PERMISSION_DENIED):
     """The caller lacks permission."""
 
-    error_code = PERMISSION_DENIED
 
-
-class ResourceExhaustedError(OpError, MemoryError):
+class ResourceExhaustedError(OpError, MemoryError, code=RESOURCE_EXHAUSTED):
     """There is not enough memory."""
 
-    error_code = RESOURCE_EXHAUSTED
 
-
-class FailedPreconditionError(OpError, errors.UninitializedError):
+class FailedPreconditionError(OpError, errors.UninitializedError, code=FAILED_PRECONDITION):
     """The system is not in the state that the operation needs: an uninitialized variable."""
 
-    error_code = FAILED_PRECONDITION
 
-
-class AbortedError(OpError):
+class AbortedError(OpError, code=ABORTED):
     """The operation was aborted."""
 
-    error_code = ABORTED
 
-
-class OutOfRangeError(OpError, errors.OutOfRangeError):
+class OutOfRangeError(OpError, errors.OutOfRangeError, code=OUT_OF_RANGE):
     """An index or a position is past the end."""
 
-    error_code = OUT_OF_RANGE
 
-
-class UnimplementedError(OpError):
+class UnimplementedError(OpError, code=UNIMPLEMENTED):
     """The operation is not implemented."""
 
-    error_code = UNIMPLEMENTED
 
-
-class InternalError(OpError, errors.CompileError):
+class InternalError(OpError, errors.CompileError, code=INTERNAL):
     """The compiler refused a kernel."""
 
-    error_code = INTERNAL
 
-
-class UnavailableError(OpError):
+class UnavailableError(OpError, code=UNAVAILABLE):
     """The service is not available."""
 
-    error_code = UNAVAILABLE
 
-
-class DataLossError(OpError):
+class DataLossError(OpError, code=DATA_LOSS):
     """Data is lost or damaged."""
-
-    error_code = DATA_LOSS
 
 
 class ClosedSessionError(errors.ClosedError):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from weft import ops
+from weft.documentation import named
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ops.loss import classification, regression
@@ -110,15 +112,9 @@ def get_total_loss(
 
 
 def _elementwise(
-    default: str,
-    first: Any,
-    second: Any,
-    build: Any,
-    weights: Any,
-    scope: str | None,
-    collection: str | None,
-    reduction: str,
-) -> Tensor:
+    default: str, first: Any, second: Any, build: Any, weights: Any, scope: str | None,
+    collection: str | None, reduction: str,
+) -> Tensor:  # fmt: skip
     """An elementwise loss of predictions and labels."""
     if first is None or second is None:
         raise fail(GraphError, f"{default}: expected labels and predictions, got None")
@@ -131,25 +127,21 @@ def _elementwise(
         return compute_weighted_loss(found, weights, prefix, collection, reduction)
 
 
-def mean_squared_error(
-    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Tensor:  # fmt: skip
-    """(predictions - labels) ** 2"""
-    return _elementwise("mean_squared_error", labels, predictions,
-                        lambda x, t: ops.square(x - t), weights, scope, loss_collection,
-                        reduction)  # fmt: skip
+def _of_difference(title: str, build: Callable[[Value], Value], doc: str):
+    @named(title, doc)
+    def loss(
+        labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
+        loss_collection: str | None = GraphKeys.LOSSES,
+        reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+    ) -> Tensor:  # fmt: skip
+        return _elementwise(title, labels, predictions, lambda x, t: build(x - t), weights, scope,
+                            loss_collection, reduction)  # fmt: skip
+
+    return loss
 
 
-def absolute_difference(
-    labels: Any, predictions: Any, weights: Any = 1.0, scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Tensor:  # fmt: skip
-    """abs(predictions - labels)"""
-    return _elementwise("absolute_difference", labels, predictions, lambda x, t: ops.abs(x - t),
-                        weights, scope, loss_collection, reduction)  # fmt: skip
+mean_squared_error = _of_difference("mean_squared_error", ops.square, "(predictions - labels) ** 2")
+absolute_difference = _of_difference("absolute_difference", ops.abs, "abs(predictions - labels)")
 
 
 def log_loss(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from weft import ops
+from weft.documentation import named
 from weft.errors import GraphError, nameless
 from weft.ops.reduction.norm import stepwise_norm
 from weft.ops.reduction.spread import mean_of_any
@@ -21,7 +23,7 @@ from weft.tf1.framework.convert import (
     static_value,
 )  # fmt: skip
 from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
@@ -30,45 +32,34 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _reduce(
-    kind: str, build: Any, x: Any, axis: Any, keepdims: Any, name: str | None, default: Any = None
-) -> Tensor:
+def _reduce(kind: str, build: Any, x: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
+    """A reduction with TensorFlow's constant of the axes."""
     tensor = convert_to_tensor(x)
     axes = static_axes(axis, kind)
     if axes is None and tensor.shape.ndims is not None:
         emit_constant(np.arange(tensor.shape.ndims, dtype=np.int32), "Const")
-    with name_scope(name, default or kind, [tensor]) as scope:
+    with name_scope(name, kind, [tensor]) as scope:
         tensor = convert_to_tensor(x, name="input_tensor")
         if axes is not None:
             emit_constant(np.array(axis_array(axes, axis), np.int32), "reduction_indices")
         keep = bool(keepdims)
-        op = get_default_graph().emit(
+        return emit(
             kind, [tensor], build, axes=axes, keepdims=keep, name=scope, attrs={"keep_dims": keep}
         )
-    return op.outputs[0]
+
+
+def _reduce_without_constant(
+    kind: str, build: Any, default: str, x: Any, axis: Any, keep: Any, name: str | None
+) -> Tensor:
+    with name_scope(name, default, [x]) as scope:
+        tensor = convert_to_tensor(x, name="input_tensor")
+        axes = static_axes(axis, default)
+        return emit(kind, [tensor], build, axes=axes, keepdims=bool(keep), name=scope)
 
 
 def axis_array(axes: tuple[int, ...], axis: Any) -> Any:
     """Axes in TensorFlow's form: a scalar if one was given as such."""
     return axes[0] if np.ndim(static_value(axis)) == 0 else axes
-
-
-def _reduction(kind: str, build: Any, doc: str) -> Callable[..., Tensor]:
-    def function(
-        input_tensor: Any,
-        axis: Any = None,
-        keepdims: bool | None = None,
-        name: str | None = None,
-        reduction_indices: Any = None,
-        keep_dims: bool | None = None,
-    ) -> Tensor:
-        chosen = _either("axis", axis, "reduction_indices", reduction_indices)
-        keep = _either("keepdims", keepdims, "keep_dims", keep_dims)
-        return _reduce(kind, build, input_tensor, chosen, keep, name)
-
-    function.__doc__ = f"{doc} over `axis` (all by default), kept as 1 with `keepdims`."
-    function.__name__ = function.__qualname__ = "reduce_" + kind.lower()
-    return function
 
 
 def _either(new: str, value: Any, old: str, old_value: Any) -> Any:
@@ -77,62 +68,60 @@ def _either(new: str, value: Any, old: str, old_value: Any) -> Any:
     return old_value if value is None else value
 
 
-reduce_sum = _reduction("Sum", "sum", "The sum")
-reduce_mean = _reduction("Mean", mean_of_any, "The mean")
-reduce_prod = _reduction("Prod", "prod", "The product")
-reduce_max = _reduction("Max", "max", "The greatest")
-reduce_min = _reduction("Min", "min", "The least")
-reduce_all = _reduction("All", "all", "Whether all are true,")
-reduce_any = _reduction("Any", "any", "Whether one is true,")
+def _reduction(title: str, reduce: Callable[..., Tensor], doc: str):
+    """A reduction whose arguments also have the names that they had before."""
+
+    @named(title, doc)
+    def reduction(
+        input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None,
+        reduction_indices: Any = None, keep_dims: bool | None = None,
+    ) -> Tensor:  # fmt: skip
+        chosen = _either("axis", axis, "reduction_indices", reduction_indices)
+        keep = _either("keepdims", keepdims, "keep_dims", keep_dims)
+        return reduce(input_tensor, chosen, keep, name)
+
+    return reduction
 
 
-def reduce_logsumexp(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """log(sum(exp(x))), without overflow."""
-    chosen = _either("axis", axis, "reduction_indices", reduction_indices)
-    keep = _either("keepdims", keepdims, "keep_dims", keep_dims)
-    return _unnamed("AddV2", "logsumexp", input_tensor, chosen, keep, name, "ReduceLogSumExp")
+_OVER = " over `axis` (all by default), kept as 1 with `keepdims`."
+reduce_sum = _reduction("reduce_sum", partial(_reduce, "Sum", "sum"), "The sum" + _OVER)
+reduce_mean = _reduction("reduce_mean", partial(_reduce, "Mean", mean_of_any), "The mean" + _OVER)
+reduce_prod = _reduction("reduce_prod", partial(_reduce, "Prod", "prod"), "The product" + _OVER)
+reduce_max = _reduction("reduce_max", partial(_reduce, "Max", "max"), "The greatest" + _OVER)
+reduce_min = _reduction("reduce_min", partial(_reduce, "Min", "min"), "The least" + _OVER)
+reduce_all = _reduction(
+    "reduce_all", partial(_reduce, "All", "all"), "Whether all are true," + _OVER
+)
+reduce_any = _reduction(
+    "reduce_any", partial(_reduce, "Any", "any"), "Whether one is true," + _OVER
+)
+reduce_logsumexp = _reduction(
+    "reduce_logsumexp", partial(_reduce_without_constant, "AddV2", "logsumexp", "ReduceLogSumExp"),
+    "log(sum(exp(x))), without overflow.",
+)  # fmt: skip
 
 
-def _unnamed(
-    kind: str, build: Any, x: Any, axis: Any, keep: Any, name: str | None, default: str, **more: Any
-) -> Tensor:
-    with name_scope(name, default, [x]) as scope:
-        tensor = convert_to_tensor(x, name="input_tensor")
-        op = get_default_graph().emit(
-            kind, [tensor], build, axes=static_axes(axis, default), keepdims=bool(keep),
-            name=scope, **more,
-        )  # fmt: skip
-    return op.outputs[0]
+def _later_reduction(title: str, kind: str, build: str, doc: str, scoped: bool = True):
+    """A reduction that has no older names of arguments."""
+
+    @named(title, doc)
+    def reduction(
+        input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    ) -> Tensor:
+        if not scoped:
+            return _reduce_without_constant(kind, build, kind, input_tensor, axis, keepdims, name)
+        with name_scope(name, title, [input_tensor]):
+            return _reduce_without_constant(kind, build, kind, input_tensor, axis, keepdims, None)
+
+    return reduction
 
 
-def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
-    """The variance."""
-    with name_scope(name, "reduce_variance", [input_tensor]):
-        return _unnamed("Mean", "variance", input_tensor, axis, keepdims, None, "Mean")
-
-
-def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
-    """The standard deviation."""
-    with name_scope(name, "reduce_std", [input_tensor]):
-        return _unnamed("Sqrt", "std", input_tensor, axis, keepdims, None, "Sqrt")
-
-
-def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
-    """The square root of the sum of squares."""
-    return _unnamed("EuclideanNorm", "norm", input_tensor, axis, keepdims, name, "EuclideanNorm")
+reduce_variance = _later_reduction("reduce_variance", "Mean", "variance", "The variance.")
+reduce_std = _later_reduction("reduce_std", "Sqrt", "std", "The standard deviation.")
+reduce_euclidean_norm = _later_reduction(
+    "reduce_euclidean_norm", "EuclideanNorm", "norm", "The square root of the sum of squares.",
+    scoped=False,
+)  # fmt: skip
 
 
 def count_nonzero(
@@ -184,45 +173,30 @@ def norm(
 
 
 # arguments of extremes
-def _arg(kind: str, build: str, x: Any, axis: Any, dtype: Any, name: str | None) -> Tensor:
-    with name_scope(name, kind, [x]) as scope:
-        tensor = convert_to_tensor(x, name="input")
-        along = 0 if axis is None else static_axis(axis, kind)
-        emit_constant(np.array(along, np.int32), "dimension")
-        wanted = as_dtype(dtype).ir
-        op = get_default_graph().emit(
-            kind, [tensor], lambda v: _as_index(build, v, along, wanted), name=scope
-        )
-    return op.outputs[0]
+def _arg(title: str, kind: str, what: str):
+    @named(title, f"The index of the {what} along `axis` (0 by default); the first of equal ones.")
+    def index(
+        input: Any, axis: Any = None, name: str | None = None, dimension: Any = None,
+        output_type: Any = dtypes.int64,
+    ) -> Tensor:  # fmt: skip
+        chosen = _either("axis", axis, "dimension", dimension)
+        with name_scope(name, kind, [input]) as scope:
+            tensor = convert_to_tensor(input, name="input")
+            along = 0 if chosen is None else static_axis(chosen, kind)
+            emit_constant(np.array(along, np.int32), "dimension")
+            wanted = as_dtype(output_type).ir
+            return emit(kind, [tensor], lambda v: _as_index(title, v, along, wanted), name=scope)
+
+    return index
 
 
 def _as_index(build: str, x: Any, axis: int, dtype: Any) -> Any:
-    found = getattr(ops, build)(x, axis=axis)
-    return found if found.dtype is dtype else ops.cast(found, dtype=dtype)
+    index = getattr(ops, build)(x, axis=axis)
+    return index if index.dtype is dtype else ops.cast(index, dtype=dtype)
 
 
-def argmax(
-    input: Any,
-    axis: Any = None,
-    name: str | None = None,
-    dimension: Any = None,
-    output_type: Any = dtypes.int64,
-) -> Tensor:
-    """The index of the maximum along `axis` (0 by default); the first of equal ones."""
-    chosen = _either("axis", axis, "dimension", dimension)
-    return _arg("ArgMax", "argmax", input, chosen, output_type, name)
-
-
-def argmin(
-    input: Any,
-    axis: Any = None,
-    name: str | None = None,
-    dimension: Any = None,
-    output_type: Any = dtypes.int64,
-) -> Tensor:
-    """The index of the minimum along `axis` (0 by default); the first of equal ones."""
-    chosen = _either("axis", axis, "dimension", dimension)
-    return _arg("ArgMin", "argmin", input, chosen, output_type, name)
+argmax = _arg("argmax", "ArgMax", "maximum")
+argmin = _arg("argmin", "ArgMin", "minimum")
 
 
 def arg_max(

@@ -60,7 +60,6 @@ from weft.eager.functions.elementwise.activation import elu as elu
 from weft.eager.functions.elementwise.activation import gelu as gelu
 from weft.eager.functions.elementwise.activation import hardshrink as hardshrink
 from weft.eager.functions.elementwise.activation import leaky_relu as leaky_relu
-from weft.eager.functions.elementwise.activation import relu6 as relu6
 from weft.eager.functions.elementwise.binary import add as add
 from weft.eager.functions.elementwise.binary import allclose as allclose
 from weft.eager.functions.elementwise.binary import divide as div
@@ -171,6 +170,7 @@ from weft.eager.functions.elementwise.declared import not_equal as not_equal
 from weft.eager.functions.elementwise.declared import rad2deg as rad2deg
 from weft.eager.functions.elementwise.declared import reciprocal as reciprocal
 from weft.eager.functions.elementwise.declared import relu as relu
+from weft.eager.functions.elementwise.declared import relu6 as relu6
 from weft.eager.functions.elementwise.declared import remainder as remainder
 from weft.eager.functions.elementwise.declared import right_shift as bitwise_right_shift
 from weft.eager.functions.elementwise.declared import right_shift as right_shift

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ops.declaration import Array, Face, constant_of
+from weft.ops.declaration import Array, Face, Takes, constant_of
 from weft.ops.declaration.fact import CHEAP
 from weft.ops.declaration.numeric import elementwise
 from weft.ops.elementwise.compare import greater, less, logical_and, select
@@ -50,7 +50,7 @@ relu6 = elementwise(
     reference=lambda x: np.clip(x, 0, 6).astype(x.dtype), vjp=_relu6_vjp,
     kinds="iuf", low=-4, high=9,
     face=Face("Every element, clipped to [0, 6].", "[-1.0, 2.0, 8.0] -> [0., 2., 6.]",
-              tf1="Relu6 nn.relu6"),
+              tf1="Relu6 nn.relu6", takes=Takes.FLOATS),
 )  # fmt: skip
 leaky_relu = elementwise(
     "leaky_relu", lower=lambda b, x, alpha: b.select(b.less(_zero(b, x), x), x, x * alpha),
@@ -102,8 +102,7 @@ silu = elementwise(
     reference=lambda x: x * np.exp(-np.logaddexp(0, -x)), vjp=_silu_vjp,
     rtol=4e-6, specials=(0.0, -0.0, 1.0, -50.0, np.inf, np.nan),
     fast=lambda x: x / (1 + np.exp(-x)),
-    face=Face("`x * sigmoid(x)`.", "[-1.0, 2.0] -> [-0.2689,  1.7616]",
-              tf1="swish nn.swish"),
+    face=Face("`x * sigmoid(x)`.", "[-1.0, 2.0] -> [-0.2689,  1.7616]", tf1="swish nn.swish"),
 )  # fmt: skip
 
 

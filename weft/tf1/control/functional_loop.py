@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft.documentation import named
 from weft.errors import ArgumentError, DTypeError, TreeError
 from weft.tf1.control.dependency import stop_gradient
 from weft.tf1.control.slice_loop import over_slices
@@ -129,53 +130,30 @@ def scan(
     """
     del parallel_iterations, swap_memory, infer_shape
     with name_scope(name, "scan", flatten(elems)):
-        state, found = _run("scan", fn, elems, initializer, reverse, True)
-        if not back_prop:
-            found = [stop_gradient(x) for x in found]
-        return pack(state, found)
+        state, states = _run("scan", fn, elems, initializer, reverse, True)
+        return pack(state, states if back_prop else [stop_gradient(x) for x in states])
 
 
-def foldl(
-    fn: Function,
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The last state of `state = fn(state, slice)`, from the first slice on.
+def _fold(title: str, reverse: bool, begin: str):
+    @named(
+        title,
+        f"The last state of `state = fn(state, slice)`, from the {begin} slice on.\n\n"
+        "Arguments are those of `scan`.",
+    )
+    def fold(
+        fn: Function, elems: Any, initializer: Any = None, parallel_iterations: int = 10,
+        back_prop: bool = True, swap_memory: bool = False, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        del parallel_iterations, swap_memory
+        with name_scope(name, title, flatten(elems)):
+            state, last = _run(title, fn, elems, initializer, reverse, False)
+            return pack(state, last if back_prop else [stop_gradient(x) for x in last])
 
-    Arguments are those of `scan`.
-    """
-    del parallel_iterations, swap_memory
-    return _fold("foldl", fn, elems, initializer, back_prop, False, name)
-
-
-def foldr(
-    fn: Function,
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """The last state of `state = fn(state, slice)`, from the last slice on.
-
-    Arguments are those of `scan`.
-    """
-    del parallel_iterations, swap_memory
-    return _fold("foldr", fn, elems, initializer, back_prop, True, name)
+    return fold
 
 
-def _fold(
-    what: str, fn: Function, elems: Any, initializer: Any, back_prop: bool, reverse: bool,
-    name: str | None,
-) -> Any:  # fmt: skip
-    with name_scope(name, what, flatten(elems)):
-        state, found = _run(what, fn, elems, initializer, reverse, False)
-        return pack(state, found if back_prop else [stop_gradient(x) for x in found])
+foldl = _fold("foldl", False, "first")
+foldr = _fold("foldr", True, "last")
 
 
 def _run(

@@ -34,7 +34,7 @@ from weft.tf1.framework.convert import (
     unary,
 )  # fmt: skip
 from weft.tf1.framework.dtypes import DType, as_dtype
-from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 
@@ -110,10 +110,9 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y for floating types, x // y for integers."""
     with name_scope(name, "div", [x, y]) as scope:
         a, b = same_type("div", x, y)
-        graph = get_default_graph()
         if a.dtype.is_floating:
-            return graph.emit("RealDiv", [a, b], "divide", name=scope).outputs[0]
-        return graph.emit("FloorDiv", [a, b], floored, name=scope).outputs[0]
+            return emit("RealDiv", [a, b], "divide", name=scope)
+        return emit("FloorDiv", [a, b], floored, name=scope)
 
 
 def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
@@ -187,7 +186,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     return cast(value, dtype, name or "saturate_cast")
 
 
-def _caster(wanted: DType, default: str) -> Function:
+def _caster(wanted: DType, default: str):
     def function(x: Any, name: str = default) -> Tensor:
         return cast(x, wanted, name=name)
 

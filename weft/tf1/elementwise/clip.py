@@ -12,7 +12,7 @@ from weft.ops.reduction.total_norm import norm_of, scaled_to, share_of
 from weft.tf1.control.dependency import identity
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.convert import convert_to_tensor, static_axes
-from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Tensor
 
@@ -42,10 +42,7 @@ def _clip(t: Any, clip_norm: Any, axes: Any, name: str | None, default: str, ave
         x = convert_to_tensor(t, name="t")
         limit = convert_to_tensor(clip_norm, x.dtype.base_dtype, name="clip_norm")
         along = static_axes(axes, default)
-        op = get_default_graph().emit(
-            "Identity", [x, limit], scaled_to, axes=along, average=average, name=scope
-        )
-    return op.outputs[0]
+        return emit("Identity", [x, limit], scaled_to, axes=along, average=average, name=scope)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:

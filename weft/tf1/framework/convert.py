@@ -89,10 +89,9 @@ def _packed(items: Sequence[Any], wanted: DType | None, name: str | None) -> Ten
     like = wanted or next(t for t in map(_dtype_of, items) if t is not None)
     with name_scope(name, "packed", [v for v in items if is_tensor(v)]) as scope:
         tensors = [convert_to_tensor(v, like, name=str(i)) for i, v in enumerate(items)]
-        op = get_default_graph().emit(
+        return emit(
             "Pack", tensors, "stack", axis=0, name=scope, attrs={"N": len(tensors), "axis": 0}
         )
-    return op.outputs[0]
 
 
 def _dtype_of(value: Any) -> DType | None:
@@ -147,12 +146,8 @@ def constant(
 
 def emit_constant(array: Array, name: str) -> Tensor:
     """A constant operation in the default graph."""
-    graph = get_default_graph()
     kind = as_dtype(array.dtype)
-    op = graph.emit(
-        "Const", (), "constant", array, name=name, attrs={"value": array, "dtype": kind}
-    )
-    return op.outputs[0]
+    return emit("Const", (), "constant", array, name=name, attrs={"value": array, "dtype": kind})
 
 
 def _filled(array: Array, shape: tuple[Any, ...], verify: bool) -> Array:

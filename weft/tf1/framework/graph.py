@@ -402,6 +402,13 @@ def get_default_graph() -> Graph:
     return stack[-1] if stack else _Default.graph
 
 
+def emit(
+    kind: str, inputs: Sequence[Tensor], build: Build, *args: Any, name: str, **options: Any
+) -> Tensor:
+    """The first output of an operation that is added to the default graph; see `Graph.emit`."""
+    return get_default_graph().emit(kind, inputs, build, *args, name=name, **options).outputs[0]
+
+
 def reset_default_graph() -> None:
     """Replace the process's default graph by an empty one.
 
@@ -446,13 +453,6 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
 def get_collection_ref(key: str) -> list[Any]:
     """`Graph.get_collection_ref` of the default graph."""
     return get_default_graph().get_collection_ref(key)
-
-
-def emit(
-    kind: str, inputs: Sequence[Tensor], build: Build, *args: Any, name: str, **options: Any
-) -> Tensor:
-    """The first output of an operation that is added to the default graph; see `Graph.emit`."""
-    return get_default_graph().emit(kind, inputs, build, *args, name=name, **options).outputs[0]
 
 
 @contextlib.contextmanager

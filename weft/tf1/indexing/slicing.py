@@ -38,9 +38,7 @@ def tf_slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Ten
         key = tuple([_block(b, s) for b, s in items])
         for axis, (item, dim) in enumerate(zip(key, tensor.shape.dims or key, strict=False)):
             _check_block(item, dim, axis)
-        graph = get_default_graph()
-        op = graph.emit("Slice", [tensor, start, extent], _subscripted(key), name=scope)
-    return op.outputs[0]
+        return emit("Slice", [tensor, start, extent], _subscripted(key), name=scope)
 
 
 slice = tf_slice
@@ -132,9 +130,8 @@ def strided_slice(
                         None if begin_mask & bit else b, None if end_mask & bit else e, s
                     )
                 )
-        graph = get_default_graph()
         build = _subscripted(tuple(key))
-        return graph.emit("StridedSlice", [tensor, first, last], build, name=scope).outputs[0]
+        return emit("StridedSlice", [tensor, first, last], build, name=scope)
 
 
 def _getitem(x: Any, key: Any) -> Tensor:
@@ -144,9 +141,7 @@ def _getitem(x: Any, key: Any) -> Tensor:
         found = tuple([_subscript(item) for item in items])
         for label, position in (("stack", 0), ("stack_1", 1), ("stack_2", 2)):
             emit_constant(np.array([_written(i, position) for i in found], np.int32), label)
-        graph = get_default_graph()
-        op = graph.emit("StridedSlice", [tensor], _subscripted(found), name=scope)
-    return op.outputs[0]
+        return emit("StridedSlice", [tensor], _subscripted(found), name=scope)
 
 
 def _written(item: Any, position: int) -> int:
@@ -196,11 +191,9 @@ def gather(
         where = convert_to_tensor(indices, name="indices")
         along = batch_dims if axis is None else static_axis(axis, "gather")
         emit_constant(np.array(along, np.int32), "axis")
-        graph = get_default_graph()
-        op = graph.emit(
+        return emit(
             "GatherV2", [tensor, where], "gather", axis=along, batch_dims=batch_dims, name=scope
         )
-    return op.outputs[0]
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
@@ -219,11 +212,8 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
         where = convert_to_tensor(indices, name="indices")
         new = convert_to_tensor(updates, name="updates")
         dims, target = shape_operand(shape, "shape")
-        graph = get_default_graph()
         build = first_inputs(2, "scatter_nd")
-        return graph.emit("ScatterNd", [where, new, dims], build, shape=target, name=scope).outputs[
-            0
-        ]
+        return emit("ScatterNd", [where, new, dims], build, shape=target, name=scope)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

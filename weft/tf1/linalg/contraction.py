@@ -6,7 +6,7 @@ from typing import Any
 
 from weft import ops
 from weft.tf1.framework.convert import convert_n_to_tensor, same_type
-from weft.tf1.framework.graph import emit, get_default_graph, name_scope
+from weft.tf1.framework.graph import emit, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = ["einsum", "tensordot"]
@@ -35,6 +35,5 @@ def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
         def build(*values: Any) -> Any:
             return ops.einsum(equation, *values)
 
-        graph = get_default_graph()
         attrs = {"equation": equation}
-        return graph.emit("Einsum", tensors, build, name="Einsum", attrs=attrs).outputs[0]
+        return emit("Einsum", tensors, build, name="Einsum", attrs=attrs)

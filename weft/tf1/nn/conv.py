@@ -99,23 +99,24 @@ def _pair(kind: str, x: Any, w: Any, rank: int) -> tuple[Tensor, Tensor]:
     return image, weights
 
 
-def _convolve(
-    kind: str,
-    x: Any,
-    w: Any,
-    spatial: int,
-    strides: Any,
-    padding: Any,
-    data_format: str | None,
-    dilations: Any,
-    scope: str,
-) -> Tensor:
+def _options(
+    kind: str, strides: Any, padding: Any, dilations: Any, data_format: str | None, spatial: int
+) -> tuple[bool, dict[str, Any]]:
+    """Whether channels come first, and the options of an operation of Weft's."""
     first = channels_first(kind, data_format, spatial)
     options = {
         "strides": spatial_part(kind, "strides", strides, spatial, first),
         "padding": padding_of(kind, padding, spatial, first),
         "dilation": spatial_part(kind, "dilations", dilations, spatial, first),
     }
+    return first, options
+
+
+def _convolve(
+    kind: str, x: Any, w: Any, spatial: int, strides: Any, padding: Any, data_format: str | None,
+    dilations: Any, scope: str,
+) -> Tensor:  # fmt: skip
+    first, options = _options(kind, strides, padding, dilations, data_format, spatial)
     image, weights = _pair(kind, x, w, spatial + 2)
 
     def build(v: Value, k: Value) -> Value:
@@ -225,26 +226,13 @@ def convolution(
 
 
 def _transposed(
-    kind: str,
-    value: Any,
-    filter: Any,
-    output_shape: Any,
-    spatial: int,
-    strides: Any,
-    padding: Any,
-    data_format: str | None,
-    dilations: Any,
-    scope: str,
-) -> Tensor:
+    kind: str, value: Any, filter: Any, output_shape: Any, spatial: int, strides: Any, padding: Any,
+    data_format: str | None, dilations: Any, scope: str,
+) -> Tensor:  # fmt: skip
     """The gradient of a convolution by its input: weights are (spatial..., K out, C in)."""
-    first = channels_first(kind, data_format, spatial)
+    first, options = _options(kind, strides, padding, dilations, data_format, spatial)
     image, weights = _pair(kind, value, filter, spatial + 2)
     _, target = shape_operand(output_shape, "output_shape")
-    options = {
-        "strides": spatial_part(kind, "strides", strides, spatial, first),
-        "padding": padding_of(kind, padding, spatial, first),
-        "dilation": spatial_part(kind, "dilations", dilations, spatial, first),
-    }
 
     def build(g: Value, w: Value) -> Value:
         dims: Any = target
@@ -298,21 +286,15 @@ def _depthwise(
 ) -> Tensor:
     """Depthwise: C channels, each with its own weights (height, width, C, M), to C * M channels."""
     kind = "DepthwiseConv2dNative"
-    first = channels_first(kind, data_format, 2)
+    first, options = _options(kind, strides, padding, dilations, data_format, 2)
     image, weights = _pair(kind, x, w, 4)
     dims = weights.shape.as_list()
     if dims[2] is None or dims[3] is None:
         raise fail(ShapeError, f"{kind}: expected weights of known shape, got {weights.shape}")
-    options = {
-        "strides": spatial_part(kind, "strides", strides, 2, first),
-        "padding": padding_of(kind, padding, 2, first),
-        "dilation": spatial_part(kind, "dilations", dilations, 2, first),
-        "groups": dims[2],
-    }
 
     def build(v: Value, k: Value) -> Value:
         flat = ops.reshape(k, shape=[dims[0], dims[1], 1, dims[2] * dims[3]])  # pyright: ignore
-        return out_of_last(ops.conv(in_last(v, first), flat, **options), first)
+        return out_of_last(ops.conv(in_last(v, first), flat, **options, groups=dims[2]), first)
 
     return emit(kind, [image, weights], build, name=name)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft import ops
+from weft.documentation import named
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
 from weft.tf1.framework.convert import convert_to_tensor
@@ -17,17 +18,9 @@ __all__ = ["avg_pool", "avg_pool3d", "max_pool", "max_pool3d", "pool"]
 
 
 def _pool(
-    kind: str,
-    op: str,
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    spatial: int,
-    data_format: str | None,
-    name: str | None,
-    default: str | None = None,
-) -> Tensor:
+    kind: str, op: str, value: Any, ksize: Any, strides: Any, padding: Any, spatial: int,
+    data_format: str | None, name: str | None, default: str | None = None,
+) -> Tensor:  # fmt: skip
     first = channels_first(kind, data_format, spatial)
     window = spatial_part(kind, "window", ksize, spatial, first)
     steps = window if strides is None else spatial_part(kind, "strides", strides, spatial, first)
@@ -49,48 +42,37 @@ def _pool(
         return emit(kind, [image], build, name=scope)
 
 
-def max_pool(
-    value: Any = None,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-) -> Tensor:
-    """Max pooling of images."""
-    image = value if input is None else input
-    return _pool("MaxPool", "max_pool", image, ksize, strides, padding, 2, data_format, name)
+def _pool_of_images(title: str, kind: str, doc: str):
+    @named(title, doc)
+    def pooling(
+        value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = None,
+        data_format: str = "NHWC", name: str | None = None, input: Any = None,
+    ) -> Tensor:  # fmt: skip
+        image = value if input is None else input
+        return _pool(kind, title, image, ksize, strides, padding, 2, data_format, name)
+
+    return pooling
 
 
-def avg_pool(
-    value: Any = None,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-) -> Tensor:
-    """Average pooling of images; padding is not counted."""
-    image = value if input is None else input
-    return _pool("AvgPool", "avg_pool", image, ksize, strides, padding, 2, data_format, name)
+def _pool_of_volumes(title: str, kind: str, doc: str):
+    op = title.removesuffix("3d")
+
+    @named(title, doc)
+    def pooling(
+        input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+        name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        return _pool(kind, op, input, ksize, strides, padding, 3, data_format, name)
+
+    return pooling
 
 
-def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """Max pooling of volumes."""
-    return _pool("MaxPool3D", "max_pool", input, ksize, strides, padding, 3, data_format, name)
-
-
-def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """Average pooling of volumes."""
-    return _pool("AvgPool3D", "avg_pool", input, ksize, strides, padding, 3, data_format, name)
+max_pool = _pool_of_images("max_pool", "MaxPool", "Max pooling of images.")
+avg_pool = _pool_of_images(
+    "avg_pool", "AvgPool", "Average pooling of images; padding is not counted."
+)
+max_pool3d = _pool_of_volumes("max_pool3d", "MaxPool3D", "Max pooling of volumes.")
+avg_pool3d = _pool_of_volumes("avg_pool3d", "AvgPool3D", "Average pooling of volumes.")
 
 
 def pool(

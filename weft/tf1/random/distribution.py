@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from weft import ops
+from weft.documentation import named
 from weft.errors import DTypeError, GraphError
 from weft.ir.node import Value
 from weft.tf1.framework import dtypes
@@ -64,14 +65,13 @@ def draw(kind: str, shape: Any, seed: int | None, name: str, make: Draw) -> Tens
     """A random operation: `make` gets a counter, the stream's key, and the shape."""
     key = key_of(seed)
     tensor, dims = shape if isinstance(shape, Dims) else Dims(*shape_operand(shape, "shape"))
-    graph = get_default_graph()
     stream = stream_name(name, seed)
     attrs = {"seed": seed, "key": key}
 
     def build(_: Value) -> Value:
         return make(ops.counter(key=stream), key, dims)
 
-    return graph.emit(kind, [tensor], build, name=name, attrs=attrs).outputs[0]
+    return emit(kind, [tensor], build, name=name, attrs=attrs)
 
 
 UNSEEDED = "unseeded streams"
@@ -139,51 +139,37 @@ def _random_int(
 
 
 def _scaled(unit: Tensor, scale: Any, offset: Any, scope: str) -> Tensor:
-    graph = get_default_graph()
-    product = graph.emit("Mul", [unit, scale], "multiply", name="mul").outputs[0]
-    return graph.emit("AddV2", [product, offset], "add", name=scope).outputs[0]
+    product = emit("Mul", [unit, scale], "multiply", name="mul")
+    return emit("AddV2", [product, offset], "add", name=scope)
 
 
-def _normal(
-    what: str, op: str, function: Any, shape: Any, mean: Any, stddev: Any, dtype: Any,
-    seed: int | None, name: str | None,
-) -> Tensor:  # fmt: skip
+def _normal(title: str, op: str, function: Any, doc: str):
     """Numbers of a distribution of mean 0 and deviation 1, scaled and shifted."""
-    kind = _floating(dtype, what)
-    with name_scope(name, what, [shape, mean, stddev]) as scope:
-        shape = Dims(*shape_operand(shape, "shape"))
-        center = convert_to_tensor(mean, kind, name="mean")
-        scale = convert_to_tensor(stddev, kind, name="stddev")
-        unit = draw(
-            op, shape, seed, op, lambda counter, key, dims: function(counter, key, dims, kind.ir)
-        )
-        return _scaled(unit, scale, center, scope)
+
+    @named(title, doc)
+    def normal(
+        shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32,
+        seed: int | None = None, name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        floating = _floating(dtype, title)
+        with name_scope(name, title, [shape, mean, stddev]) as scope:
+            shape = Dims(*shape_operand(shape, "shape"))
+            center = convert_to_tensor(mean, floating, name="mean")
+            scale = convert_to_tensor(stddev, floating, name="stddev")
+            unit = draw(
+                op, shape, seed, op,
+                lambda counter, key, dims: function(counter, key, dims, floating.ir),
+            )  # fmt: skip
+            return _scaled(unit, scale, center, scope)
+
+    return normal
 
 
-def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Normal."""
-    given = "random_normal", "RandomStandardNormal", ops.random_normal
-    return _normal(*given, shape, mean, stddev, dtype, seed, name)
-
-
-def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Truncated normal, within two standard deviations of the mean."""
-    given = "truncated_normal", "TruncatedNormal", ops.truncated_normal
-    return _normal(*given, shape, mean, stddev, dtype, seed, name)
+random_normal = _normal("random_normal", "RandomStandardNormal", ops.random_normal, "Normal.")
+truncated_normal = _normal(
+    "truncated_normal", "TruncatedNormal", ops.truncated_normal,
+    "Truncated normal, within two standard deviations of the mean.",
+)  # fmt: skip
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:

@@ -88,9 +88,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "Reshape", [tensor, shape]) as scope:
         x = convert_to_tensor(tensor, name="tensor")
         dims, target = shape_operand(shape, "shape")
-        graph = get_default_graph()
-        op = graph.emit("Reshape", [x, dims], first_inputs(1, "reshape"), shape=target, name=scope)
-    return op.outputs[0]
+        return emit("Reshape", [x, dims], first_inputs(1, "reshape"), shape=target, name=scope)
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
@@ -132,10 +130,9 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         along = static_axis(axis, "concat")
         tensors = convert_n_to_tensor(items, name="values")
         emit_constant(np.array(along, np.int32), "axis")
-        graph = get_default_graph()
         if len(tensors) == 1:
-            return graph.emit("Identity", tensors, "identity", name=scope).outputs[0]
-        return graph.emit("ConcatV2", tensors, "concatenate", axis=along, name=scope).outputs[0]
+            return emit("Identity", tensors, "identity", name=scope)
+        return emit("ConcatV2", tensors, "concatenate", axis=along, name=scope)
 
 
 def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
@@ -145,9 +142,7 @@ def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
             return constant(values, name=name)
     with name_scope(name, "stack", [v for v in values if is_tensor(v)]) as scope:
         tensors = convert_n_to_tensor(values, name="values")
-        graph = get_default_graph()
-        op = graph.emit("Pack", tensors, "stack", axis=axis, name=scope, attrs={"axis": axis})
-    return op.outputs[0]
+        return emit("Pack", tensors, "stack", axis=axis, name=scope, attrs={"axis": axis})
 
 
 pack = stack
@@ -278,9 +273,8 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "BroadcastTo", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
         dims, target = shape_operand(shape, "shape")
-        graph = get_default_graph()
         build = first_inputs(1, "broadcast_to")
-        return graph.emit("BroadcastTo", [tensor, dims], build, shape=target, name=scope).outputs[0]
+        return emit("BroadcastTo", [tensor, dims], build, shape=target, name=scope)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:

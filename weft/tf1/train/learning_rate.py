@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft import ops
-from weft.documentation import arguments_of
+from weft.documentation import arguments_of, named, with_arguments
 from weft.errors import GraphError
 from weft.ir.node import Value
 from weft.ops.optimizer import schedule
@@ -108,48 +109,41 @@ def _decay(
         return emit("Mul", [start, *rest], formula, name=scope, **options)
 
 
-def _by_rate(
-    name: str, default: str, formula: Callable[..., Value], text: str
-) -> Callable[..., Tensor]:  # fmt: skip
-    """A schedule whose rate falls by `decay_rate` in each of `decay_steps`."""
+def _falling(title: str, formula: Callable[..., Value], meaning: str):
+    """A schedule by whose formula the rate falls by `decay_rate` within `decay_steps`."""
 
-    def decay(
-        learning_rate: Any,
-        global_step: Any,
-        decay_steps: Any,
-        decay_rate: Any,
-        staircase: bool = False,
-        name: str | None = None,
-    ) -> Tensor:
+    def falling(
+        learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
+        staircase: bool = False, name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        """The rate of a step.
+
+        Args:
+            learning_rate: the rate of the first step.
+            global_step: the number of steps so far.
+            decay_steps: the steps after which the decay is `decay_rate`.
+            decay_rate: how much the rate falls.
+            staircase: whether it falls in jumps, one after each `decay_steps`.
+            name: of the operation.
+        """
         numbers = (decay_steps, decay_rate)
-        return _decay(
-            default, name, learning_rate, global_step, numbers, formula, staircase=staircase
-        )
+        node = title.title().replace("_", "")
+        return _decay(node, name, learning_rate, global_step, numbers, formula, staircase=staircase)
 
-    decay.__name__ = decay.__qualname__ = name
-    decay.__doc__ = f"""{text}
-
-    Args:
-        learning_rate: the rate of the first step.
-        global_step: the number of steps so far.
-        decay_steps: the steps after which the decay is `decay_rate`.
-        decay_rate: how much the rate falls.
-        staircase: whether it falls in jumps, one after each `decay_steps`.
-        name: of the operation.
-    """
-    return decay
+    arguments = inspect.signature(falling).parameters
+    return named(title, with_arguments(meaning, arguments, falling))(falling)
 
 
-exponential_decay = _by_rate(
-    "exponential_decay", "ExponentialDecay", schedule.exponential_decay,
+exponential_decay = _falling(
+    "exponential_decay", schedule.exponential_decay,
     "learning_rate * decay_rate ** (step / decay_steps); `staircase` rounds the exponent down.",
 )  # fmt: skip
-inverse_time_decay = _by_rate(
-    "inverse_time_decay", "InverseTimeDecay", schedule.inverse_time_decay,
+inverse_time_decay = _falling(
+    "inverse_time_decay", schedule.inverse_time_decay,
     "learning_rate / (1 + decay_rate * step / decay_steps)",
 )  # fmt: skip
-natural_exp_decay = _by_rate(
-    "natural_exp_decay", "NaturalExpDecay", schedule.natural_exponential_decay,
+natural_exp_decay = _falling(
+    "natural_exp_decay", schedule.natural_exponential_decay,
     "learning_rate * exp(-decay_rate * step / decay_steps)",
 )  # fmt: skip
 

@@ -392,21 +392,24 @@ def _check_shape(kind: str, variable: Variable, value: Tensor) -> None:
         )
 
 
+def _update(
+    variable: Variable, kind: str, combine: Any, inputs: list[Tensor], scope: str
+) -> Tensor:
+    """Assigns `combine` of the value after all assignments so far, and of inputs."""
+
+    def build(_: Value, *values: Value) -> Value:
+        return ops.assign(variable.handle, combine(ops.read(variable.handle, latest=True), *values))
+
+    ref = variable._ref()  # pyright: ignore[reportPrivateUsage]
+    op = variable.graph.emit(kind, [ref, *inputs], build, name=scope, ref=True)
+    return op.outputs[0]
+
+
 def _assign_by(variable: Variable, delta: Any, kind: str, op: str, name: str | None) -> Tensor:
     with name_scope(name, kind, [variable._ref()]) as scope:  # pyright: ignore[reportPrivateUsage]
         value = convert_to_tensor(delta, variable.dtype.base_dtype, name="value")
         _check_shape(kind, variable, value)
-        combine = getattr(ops, op)
-        found = variable.graph.emit(
-            kind,
-            [variable._ref(), value],  # pyright: ignore[reportPrivateUsage]
-            lambda _, v: ops.assign(
-                variable.handle, combine(ops.read(variable.handle, latest=True), v)
-            ),
-            name=scope,
-            ref=True,
-        )
-    return found.outputs[0]
+        return _update(variable, kind, getattr(ops, op), [value], scope)
 
 
 def assign(
@@ -438,16 +441,7 @@ def _scatter(kind: str, combine: Any, ref: Any, indices: Any, updates: Any, name
     with name_scope(name, kind, [variable._ref()]) as scope:  # pyright: ignore[reportPrivateUsage]
         where = convert_to_tensor(indices, name="indices")
         rows = convert_to_tensor(updates, variable.dtype.base_dtype, name="updates")
-        found = variable.graph.emit(
-            kind,
-            [variable._ref(), where, rows],  # pyright: ignore[reportPrivateUsage]
-            lambda _, i, r: ops.assign(
-                variable.handle, combine(ops.read(variable.handle, latest=True), i, r)
-            ),
-            name=scope,
-            ref=True,
-        )
-    return found.outputs[0]
+        return _update(variable, kind, combine, [where, rows], scope)
 
 
 def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: Any = None, name: Any = None):

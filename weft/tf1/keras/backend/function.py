@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ transpose, tile, gather, stack, reverse = tf.transpose, tf.tile, tf.gather, tf.s
 cumsum, cumprod, name_scope, is_tensor = tf.cumsum, tf.cumprod, tf.name_scope, tf.is_tensor
 
 
-def _reduction(name: str) -> Callable[..., Any]:
+def _reduction(name: str):
     operation = getattr(tf, f"reduce_{name}")
 
     def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:

@@ -27,7 +27,7 @@ from weft.tf1.framework.graph import (
     get_collection,
     get_default_graph,
     name_scope,
-)  # fmt: skip
+)
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.variable import initializer as init_ops
