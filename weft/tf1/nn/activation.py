@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft import ops
+from weft.documentation import named
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ops.loss.classification import binary_cross_entropy_with_logits
@@ -33,24 +34,23 @@ __all__ = [
 ]  # fmt: skip
 
 
-def relu(features: Any, name: str | None = None) -> Tensor:
-    """max(x, 0)"""
-    return unary("Relu", "relu", features, name)
+def _of_features(title: str, kind: str, build: Any, doc: str):
+    @named(title, doc)
+    def activation(features: Any, name: str | None = None) -> Tensor:
+        return unary(kind, build, features, name)
+
+    return activation
 
 
-def relu6(features: Any, name: str | None = None) -> Tensor:
-    """min(max(x, 0), 6)"""
-    return unary("Relu6", "relu6", features, name)
-
-
-def elu(features: Any, name: str | None = None) -> Tensor:
-    """x where positive, else exp(x) - 1"""
-    return unary("Elu", "elu", features, name)
-
-
-def selu(features: Any, name: str | None = None) -> Tensor:
-    """The self-normalizing exponential unit (Klambauer et al., 2017)."""
-    return unary("Selu", "selu", features, name)
+relu = _of_features("relu", "Relu", "relu", "max(x, 0)")
+relu6 = _of_features("relu6", "Relu6", "relu6", "min(max(x, 0), 6)")
+elu = _of_features("elu", "Elu", "elu", "x where positive, else exp(x) - 1")
+selu = _of_features(
+    "selu", "Selu", "selu", "The self-normalizing exponential unit (Klambauer et al., 2017)."
+)
+swish = _of_features("swish", "swish", "silu", "x * sigmoid(x)")
+softplus = _of_features("softplus", "Softplus", "softplus", "log(1 + exp(x))")
+softsign = _of_features("softsign", "Softsign", ops.softsign, "x / (1 + abs(x))")
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
@@ -71,38 +71,21 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
         return relu(arrangement.concat([x, -x], axis))
 
 
-def swish(features: Any, name: str | None = None) -> Tensor:
-    """x * sigmoid(x)"""
-    return unary("swish", "silu", features, name, "swish")
+def _softmax(title: str, kind: str, doc: str):
+    @named(title, doc)
+    def softmax(
+        logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+    ) -> Tensor:
+        along = axis if axis is not None else -1 if dim is None else dim
+        return unary(kind, title, logits, name, axis=int(along))
+
+    return softmax
 
 
-def softplus(features: Any, name: str | None = None) -> Tensor:
-    """log(1 + exp(x))"""
-    return unary("Softplus", "softplus", features, name)
-
-
-def softsign(features: Any, name: str | None = None) -> Tensor:
-    """x / (1 + abs(x))"""
-    return unary("Softsign", ops.softsign, features, name)
-
-
-def softmax(
-    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
-) -> Tensor:
-    """exp(x) / sum(exp(x)) along `axis`, the last one by default."""
-    return _softmax("Softmax", "softmax", logits, axis, name, dim)
-
-
-def log_softmax(
-    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
-) -> Tensor:
-    """The logarithm of `softmax`, without overflow."""
-    return _softmax("LogSoftmax", "log_softmax", logits, axis, name, dim)
-
-
-def _softmax(kind: str, op: str, logits: Any, axis: Any, name: str | None, dim: Any) -> Tensor:
-    along = axis if axis is not None else -1 if dim is None else dim
-    return unary(kind, op, logits, name, axis=int(along))
+softmax = _softmax(
+    "softmax", "Softmax", "exp(x) / sum(exp(x)) along `axis`, the last one by default."
+)
+log_softmax = _softmax("log_softmax", "LogSoftmax", "The logarithm of `softmax`, without overflow.")
 
 
 # losses

@@ -121,8 +121,24 @@ def _snake(name: str) -> str:
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", inner).lower()
 
 
+class _Plain(RNNCell):
+    """A cell whose state is its output."""
+
+    _units: int
+
+    @property
+    def state_size(self) -> int:
+        """The number of units."""
+        return self._units
+
+    @property
+    def output_size(self) -> int:
+        """The number of units."""
+        return self._units
+
+
 @arguments_of(RNNCell)
-class BasicRNNCell(RNNCell):
+class BasicRNNCell(_Plain):
     """`output = state = activation(concat(inputs, state) @ kernel + bias)`.
 
     Args:
@@ -139,16 +155,6 @@ class BasicRNNCell(RNNCell):
         self._units = num_units
         self._activation = activation or tanh
 
-    @property
-    def state_size(self) -> int:
-        """The number of units."""
-        return self._units
-
-    @property
-    def output_size(self) -> int:
-        """The number of units."""
-        return self._units
-
     def build(self, inputs_shape: Any) -> None:
         """Create kernel and bias."""
         rows = _depth(inputs_shape) + self._units
@@ -164,7 +170,7 @@ class BasicRNNCell(RNNCell):
 
 
 @arguments_of(RNNCell)
-class GRUCell(RNNCell):
+class GRUCell(_Plain):
     """A gated recurrent unit: r and u are gates, c the candidate, `u * state + (1 - u) * c`.
 
     Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder" (2014), with the reset
@@ -187,16 +193,6 @@ class GRUCell(RNNCell):
         self._units = num_units
         self._activation = activation or tanh
         self._initializers = kernel_initializer, bias_initializer
-
-    @property
-    def state_size(self) -> int:
-        """The number of units."""
-        return self._units
-
-    @property
-    def output_size(self) -> int:
-        """The number of units."""
-        return self._units
 
     def build(self, inputs_shape: Any) -> None:
         """Create kernels and biases of the gates and of the candidate."""
