@@ -35,14 +35,8 @@ __all__ = [
 # Segments
 
 
-@recorded(autocast=Autocast.WIDEST)
-def _reduced(x: Value, ids: Value, *, size: int, reduce: str, is_sorted: bool) -> Value:
-    return ops.reduce_by_ids(x, ids, size, reduce, is_sorted)
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _softmax(x: Value, ids: Value, *, size: int, is_sorted: bool) -> Value:
-    return ops.softmax_by_ids(x, ids, size, is_sorted)
+_reduced = recorded(ops.reduce_by_ids, autocast=Autocast.WIDEST)
+_softmax = recorded(ops.softmax_by_ids, autocast=Autocast.FLOAT32)
 
 
 def _segments(name: str, data: Any, ids: Any, size: int | None) -> int:

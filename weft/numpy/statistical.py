@@ -109,8 +109,6 @@ def var(
 
 
 _std = recorded(spread.std_of)
-
-
 _var = recorded(spread.variance_of)
 
 

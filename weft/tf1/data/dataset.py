@@ -17,7 +17,7 @@ from weft.tf1.data.capture import argument, filled, is_input, values_at_start
 from weft.tf1.data.generated import Generated
 from weft.tf1.data.iterator import Initializable, Iterator
 from weft.tf1.data.seed import order_seed
-from weft.tf1.data.spec import Spec, common, of_types, of_value, spec_map
+from weft.tf1.data.spec import Spec, Specified, common, of_types, of_value, spec_map
 from weft.tf1.data.traced import Traced
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import is_tensor, static_value
@@ -28,7 +28,7 @@ Make = Callable[[Sequence[Any]], Pipeline]
 _range = range
 
 
-class Dataset:
+class Dataset(Specified):
     """A source of elements and transformations of them.
 
     Args:
@@ -308,16 +308,6 @@ class Dataset:
         """
         del shared_name
         return Initializable(self)
-
-    @property
-    def output_types(self) -> Any:
-        """The element types, in the elements' structure."""
-        return spec_map(lambda s: s.dtype, self.spec)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The shapes, in the elements' structure."""
-        return spec_map(lambda s: s.shape, self.spec)
 
 
 def _source(

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.errors import DTypeError
 from weft.pipeline.pipeline import Pipeline
-from weft.tf1.data.spec import of_types, spec_leaves, spec_map, tensors_of
+from weft.tf1.data.spec import Specified, of_types, spec_leaves, tensors_of
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.framework.host import HostValue, current
@@ -22,7 +22,7 @@ _numbers: Final = itertools.count()
 _by_handle: Final[weakref.WeakValueDictionary[bytes, Iterator]] = weakref.WeakValueDictionary()
 
 
-class Iterator:
+class Iterator(Specified):
     """Iterates over a dataset, one element per run.
 
     Args:
@@ -118,16 +118,6 @@ class Iterator:
             running = iter(self._start())
             self._running[id(state)] = weakref.ref(state), running
         return running
-
-    @property
-    def output_types(self) -> Any:
-        """The element types, in the elements' structure."""
-        return spec_map(lambda s: s.dtype, self.spec)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The shapes, in the elements' structure."""
-        return spec_map(lambda s: s.shape, self.spec)
 
 
 class _Initializer:

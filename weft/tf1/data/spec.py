@@ -111,3 +111,19 @@ def _both(a: Dims, b: Dims) -> Dims:
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple([m if m == n else None for m, n in zip(a, b, strict=True)])
+
+
+class Specified:
+    """What gives elements of a structure: their types and shapes."""
+
+    spec: Any
+
+    @property
+    def output_types(self) -> Any:
+        """The element types, in the elements' structure."""
+        return spec_map(lambda s: s.dtype, self.spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes, in the elements' structure."""
+        return spec_map(lambda s: s.shape, self.spec)

@@ -6,6 +6,7 @@ import builtins
 from typing import Any
 
 from weft import ops
+from weft.documentation import named
 from weft.errors import GraphError, nameless
 from weft.ir import dtype as types
 from weft.ir.node import Value
@@ -97,36 +98,34 @@ def confusion_matrix(
 
 
 # images
-def space_to_depth(
-    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
-) -> Tensor:
-    """Moves blocks of pixels into channels."""
-    _require_nhwc("space_to_depth", data_format)
+def _of_blocks(title: str, kind: str, into_depth: bool, doc: str):
+    @named(title, doc)
+    def rearranged(
+        input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+    ) -> Tensor:
+        _require_nhwc(title, data_format)
 
-    def build(x: Value) -> Value:
-        n, h, w, c = [dimension(x, i) for i in builtins.range(4)]
-        b = block_size
-        x = ops.reshape(x, shape=[n, h // b, b, w // b, b, c])
-        x = ops.transpose(x, perm=(0, 1, 3, 2, 4, 5))
-        return ops.reshape(x, shape=[n, h // b, w // b, b * b * c])
+        def build(x: Value) -> Value:
+            n, h, w, c = [dimension(x, i) for i in builtins.range(4)]
+            b = block_size
+            if into_depth:
+                blocks, dims = [n, h // b, b, w // b, b, c], [n, h // b, w // b, b * b * c]
+            else:
+                blocks, dims = [n, h, w, b, b, c // (b * b)], [n, h * b, w * b, c // (b * b)]
+            x = ops.transpose(ops.reshape(x, shape=blocks), perm=(0, 1, 3, 2, 4, 5))
+            return ops.reshape(x, shape=dims)
 
-    return unary("SpaceToDepth", build, input, name)
+        return unary(kind, build, input, name)
+
+    return rearranged
 
 
-def depth_to_space(
-    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
-) -> Tensor:
-    """Moves channels into blocks of pixels."""
-    _require_nhwc("depth_to_space", data_format)
-
-    def build(x: Value) -> Value:
-        n, h, w, c = [dimension(x, i) for i in builtins.range(4)]
-        b = block_size
-        x = ops.reshape(x, shape=[n, h, w, b, b, c // (b * b)])
-        x = ops.transpose(x, perm=(0, 1, 3, 2, 4, 5))
-        return ops.reshape(x, shape=[n, h * b, w * b, c // (b * b)])
-
-    return unary("DepthToSpace", build, input, name)
+space_to_depth = _of_blocks(
+    "space_to_depth", "SpaceToDepth", True, "Moves blocks of pixels into channels."
+)
+depth_to_space = _of_blocks(
+    "depth_to_space", "DepthToSpace", False, "Moves channels into blocks of pixels."
+)
 
 
 def _require_nhwc(kind: str, data_format: str) -> None:

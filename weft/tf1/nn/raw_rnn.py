@@ -105,8 +105,8 @@ def _iteration(
         now, x, after, emit, more = told
         _same("next_cell_state", state, after)
         _same("emit_output", examples, emit)
-        emit = map_structure(lambda z, y: _chosen(done, z, y), silence, emit)
-        after = map_structure(lambda a, b: _chosen(done, a, b), state, after)
+        emit = map_structure(lambda z, y: advanced(done, z, y), silence, emit)
+        after = map_structure(lambda a, b: advanced(done, a, b), state, after)
         emitted = map_structure(lambda a, y: a.write(time, y), emitted, emit)
         more = loop_state if more is None else more
         return time + 1, logical_or(done, now), x, emitted, after, more
@@ -144,7 +144,7 @@ def _same(what: str, before: Any, after: Any) -> None:
         )
 
 
-def _chosen(done: Tensor, old: Any, new: Any) -> Any:
+def advanced(done: Tensor, old: Any, new: Any) -> Any:
     """The previous values for finished rows; scalars and arrays advance."""
     if isinstance(old, TensorArray) or old.shape.ndims == 0:
         return new

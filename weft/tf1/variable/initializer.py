@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft import ops
+from weft.documentation import named
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.tf1 import creation
 from weft.tf1.framework import dtypes
@@ -280,24 +281,25 @@ def _floating(dtype: Any) -> DType:
     return kind
 
 
-def lecun_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal, variance 1 / fan_in."""
-    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+def _scaling(title: str, scale: float, distribution: str, doc: str):
+    @named(title, doc)
+    def initializer(seed: int | None = None) -> VarianceScaling:
+        return VarianceScaling(scale, "fan_in", distribution, seed)
+
+    return initializer
 
 
-def lecun_uniform(seed: int | None = None) -> VarianceScaling:
-    """Uniform, variance 1 / fan_in."""
-    return VarianceScaling(1.0, "fan_in", "uniform", seed)
-
-
-def he_normal(seed: int | None = None) -> VarianceScaling:
-    """He et al. (2015): truncated normal, variance 2 / fan_in."""
-    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
-
-
-def he_uniform(seed: int | None = None) -> VarianceScaling:
-    """He et al. (2015): uniform, variance 2 / fan_in."""
-    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+lecun_normal = _scaling(
+    "lecun_normal", 1.0, "truncated_normal", "Truncated normal, variance 1 / fan_in."
+)
+lecun_uniform = _scaling("lecun_uniform", 1.0, "uniform", "Uniform, variance 1 / fan_in.")
+he_normal = _scaling(
+    "he_normal", 2.0, "truncated_normal",
+    "He et al. (2015): truncated normal, variance 2 / fan_in.",
+)  # fmt: skip
+he_uniform = _scaling(
+    "he_uniform", 2.0, "uniform", "He et al. (2015): uniform, variance 2 / fan_in."
+)
 
 
 def xavier_initializer(

@@ -35,9 +35,7 @@ def _iota(*, start: int, step: int, count: int, dtype: DType) -> Value:
     return found if dtype is int64 else catalogue.cast(found, dtype=dtype)
 
 
-@recorded(differentiable=False)
-def _eye(*, rows: int, columns: int, dtype: DType) -> Value:
-    return nodes.eye(rows, columns, dtype)
+_eye = recorded(nodes.eye, differentiable=False)
 
 
 @recorded

@@ -270,9 +270,7 @@ def svdvals(A: Any, *, driver: str | None = None) -> Tensor:
     return _svdvals.on(kind_of(A), matrices("svdvals", A))
 
 
-@recorded
-def _orgqr(a: Value, tau: Value) -> Value:
-    return elimination.householder_product(a, tau)
+_orgqr = recorded(elimination.householder_product)
 
 
 def orgqr(x: Any, tau: Any) -> Tensor:

@@ -140,8 +140,6 @@ def vdot(x: Any, other: Any) -> Tensor:
 
 
 _added = recorded(vector_product.added)
-
-
 _plainly_added = recorded(vector_product.plainly_added)
 
 
@@ -217,11 +215,7 @@ def chain_matmul(*matrices: Any) -> Tensor:
 _outer: Final = recorded(ops.outer)
 _inner: Final = recorded(ops.inner)
 _kron: Final = recorded(ops.kron)
-
-
-@recorded
-def _cross(x: Value, y: Value, *, axis: int) -> Value:
-    return ops.cross(x, y, axis)
+_cross = recorded(ops.cross)
 
 
 @recorded(autocast=Autocast.LOW)
@@ -229,11 +223,7 @@ def _einsum(*xs: Value, spec: str) -> Value:
     return ops.einsum(spec, *xs)
 
 
-@recorded(autocast=Autocast.LOW)
-def _tensordot(x: Value, y: Value, *, axes: Any) -> Value:
-    return ops.tensordot(x, y, axes)
-
-
+_tensordot = recorded(ops.tensordot, autocast=Autocast.LOW)
 _trace = recorded(ops.trace)
 
 

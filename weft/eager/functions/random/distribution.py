@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 bernoulli_node = recorded(draws.bernoulli_node, differentiable=False)
-
-
 _multinomial = recorded(draws.multinomial, differentiable=False)
 
 

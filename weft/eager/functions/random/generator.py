@@ -120,14 +120,8 @@ def _draw_in_branch(generator: Generator) -> Drawn:
 
 
 uniform_node = recorded(draws.uniform_node, differentiable=False)
-
-
 normal_node = recorded(draws.normal_node, differentiable=False)
-
-
 integers_node = recorded(draws.integers_node, differentiable=False)
-
-
 _permutation = recorded(draws.permutation, differentiable=False)
 
 

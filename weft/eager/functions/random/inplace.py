@@ -39,14 +39,8 @@ if TYPE_CHECKING:
 
 
 _exponential = recorded(draws.exponential, differentiable=False)
-
-
 _cauchy = recorded(draws.cauchy, differentiable=False)
-
-
 _log_normal = recorded(draws.log_normal, differentiable=False)
-
-
 _geometric = recorded(draws.geometric, differentiable=False)
 
 

@@ -124,8 +124,6 @@ def mean(
 
 
 _nansum = recorded(ops.nansum, autocast=Autocast.FLOAT32)
-
-
 _nanmean = recorded(ops.nanmean, autocast=Autocast.FLOAT32)
 
 

@@ -63,8 +63,6 @@ class HistogramDD(NamedTuple):
 
 
 _nanmedian = recorded(order_statistic.nanmedian)
-
-
 _mode = recorded(order_statistic.mode)
 
 
@@ -282,9 +280,7 @@ def histogramdd(
 # Differences and integrals
 
 
-@recorded
-def _difference(x: Value, *, n: int, axis: int) -> Value:
-    return ops.diff(x, n, axis)
+_difference = recorded(ops.diff)
 
 
 def diff(

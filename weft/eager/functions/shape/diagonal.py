@@ -51,14 +51,12 @@ def triu(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
     return _band.on(kind_of(x), lazy_of(x), diagonal=shift, lower=False)
 
 
-@recorded
-def _diag(x: Value, *, diagonal: int) -> Value:
-    return ops.diag(x, diagonal)
+_diag = recorded(ops.diag)
 
 
 def diag(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
     """A diagonal of a matrix; for a vector, the matrix with this diagonal."""
-    return _diag.on(kind_of(x), lazy_of(x), diagonal=diagonal if k is None else k)
+    return _diag.on(kind_of(x), lazy_of(x), k=diagonal if k is None else k)
 
 
 def diagflat(x: Any, offset: int = 0) -> Tensor:
@@ -85,9 +83,7 @@ def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tenso
     return _diag_embed.on(kind_of(x), lazy_of(x), offset=offset, axes=axes)
 
 
-@recorded
-def _vander(x: Value, *, columns: int | None, increasing: bool) -> Value:
-    return ops.vander(x, columns, increasing)
+_vander = recorded(ops.vander)
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:

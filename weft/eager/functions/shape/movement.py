@@ -75,9 +75,7 @@ def repeat(x: Any, *repeats: Any) -> Tensor:
     return tile(x, times)
 
 
-@recorded
-def _repeated(x: Value, *, repeats: Any, axis: int | None) -> Value:
-    return ops.repeat(x, repeats, axis)
+_repeated = recorded(ops.repeat)
 
 
 def repeat_interleave(
@@ -186,9 +184,7 @@ def roll(x: Any, shifts: Any, dims: Any = None, *, axis: Any = None) -> Tensor:
     return _rolled.on(kind_of(x), lazy_of(x), shifts=by, axes=along)
 
 
-@recorded
-def _turned(x: Value, *, k: int, axes: tuple[int, int]) -> Value:
-    return ops.rot90(x, k, axes)
+_turned = recorded(ops.rot90)
 
 
 def rot90(x: Any, k: int = 1, dims: Any = (0, 1), *, axes: Any = None) -> Tensor:

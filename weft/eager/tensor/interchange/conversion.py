@@ -15,7 +15,7 @@ from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError, WeftError
 from weft.ir.dtype import DType, as_dtype, bfloat16
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import at_user_line
 from weft.ir.shape import known
 from weft.ops.declaration import REGISTRY
 from weft.ops.shape import creation as nodes
@@ -177,10 +177,8 @@ def copied(lazy: Lazy, dtype: DType | None = None) -> Lazy:
         trace.now.grad_mode = before
 
 
-@recorded(differentiable=False)
-def filled_with(*, value: int, shape: tuple[int, ...], dtype: DType) -> Value:
-    """An array of a shape filled with a number."""
-    return nodes.full(shape, value, dtype)
+filled_with = recorded(nodes.full, differentiable=False)
+"""An array of a shape filled with a number."""
 
 
 def zeros_of(shape: tuple[int, ...], dtype: DType) -> Any:

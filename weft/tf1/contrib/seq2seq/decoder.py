@@ -17,6 +17,7 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.framework.structure import map_structure, outline
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.slicing import where
+from weft.tf1.nn.raw_rnn import advanced
 from weft.tf1.reduction import reduce_all
 from weft.tf1.shape.arrangement import shape, transpose
 from weft.tf1.variable.variable_scope import variable_scope
@@ -134,7 +135,7 @@ class _Body:
         lengths = where(finished, lengths, fill(shape(lengths), time + 1))
         if self.impute:
             outputs = map_structure(lambda y: where(finished, zeros_like(y), y), outputs)
-            after = map_structure(lambda new, old: _kept(finished, new, old), after, state)
+            after = map_structure(lambda new, old: advanced(finished, old, new), after, state)
         arrays = map_structure(lambda a, y: a.write(time, y), arrays, outputs)
         return time + 1, arrays, after, more, done, lengths
 
@@ -146,13 +147,6 @@ class _Body:
                     f"dynamic_decode: expected a step that gives {name} in the structure"
                     f"\n  {outline(old)}, got\n  {outline(new)}\n",
                 )
-
-
-def _kept(finished: Tensor, new: Any, old: Any) -> Any:
-    """The old state of finished sequences; scalars and arrays advance."""
-    if isinstance(old, TensorArray) or old.shape.ndims == 0:
-        return new
-    return where(finished, old, new)
 
 
 def _batch_major(x: Any) -> Any:

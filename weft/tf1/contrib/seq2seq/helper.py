@@ -32,6 +32,9 @@ Function = Callable[..., Any]
 class Helper:
     """The interface for a BasicDecoder's inputs; subclasses define these properties and methods."""
 
+    _shape: Any = TensorShape([])
+    _dtype: Any = int32
+
     @property
     def batch_size(self) -> Any:
         """The number of sequences."""
@@ -40,12 +43,12 @@ class Helper:
     @property
     def sample_ids_shape(self) -> Any:
         """The shape of a sample, without the batch axis."""
-        return TensorShape([])
+        return self._shape
 
     @property
     def sample_ids_dtype(self) -> Any:
         """The element type of a sample."""
-        return int32
+        return self._dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         """Which sequences are finished initially, and the first inputs."""
@@ -92,16 +95,6 @@ class CustomHelper(Helper):
         if self._batch_size is None:
             raise fail(ArgumentError, "CustomHelper: batch_size: expected initialize() before it")
         return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> Any:
-        """The shape of a sample, without the batch axis."""
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        """The element type of a sample."""
-        return self._dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         """Which sequences are finished initially, and the first inputs."""
@@ -251,16 +244,6 @@ class InferenceHelper(Helper):
     def batch_size(self) -> Any:
         """The number of sequences."""
         return _count(self._start)
-
-    @property
-    def sample_ids_shape(self) -> Any:
-        """The shape of a sample, without the batch axis."""
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        """The element type of a sample."""
-        return self._dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         """No sequence is finished; the start inputs."""
